@@ -1,0 +1,239 @@
+"""At which steps to save: `SaveConfigMode` for one mode, `SaveConfig` for all four."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+DEFAULT_SAVE_INTERVAL: Final = 500
+"""Steps between saves when nothing is configured."""
+
+SAVE_KEYS: Final = ("save_interval", "save_steps", "start_step", "end_step")
+"""The four settings of a mode, as hook and collection parameters spell them."""
+
+
+def _to_int(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise SMDebugTypeError(f"{name} must be a whole number (got {value!r})")
+    try:
+        return int(value)
+    except ValueError as error:
+        raise SMDebugValueError(f"{name} must be a whole number (got {value!r})") from error
+
+
+def _interval(value: object) -> int:
+    return DEFAULT_SAVE_INTERVAL if value is None else _to_int(value, "save_interval")
+
+
+def _start(value: object) -> int:
+    return 0 if value is None else _to_int(value, "start_step")
+
+
+def _end(value: object) -> int | None:
+    return None if value is None else _to_int(value, "end_step")
+
+
+def _steps(value: object) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise SMDebugValueError(f"save_steps must be a list of whole numbers (got {value!r})")
+    if any(isinstance(step, bool) or not isinstance(step, int) for step in value):
+        raise SMDebugValueError(f"save_steps must hold whole numbers only (got {value!r})")
+    return tuple(value)
+
+
+def _at_least(least: int) -> Any:
+    def check(_: object, attribute: attrs.Attribute[Any], value: int | None) -> None:
+        if value is not None and value < least:
+            raise SMDebugValueError(f"{attribute.name} must be at least {least} (got {value!r})")
+
+    return check
+
+
+@attrs.frozen
+class SaveConfigMode:
+    """At which steps of one mode to save.
+
+    A step is saved if it is listed in `save_steps`, or if ``start_step <= step < end_step`` and it is a multiple of
+    `save_interval` (store format, section 6). Steps count within the mode, from 0.
+
+    Args:
+        save_interval: Steps between saves, at least 1; 500 when not given. Multiples of it count, not distances from
+            `start_step`.
+        start_step: First step that may be saved, inclusive; 0 when not given.
+        end_step: First step that is no longer saved, exclusive; no end when not given.
+        save_steps: Further steps to save whatever the interval says.
+
+    Raises:
+        SMDebugTypeError: A number is of another type; strings of digits are accepted.
+        SMDebugValueError: A number is out of range, or `save_steps` is no list of whole numbers.
+    """
+
+    save_interval: int = attrs.field(default=None, converter=_interval, validator=_at_least(1))
+    start_step: int = attrs.field(default=None, converter=_start, validator=_at_least(0))
+    end_step: int | None = attrs.field(default=None, converter=_end, validator=_at_least(0))
+    save_steps: tuple[int, ...] = attrs.field(default=None, converter=_steps)
+
+    def should_save_step(self, step: int) -> bool:
+        """Tell whether `step`, counted within the mode, is to be saved."""
+        if step in self.save_steps:
+            return True
+        in_range = self.start_step <= step and (self.end_step is None or step < self.end_step)
+        return in_range and step % self.save_interval == 0
+
+    @classmethod
+    def from_dict(cls, params: Mapping[str, Any]) -> SaveConfigMode:
+        """Build from a dictionary with the keys of `SAVE_KEYS`; a missing key means its default."""
+        unknown = sorted(set(params) - set(SAVE_KEYS))
+        if unknown:
+            raise SMDebugValueError(f"a save configuration has the keys {', '.join(SAVE_KEYS)} (got {unknown!r})")
+        return cls(**params)
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """Return the settings as the collections file spells them (store format, section 5)."""
+        return {
+            "save_interval": self.save_interval,
+            "save_steps": list(self.save_steps),
+            "start_step": self.start_step,
+            "end_step": self.end_step,
+        }
+
+    def to_json(self) -> str:
+        """Return `to_json_dict` as JSON text."""
+        return json.dumps(self.to_json_dict())
+
+
+def _mode_key(key: object) -> ModeKeys:
+    if isinstance(key, ModeKeys):
+        return key
+    if isinstance(key, str) and key.upper() in ModeKeys.__members__:
+        return ModeKeys[key.upper()]
+    raise SMDebugValueError(f"mode must be one of {', '.join(ModeKeys.__members__)} (got {key!r})")
+
+
+def _mode_value(value: object) -> SaveConfigMode | None:
+    if value is None or isinstance(value, SaveConfigMode):
+        return value
+    if isinstance(value, Mapping):
+        return SaveConfigMode.from_dict(value)
+    raise SMDebugValueError(f"a mode's save configuration must be a SaveConfigMode or None (got {value!r})")
+
+
+@attrs.frozen(init=False, repr=False)
+class SaveConfig:
+    """At which steps to save, for each mode.
+
+    Without `mode_save_configs` all four modes get the settings given by the other arguments, which mean the same as in
+    `SaveConfigMode`. With it they are ignored, and a mode that is missing, or None, takes the hook's settings.
+
+    Args:
+        mode_save_configs: `SaveConfigMode` or None for each mode; keys are modes or their names.
+        save_interval: See `SaveConfigMode`.
+        start_step: See `SaveConfigMode`.
+        end_step: See `SaveConfigMode`.
+        save_steps: See `SaveConfigMode`.
+
+    Raises:
+        SMDebugTypeError: As for `SaveConfigMode`.
+        SMDebugValueError: As for `SaveConfigMode`, or `mode_save_configs` has an unknown mode or another kind of value.
+    """
+
+    _by_mode: tuple[tuple[ModeKeys, SaveConfigMode | None], ...]
+
+    def __init__(
+        self,
+        mode_save_configs: Mapping[Any, Any] | None = None,
+        save_interval: int | None = None,
+        start_step: int | None = None,
+        end_step: int | None = None,
+        save_steps: Sequence[int] | None = None,
+    ) -> None:
+        by_mode: dict[ModeKeys, SaveConfigMode | None]
+        if mode_save_configs is None:
+            same = SaveConfigMode(save_interval, start_step, end_step, save_steps)
+            by_mode = dict.fromkeys(ModeKeys, same)
+        elif isinstance(mode_save_configs, Mapping):
+            given = {_mode_key(key): _mode_value(value) for key, value in mode_save_configs.items()}
+            by_mode = {mode: given.get(mode) for mode in ModeKeys}
+        else:
+            raise SMDebugValueError(f"mode_save_configs must map modes to SaveConfigMode (got {mode_save_configs!r})")
+        self.__attrs_init__(tuple(by_mode.items()))
+
+    @property
+    def mode_save_configs(self) -> dict[ModeKeys, SaveConfigMode | None]:
+        """The settings of each mode; None where the hook's apply."""
+        return dict(self._by_mode)
+
+    def get_save_config(self, mode: ModeKeys) -> SaveConfigMode:
+        """Return the settings of `mode`.
+
+        Raises:
+            SMDebugValueError: The mode takes the hook's settings, which this object does not know.
+        """
+        config = dict(self._by_mode)[_mode_key(mode)]
+        if config is None:
+            raise SMDebugValueError(f"mode {mode.name} has no save configuration of its own")
+        return config
+
+    def should_save_step(self, mode: ModeKeys, step: int) -> bool:
+        """Tell whether `step`, counted within `mode`, is to be saved."""
+        return self.get_save_config(mode).should_save_step(step)
+
+    def merge_default_save_config(self, default: SaveConfig) -> SaveConfig:
+        """Return a copy in which modes without settings of their own take those of `default`."""
+        fallback = default.mode_save_configs
+        return SaveConfig({mode: config or fallback[mode] for mode, config in self._by_mode})
+
+    @classmethod
+    def from_dict(cls, params: Mapping[str, Any], default_values: Mapping[ModeKeys, Any] | None = None) -> SaveConfig:
+        """Build from a dictionary whose keys are mode names, or the settings themselves.
+
+        Args:
+            params: `to_json_dict`'s form, or a flat dictionary with the keys of `SAVE_KEYS`.
+            default_values: Settings for modes that `params` does not name.
+        """
+        if params and set(params) <= set(SAVE_KEYS):
+            return cls(**params)
+        return cls({**(default_values or {}), **{_mode_key(key): value for key, value in params.items()}})
+
+    @classmethod
+    def from_json(cls, text: str) -> SaveConfig:
+        """Build from the JSON text of `to_json`."""
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def parse(cls, value: SaveConfig | SaveConfigMode | Mapping[Any, Any] | None) -> SaveConfig | None:
+        """Turn whatever a hook accepts as ``save_config`` into a `SaveConfig`; None stays None.
+
+        Raises:
+            SMDebugTypeError: `value` is of another type.
+        """
+        if value is None or isinstance(value, SaveConfig):
+            return value
+        if isinstance(value, SaveConfigMode):
+            return cls(dict.fromkeys(ModeKeys, value))
+        if isinstance(value, Mapping):
+            return cls.from_dict(value)
+        raise SMDebugTypeError(f"save_config must be a SaveConfig, a SaveConfigMode, a dict or None (got {value!r})")
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """Return the settings as the collections file spells them (store format, section 5)."""
+        return {mode.name: config.to_json_dict() if config else None for mode, config in self._by_mode}
+
+    def to_json(self) -> str:
+        """Return `to_json_dict` as JSON text."""
+        return json.dumps(self.to_json_dict())
+
+    def __repr__(self) -> str:
+        configs = {config for _, config in self._by_mode}
+        if len(configs) == 1 and None not in configs:
+            (same,) = configs
+            return repr(same).replace("SaveConfigMode", "SaveConfig", 1)
+        return f"SaveConfig({ {mode.name: config for mode, config in self._by_mode} })"

@@ -1,0 +1,310 @@
+"""Every error and warning class of the package.
+
+All errors derive from `DebugExtError`; most also derive from the built-in they resemble, so a caller may catch either.
+Names and constructor arguments follow the exceptions that scripts for Debugger already catch; arguments stay readable
+as attributes of the same name. Errors are picklable, because rules may run in worker processes: arguments go to
+``super().__init__`` and the text is made in ``__str__``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class DebugExtError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class SMDebugCustomerError(DebugExtError):
+    """What the user's own code or data did wrong."""
+
+
+class SMDebugTypeError(DebugExtError, TypeError):
+    """An argument or a value has the wrong type."""
+
+
+class SMDebugValueError(DebugExtError, ValueError):
+    """An argument or a configuration value is not allowed."""
+
+
+class SMDebugRuntimeError(DebugExtError, RuntimeError):
+    """Something outside the caller's arguments is not as it must be, such as an output folder already in use."""
+
+
+class SMDebugNotImplementedError(DebugExtError, NotImplementedError):
+    """A feature that once existed and is gone; the text names what replaces it."""
+
+
+class MissingDependencyError(DebugExtError, ImportError):
+    """An optional package is needed and not installed.
+
+    Args:
+        package: Name of the package to install.
+        needed_for: What the caller tried to do.
+        extra: The extra of this package that brings it, if there is one.
+    """
+
+    def __init__(self, package: str, needed_for: str, extra: str | None = None) -> None:
+        super().__init__(package, needed_for, extra)
+        self.package = package
+        self.needed_for = needed_for
+        self.extra = extra
+
+    def __str__(self) -> str:
+        what = f"sagemaker_debug_ext[{self.extra}]" if self.extra else self.package
+        return f"{self.needed_for} needs the package {self.package!r}: pip install {what!r}"
+
+
+class InvalidCollectionConfiguration(DebugExtError):
+    """A collection that is to be saved is not built in and selects no tensor.
+
+    Raised by a hook at its first step.
+    """
+
+    def __init__(self, c_name: str) -> None:
+        super().__init__(c_name)
+        self.c_name = c_name
+
+    def __str__(self) -> str:
+        return f"collection {self.c_name!r} selects no tensor: give it an include_regex or tensor names"
+
+
+class MissingCollectionFiles(DebugExtError):
+    """The job has ended, yet its collection files are not all there."""
+
+    def __str__(self) -> str:
+        return super().__str__() or "the trial has ended, but collection files are missing"
+
+
+class IndexReaderException(DebugExtError):
+    """An index file cannot be understood, or its name is no index file's name."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class CorruptRecordError(SMDebugRuntimeError):
+    """Stored bytes are not what was written.
+
+    Args:
+        where: Key of the object, with the byte offset of the record where known.
+        reason: What is wrong, with the value found and the value expected.
+    """
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(where, reason)
+        self.where = where
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+class TrialNotFoundError(DebugExtError, FileNotFoundError):
+    """A path holds no trial.
+
+    Args:
+        path: The path given.
+        reason: What was looked for and not found.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"no trial at {self.path!r}: {self.reason}"
+
+
+class _StepError(DebugExtError):
+    def __init__(self, step: int, mode: ModeKeys) -> None:
+        super().__init__(step, mode)
+        self.step = step
+        self.mode = mode
+
+
+class StepUnavailable(_StepError):
+    """The step was not saved and never will be."""
+
+    def __str__(self) -> str:
+        return f"step {self.step} of mode {self.mode.name} was not saved"
+
+
+class StepNotYetAvailable(_StepError):
+    """The step has not been saved so far; it may still come."""
+
+    def __str__(self) -> str:
+        return f"step {self.step} of mode {self.mode.name} is not there yet"
+
+
+class TensorUnavailable(DebugExtError):
+    """No tensor of that name has been saved so far."""
+
+    def __init__(self, tname: str) -> None:
+        super().__init__(tname)
+        self.tname = tname
+
+    def __str__(self) -> str:
+        return f"tensor {self.tname!r} was not saved in this trial"
+
+
+class TensorUnavailableForStep(DebugExtError):
+    """The step exists without that tensor, or without its value.
+
+    `has_reductions` tells whether reductions of it were saved at that step.
+    """
+
+    def __init__(self, tname: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL, has_reductions: bool = False) -> None:
+        super().__init__(tname, step, mode, has_reductions)
+        self.tname = tname
+        self.step = step
+        self.mode = mode
+        self.has_reductions = has_reductions
+
+    def __str__(self) -> str:
+        hint = "; reductions of it were, see Tensor.reduction_values()" if self.has_reductions else ""
+        return f"tensor {self.tname!r} was not saved at step {self.step} of mode {self.mode.name}{hint}"
+
+
+class ShapeUnavailableForStep(DebugExtError):
+    """Neither a shape nor a value of the tensor was saved at that step."""
+
+    def __init__(self, tname: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> None:
+        super().__init__(tname, step, mode)
+        self.tname = tname
+        self.step = step
+        self.mode = mode
+
+    def __str__(self) -> str:
+        return f"no shape of tensor {self.tname!r} was saved at step {self.step} of mode {self.mode.name}"
+
+
+class InvalidWorker(DebugExtError):
+    """No such worker wrote the tensor at that step.
+
+    Args:
+        worker: The name given.
+        known: The workers that did write it, where the caller knows them.
+    """
+
+    def __init__(self, worker: str, known: Sequence[str] = ()) -> None:
+        super().__init__(worker, known)
+        self.worker = worker
+        self.known = tuple(known)
+
+    def __str__(self) -> str:
+        hint = f" (workers: {', '.join(self.known)})" if self.known else ""
+        return f"invalid worker {self.worker!r}{hint}"
+
+
+class NoMoreData(DebugExtError):
+    """The job has ended before the awaited step.
+
+    Args:
+        step: The step waited for.
+        mode: The mode that `step` counts in.
+        last_step: Highest saved step of that mode; None when there is none.
+    """
+
+    def __init__(self, step: int, mode: ModeKeys, last_step: int | None) -> None:
+        super().__init__(step, mode, last_step)
+        self.step = step
+        self.mode = mode
+        self.last_step = last_step
+
+    @property
+    def msg(self) -> str:
+        """The text of the error."""
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"the job ended before step {self.step} of mode {self.mode.name}; its last step is {self.last_step}"
+
+
+class NoMoreProfilerData(DebugExtError):
+    """The profiler data end before the awaited time stamp."""
+
+    def __init__(self, timestamp: int) -> None:
+        super().__init__(timestamp)
+        self.timestamp = timestamp
+
+    @property
+    def msg(self) -> str:
+        """The text of the error."""
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"the profiler data end before {self.timestamp}"
+
+
+class RuleEvaluationConditionMet(DebugExtError):
+    """A rule fired.
+
+    The text is the one that SageMaker puts into a rule's status details, which people search for.
+    """
+
+    def __init__(self, rule_name: str, step: int, end_of_rule: bool = False) -> None:
+        super().__init__(rule_name, step, end_of_rule)
+        self.rule_name = rule_name
+        self.step = step
+        self.end_of_rule = end_of_rule
+
+    def __str__(self) -> str:
+        return f"Evaluation of the rule {self.rule_name} at step {self.step} resulted in the condition being met"
+
+
+class InsufficientInformationForRuleInvocation(DebugExtError):
+    """A rule was not told enough to know which tensors to look at."""
+
+    def __init__(self, rule_name: str, message: str) -> None:
+        super().__init__(rule_name, message)
+        self.rule_name = rule_name
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"rule {self.rule_name}: {self.message}"
+
+
+class RequestValidationError(DebugExtError, ValueError):
+    """A CreateTrainingJob request, or the configuration behind it, would be refused.
+
+    Args:
+        problems: One line for each problem, each beginning with the path of the member.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(tuple(problems))
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        head = "1 problem" if count == 1 else f"{count} problems"
+        return "\n".join([f"{head} in the request:", *(f"- {problem}" for problem in self.problems)])
+
+
+class TrainingJobError(SMDebugRuntimeError):
+    """A training job run on this machine failed.
+
+    Args:
+        job_name: The job.
+        reason: Why, with the end of what the script printed where that helps.
+    """
+
+    def __init__(self, job_name: str, reason: str) -> None:
+        super().__init__(job_name, reason)
+        self.job_name = job_name
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"training job {self.job_name!r} failed: {self.reason}"
+
+
+class DebugExtWarning(UserWarning):
+    """Base of the warnings of this package."""
