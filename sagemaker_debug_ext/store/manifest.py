@@ -1,0 +1,85 @@
+"""What a trial holds besides steps: collections files, end marker, claim (store format, sections 1.3, 1.6, 5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.store.backends.base import Backend
+from sagemaker_debug_ext.store.keys import CLAIM_KEY, COLLECTIONS_PREFIX, END_KEY, parse_collections_key
+
+
+@attrs.frozen
+class CollectionsFile:
+    """The collections that one worker knew.
+
+    Args:
+        collections: Name → the collection's own dictionary, not interpreted here.
+        num_workers: How many workers write; a reader waits for as many.
+    """
+
+    collections: Mapping[str, Mapping[str, Any]]
+    num_workers: int = 1
+
+    def to_json(self) -> str:
+        """Return the text of the file."""
+        return json.dumps({"collections": self.collections, "_meta": {"num_workers": self.num_workers}})
+
+    @classmethod
+    def from_json(cls, text: str | bytes, where: str) -> CollectionsFile:
+        """Read the text of a file; a missing worker count means one.
+
+        Raises:
+            SMDebugValueError: The text is no collections file.
+        """
+        try:
+            content = json.loads(text)
+            collections = {name: {**value, "name": value["name"]} for name, value in content["collections"].items()}
+            num_workers = int((content.get("_meta") or {}).get("num_workers", 1))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise SMDebugValueError(f"{where}: not a collections file: {error!r}") from error
+        if num_workers < 1:
+            raise SMDebugValueError(f"{where}: num_workers must be at least 1 (got {num_workers})")
+        return cls(collections, num_workers)
+
+
+def list_collections(backend: Backend) -> dict[str, str]:
+    """Return worker → key of its collections file, sorted by key; other files there are passed over."""
+    keys = [info.key for info in backend.list(COLLECTIONS_PREFIX) if info.key.endswith("_collections.json")]
+    return {parse_collections_key(key): key for key in keys}
+
+
+def read_collections(backend: Backend, key: str) -> CollectionsFile:
+    """Read one collections file.
+
+    Raises:
+        SMDebugValueError: The file is gone, or is no collections file.
+    """
+    content = backend.read(key)
+    if content is None:
+        raise SMDebugValueError(f"{key}: the collections file is gone")
+    return CollectionsFile.from_json(content, key)
+
+
+def write_end(backend: Backend) -> None:
+    """Mark the job as ended."""
+    backend.write(END_KEY, ())
+
+
+def has_ended(backend: Backend) -> bool:
+    """Tell whether the job has ended."""
+    return backend.exists(END_KEY)
+
+
+def claim(backend: Backend) -> bool:
+    """Claim the trial for this process; False if another one has it."""
+    return backend.create(CLAIM_KEY)
+
+
+def release_claim(backend: Backend) -> None:
+    """Give the claim back."""
+    backend.delete(CLAIM_KEY)
