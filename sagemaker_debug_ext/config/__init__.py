@@ -1,0 +1,58 @@
+"""What the user asks for: frozen values, checked when they are made.
+
+Nothing here knows AWS, files or frameworks; `sagemaker_debug_ext.requests` turns these values into requests.
+"""
+
+from __future__ import annotations
+
+from sagemaker_debug_ext.config.actions import SMS, Action, ActionList, Email, StopTraining
+from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.hook import DebuggerHookConfig
+from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
+from sagemaker_debug_ext.config.profiler import (
+    DataloaderProfilingConfig,
+    DetailedProfilingConfig,
+    FrameworkProfile,
+    HorovodProfilingConfig,
+    Profiler,
+    ProfilerConfig,
+    PythonProfiler,
+    PythonProfilingConfig,
+    SMDataParallelProfilingConfig,
+    cProfileTimer,
+)
+from sagemaker_debug_ext.config.reductions import ReductionConfig
+from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, RuleBase
+from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
+
+__all__ = [
+    # what to save
+    "DebuggerHookConfig",
+    "CollectionConfig",
+    "TensorBoardOutputConfig",
+    "Collection",
+    "SaveConfig",
+    "SaveConfigMode",
+    "ReductionConfig",
+    # rules and what follows them
+    "Rule",
+    "ProfilerRule",
+    "RuleBase",
+    "Action",
+    "ActionList",
+    "StopTraining",
+    "Email",
+    "SMS",
+    # the profiler
+    "ProfilerConfig",
+    "Profiler",
+    "FrameworkProfile",
+    "DetailedProfilingConfig",
+    "DataloaderProfilingConfig",
+    "PythonProfilingConfig",
+    "HorovodProfilingConfig",
+    "SMDataParallelProfilingConfig",
+    "PythonProfiler",
+    "cProfileTimer",
+]

@@ -1,0 +1,273 @@
+"""Converters and validators that several configuration classes share.
+
+AWS takes almost every setting as text, and a script's settings are numbers, booleans and lists. So values are rendered
+once, when a configuration is made, in the spelling the container reads; two configurations that say the same are equal.
+"""
+
+from __future__ import annotations
+
+import enum
+import numbers
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from types import NoneType
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+import attrs
+
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+MAX_TEXT: Final = 256
+"""Longest key or value that AWS takes in a map of parameters, and longest rule or collection name."""
+
+MAX_S3_PATH: Final = 1024
+MAX_LOCAL_PATH: Final = 4096
+
+_S3_PATH: Final = re.compile(r"(https|s3)://([^/]+)/?(.*)")
+
+
+class PipelineVariable(Protocol):
+    """A value that a pipeline fills in when it runs, such as a pipeline parameter of the SageMaker SDK.
+
+    Its content is unknown here: it is passed on as it is, never turned into text and never checked.
+    """
+
+    @property
+    def expr(self) -> Any:
+        """What the pipeline definition holds in place of the value."""
+
+
+Text: TypeAlias = "str | PipelineVariable"
+"""Text, or a pipeline variable that stands for it."""
+
+Number: TypeAlias = "int | PipelineVariable"
+"""A whole number, or a pipeline variable that stands for it."""
+
+
+def is_pipeline_variable(value: object) -> bool:
+    """Tell whether `value` is a pipeline variable: anything with ``expr`` or ``to_string``.
+
+    Looks at the class first, because reading ``expr`` of some variables computes it.
+    """
+    kind = type(value)
+    return hasattr(kind, "expr") or hasattr(kind, "to_string") or "expr" in getattr(value, "__dict__", ())
+
+
+def did_you_mean(name: object, allowed: Sequence[str]) -> str:
+    """Return the end of an error message that suggests the allowed name nearest to `name`; empty if none is near."""
+    folded = {word.casefold(): word for word in allowed}
+    near = get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.6)
+    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+
+
+def _render_item(item: object, where: str) -> str:
+    text = render_value(item, where)
+    if not isinstance(text, str):
+        raise SMDebugTypeError(f"{where} must not hold pipeline variables inside a list (got {item!r})")
+    if "," in text:
+        raise SMDebugValueError(
+            f"{where} must hold items without a comma, because the container splits lists at commas (got {text!r})"
+        )
+    return text
+
+
+def _render_scalar(value: object) -> str | None:
+    if isinstance(value, ModeKeys):
+        return value.name
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        return "True" if value else "False"
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    # A float of another library prints itself: turned into ours it would show digits that nobody wrote.
+    return repr(float(value)) if isinstance(value, float) else str(value) if isinstance(value, numbers.Real) else None
+
+
+def render_value(value: object, where: str) -> Text:
+    """Render a setting as the text that the container reads.
+
+    Booleans become ``True`` or ``False``, numbers their shortest exact spelling, lists their items joined by commas,
+    modes their names. Texts and pipeline variables pass unchanged.
+
+    Args:
+        value: The setting.
+        where: What it is, for error messages.
+
+    Raises:
+        SMDebugTypeError: It is of another type, or a list holds a pipeline variable.
+        SMDebugValueError: An item of a list contains a comma.
+    """
+    text = _render_scalar(value)
+    if text is not None:
+        return text
+    if is_pipeline_variable(value):
+        return cast("PipelineVariable", value)
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        return ",".join(_render_item(item, where) for item in value)
+    raise SMDebugTypeError(f"{where} must be a text, a number, a boolean or a list of them (got {value!r})")
+
+
+class Parameters(Mapping[str, "Text"]):
+    """An unchangeable, hashable map of parameter names to rendered values.
+
+    Equal to any mapping with the same content. The order of the names is kept, and does not count.
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Text] | None = None) -> None:
+        self._values = dict(values or {})
+
+    def __getitem__(self, name: str) -> Text:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        # Some pipeline variables are unhashable; equal maps have equal texts, so the texts are enough.
+        return hash(frozenset(item for item in self._values.items() if isinstance(item[1], str)))
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+    def __reduce__(self) -> tuple[type[Parameters], tuple[dict[str, Text]]]:
+        return Parameters, (self._values,)
+
+
+def render_parameters(values: Mapping[str, Any] | None, where: str) -> Parameters:
+    """Render a map of settings; a setting of None counts as not given.
+
+    Args:
+        values: Names and settings; None gives an empty map.
+        where: What they belong to, for error messages.
+
+    Raises:
+        SMDebugTypeError: Not a mapping, a name that is no text, or a value that cannot be rendered.
+        SMDebugValueError: A name or a rendered value is longer than AWS takes, or a name is empty.
+    """
+    if isinstance(values, Parameters):
+        return values
+    if values is None:
+        return Parameters()
+    if not isinstance(values, Mapping):
+        raise SMDebugTypeError(f"{where} must be a mapping of names to values (got {values!r})")
+    return Parameters(
+        {
+            _checked_key(key, where): _checked_length(render_value(value, f"{where}[{key!r}]"), f"{where}[{key!r}]")
+            for key, value in values.items()
+            if value is not None
+        }
+    )
+
+
+def _checked_key(key: object, where: str) -> str:
+    if not isinstance(key, str):
+        raise SMDebugTypeError(f"names in {where} must be texts (got {key!r})")
+    if not 1 <= len(key) <= MAX_TEXT:
+        raise SMDebugValueError(f"names in {where} must have 1 to {MAX_TEXT} characters (got {len(key)}: {key[:40]!r})")
+    return key
+
+
+def _checked_length(text: Text, where: str) -> Text:
+    if isinstance(text, str) and len(text) > MAX_TEXT:
+        raise SMDebugValueError(f"{where} must have at most {MAX_TEXT} characters (got {len(text)}: {text[:40]!r}…)")
+    return text
+
+
+def _named(instance: object, attribute: attrs.Attribute[Any]) -> str:
+    return f"{type(instance).__name__}.{attribute.name}"
+
+
+def _text(instance: object, attribute: attrs.Attribute[Any], value: object, longest: int) -> str | None:
+    """Return `value` if it is a text of 1 to `longest` characters, None for a pipeline variable; refuse the rest."""
+    if isinstance(value, str):
+        if not 1 <= len(value) <= longest:
+            raise SMDebugValueError(
+                f"{_named(instance, attribute)} must have 1 to {longest} characters (got {len(value)}: {value[:40]!r})"
+            )
+        return value
+    if is_pipeline_variable(value):
+        return None
+    raise SMDebugTypeError(f"{_named(instance, attribute)} must be a text (got {value!r})")
+
+
+def is_name(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Accept the name of a rule or collection: 1 to 256 characters."""
+    _text(instance, attribute, value, MAX_TEXT)
+
+
+def is_image_uri(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Accept an image's address, or None."""
+    if value is not None:
+        _text(instance, attribute, value, MAX_TEXT - 1)
+
+
+def is_text(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Accept any short text, or None."""
+    if value is not None:
+        _text(instance, attribute, value, MAX_TEXT)
+
+
+def is_local_path(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Accept a path inside a container, or None."""
+    if value is not None:
+        _text(instance, attribute, value, MAX_LOCAL_PATH)
+
+
+def is_s3_path(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Accept a location on S3, or None."""
+    text = None if value is None else _text(instance, attribute, value, MAX_S3_PATH)
+    if text is not None and not _S3_PATH.fullmatch(text):
+        raise SMDebugValueError(
+            f"{_named(instance, attribute)} must be an S3 location such as 's3://bucket/prefix' (got {text!r})"
+        )
+
+
+def is_whole_number(least: int) -> Any:
+    """Make a validator that accepts whole numbers from `least` on, pipeline variables and None."""
+
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if value is None or is_pipeline_variable(value):
+            return
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise SMDebugTypeError(f"{_named(instance, attribute)} must be a whole number (got {value!r})")
+        if value < least:
+            raise SMDebugValueError(f"{_named(instance, attribute)} must be at least {least} (got {value!r})")
+
+    return check
+
+
+def is_instance(*kinds: type[object]) -> Any:
+    """Make a validator that accepts instances of `kinds`; give `NoneType` to accept None."""
+    names = " or ".join("None" if kind is NoneType else kind.__name__ for kind in kinds)
+
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if not isinstance(value, kinds):
+            raise SMDebugTypeError(f"{_named(instance, attribute)} must be a {names} (got {value!r})")
+
+    return check
+
+
+def is_positive_number(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Accept numbers above 0, or None."""
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SMDebugTypeError(f"{_named(instance, attribute)} must be a number (got {value!r})")
+    if not value > 0:
+        raise SMDebugValueError(f"{_named(instance, attribute)} must be above 0 (got {value!r})")
+
+
+def is_boolean(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Accept True, False and pipeline variables."""
+    if not isinstance(value, bool) and not is_pipeline_variable(value):
+        raise SMDebugTypeError(f"{_named(instance, attribute)} must be True or False (got {value!r})")

@@ -1,0 +1,63 @@
+"""What the hook of a job saves: `DebuggerHookConfig`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from sagemaker_debug_ext.config._fields import Parameters, Text, is_local_path, is_s3_path, render_parameters
+from sagemaker_debug_ext.config._parameters import HOOK_PARAMETERS, check_parameters
+from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.errors import SMDebugTypeError
+
+
+def to_collections(collections: object) -> tuple[CollectionConfig, ...]:
+    """Turn what a user gives as a list of collections into a tuple; None means an empty one.
+
+    Raises:
+        SMDebugTypeError: Something else than `CollectionConfig` is among them.
+    """
+    if collections is None:
+        return ()
+    if isinstance(collections, str) or not isinstance(collections, Iterable):
+        raise SMDebugTypeError(f"collections must be a list of CollectionConfig (got {collections!r})")
+    items = tuple(collections)
+    for item in items:
+        if not isinstance(item, CollectionConfig):
+            raise SMDebugTypeError(f"collections must be a list of CollectionConfig (got {item!r} among them)")
+    return items
+
+
+def _to_parameters(values: Mapping[str, Any] | None) -> Parameters:
+    return render_parameters(values, "DebuggerHookConfig.hook_parameters")
+
+
+@attrs.frozen
+class DebuggerHookConfig:
+    """What to save while a job trains, and where.
+
+    Example:
+        >>> hook_config = DebuggerHookConfig("s3://my-bucket/debug", hook_parameters={"save_interval": 100})
+
+    Args:
+        s3_output_path: Where the job's tensors go; the service appends ``<job name>/debug-output``. The output path of
+            the job when not given.
+        container_local_output_path: Folder inside the container; ``/opt/ml/output/tensors`` when not given.
+        hook_parameters: What holds for all collections: the parameters of `CollectionConfig` and ``save_all``,
+            ``include_workers`` (``one`` or ``all``), ``export_tensorboard``, ``tensorboard_dir``.
+        collection_configs: The collections to save beside the default ones of the framework.
+
+    Raises:
+        SMDebugTypeError: An argument is of another type.
+        SMDebugValueError: A path is not one, or a parameter is unknown or its value not allowed.
+    """
+
+    s3_output_path: Text | None = attrs.field(default=None, validator=is_s3_path)
+    container_local_output_path: Text | None = attrs.field(default=None, validator=is_local_path)
+    hook_parameters: Parameters = attrs.field(default=Parameters(), converter=_to_parameters)
+    collection_configs: tuple[CollectionConfig, ...] = attrs.field(default=(), converter=to_collections)
+
+    def __attrs_post_init__(self) -> None:
+        check_parameters(self.hook_parameters, HOOK_PARAMETERS, "the hook")

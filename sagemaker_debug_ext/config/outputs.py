@@ -1,0 +1,45 @@
+"""Where TensorBoard data go: `TensorBoardOutputConfig`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from sagemaker_debug_ext.config._fields import Text, is_local_path, is_s3_path
+from sagemaker_debug_ext.errors import SMDebugValueError
+
+RESERVED_LOCAL_PATHS: Final = ("/opt/ml", "/tmp", "/usr/local/nvidia")  # noqa: S108  # names, not files of ours
+"""Folders that the service refuses as TensorBoard's local path, although its own default lies in the first."""
+
+
+def reserved_folder(local_path: str) -> str | None:
+    """Return the reserved folder in which `local_path` lies; None if it lies in none."""
+    return next((folder for folder in RESERVED_LOCAL_PATHS if f"{local_path}/".startswith(f"{folder}/")), None)
+
+
+def _is_allowed_local_path(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    is_local_path(instance, attribute, value)
+    if isinstance(value, str) and reserved_folder(value):
+        raise SMDebugValueError(
+            f"TensorBoardOutputConfig.{attribute.name} must not lie in {', '.join(RESERVED_LOCAL_PATHS)}: the service "
+            f"refuses it; leave it out for the default (got {value!r})"
+        )
+
+
+@attrs.frozen
+class TensorBoardOutputConfig:
+    """Asks for TensorBoard data of a job.
+
+    Args:
+        s3_output_path: Where they go; the service appends ``<job name>/tensorboard-output``. The output path of the job
+            when not given.
+        container_local_output_path: Folder inside the container; ``/opt/ml/output/tensorboard`` when not given.
+
+    Raises:
+        SMDebugTypeError: An argument is of another type.
+        SMDebugValueError: A path is not one, or lies in a folder that the service reserves.
+    """
+
+    s3_output_path: Text | None = attrs.field(default=None, validator=is_s3_path)
+    container_local_output_path: Text | None = attrs.field(default=None, validator=_is_allowed_local_path)

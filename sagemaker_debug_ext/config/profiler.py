@@ -1,0 +1,319 @@
+"""What the profiler of a job collects: `ProfilerConfig`, and the framework metrics of old containers.
+
+The service collects framework metrics for TensorFlow before 2.11 and PyTorch before 2.0 only. System metrics are
+collected for every job whose profiler is on.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import warnings
+from types import NoneType
+from typing import Any, ClassVar, Final
+
+import attrs
+
+from sagemaker_debug_ext.config._fields import (
+    Number,
+    Text,
+    is_boolean,
+    is_instance,
+    is_local_path,
+    is_pipeline_variable,
+    is_positive_number,
+    is_s3_path,
+    is_whole_number,
+)
+from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugValueError
+
+SYSTEM_MONITOR_INTERVALS_MILLIS: Final = (100, 200, 500, 1000, 5000, 60000)
+"""The intervals between system metrics that the service knows."""
+
+
+class PythonProfiler(enum.Enum):
+    """The Python profilers that a container can run."""
+
+    CPROFILE = "cprofile"
+    PYINSTRUMENT = "pyinstrument"
+
+
+class cProfileTimer(enum.Enum):  # noqa: N801  # the SDK's name
+    """What cProfile measures. DEFAULT measures each kind once, in turn."""
+
+    TOTAL_TIME = "total_time"
+    CPU_TIME = "cpu_time"
+    OFF_CPU_TIME = "off_cpu_time"
+    DEFAULT = "default"
+
+
+def _check_one_range(config: MetricsConfigBase | FrameworkProfile, profile_default_steps: bool) -> None:
+    steps = (config.start_step, config.num_steps)
+    time = (config.start_unix_time, config.duration)
+    if sum([profile_default_steps, steps != (None, None), time != (None, None)]) > 1:
+        raise SMDebugValueError(
+            f"{type(config).__name__} must have one range: steps, time, or profile_default_steps "
+            f"(got start_step, num_steps = {steps}; start_unix_time, duration = {time}; "
+            f"profile_default_steps = {profile_default_steps})"
+        )
+
+
+@attrs.frozen
+class MetricsConfigBase:
+    """At which steps, or when, one kind of framework metrics is collected. Use one of the subclasses.
+
+    A range is given by steps or by time, not by both. Without any the subclass has a default.
+
+    Args:
+        start_step: First step; 0 when only `num_steps` is given.
+        num_steps: How many steps; 1 when only `start_step` is given.
+        start_unix_time: When to begin, in seconds since 1970.
+        duration: How long, in seconds.
+        profile_default_steps: Take the default range; comes without any of the others.
+
+    Raises:
+        SMDebugTypeError: A number is of another type.
+        SMDebugValueError: A number is out of range, or two ranges are given.
+    """
+
+    default_range: ClassVar[tuple[int, int]]
+
+    start_step: int | None = attrs.field(default=None, validator=is_whole_number(0))
+    num_steps: int | None = attrs.field(default=None, validator=is_whole_number(1))
+    start_unix_time: int | None = attrs.field(default=None, validator=is_whole_number(0))
+    duration: float | None = attrs.field(default=None, validator=is_positive_number)
+    profile_default_steps: bool = attrs.field(default=False, validator=is_instance(bool))
+
+    def __attrs_post_init__(self) -> None:
+        _check_one_range(self, self.profile_default_steps)
+
+    @property
+    def step_range(self) -> tuple[int, int] | None:
+        """First step and number of steps; None if the range is given by time."""
+        if self.start_unix_time is not None or self.duration is not None:
+            return None
+        if self.start_step is None and self.num_steps is None:
+            return self.default_range
+        return (self.start_step or 0, self.num_steps or 1)
+
+
+@attrs.frozen
+class DetailedProfilingConfig(MetricsConfigBase):
+    """Operators on CPU and GPU; step 5 by default."""
+
+    default_range = (5, 1)
+
+
+@attrs.frozen
+class HorovodProfilingConfig(MetricsConfigBase):
+    """Horovod's communication; step 13 by default."""
+
+    default_range = (13, 1)
+
+
+@attrs.frozen
+class SMDataParallelProfilingConfig(MetricsConfigBase):
+    """SageMaker's data-parallel communication; step 15 by default."""
+
+    default_range = (15, 1)
+
+
+def _is_pattern(instance: object, attribute: attrs.Attribute[Any], value: str) -> None:
+    try:
+        re.compile(value)
+    except (re.error, TypeError) as error:
+        raise SMDebugValueError(
+            f"{type(instance).__name__}.{attribute.name} must be a regular expression (got {value!r}: {error})"
+        ) from error
+
+
+@attrs.frozen
+class DataloaderProfilingConfig(MetricsConfigBase):
+    """Data loaders; step 7 by default.
+
+    Args:
+        metrics_regex: Which of their metrics.
+    """
+
+    default_range = (7, 1)
+
+    metrics_regex: str = attrs.field(default=".*", validator=_is_pattern)
+
+
+def _refused(kind: type[enum.Enum], value: object) -> SMDebugValueError:
+    allowed = ", ".join(repr(member.value) for member in kind)
+    return SMDebugValueError(f"{kind.__name__} must be one of {allowed} (got {value!r})")
+
+
+def _to_python_profiler(value: PythonProfiler | str) -> PythonProfiler:
+    try:
+        return PythonProfiler(value)
+    except ValueError as error:
+        raise _refused(PythonProfiler, value) from error
+
+
+def _to_timer(value: cProfileTimer | str) -> cProfileTimer:
+    try:
+        return cProfileTimer(value)
+    except ValueError as error:
+        raise _refused(cProfileTimer, value) from error
+
+
+@attrs.frozen
+class PythonProfilingConfig(MetricsConfigBase):
+    """Python functions; three steps from step 9 by default.
+
+    Args:
+        python_profiler: Which profiler.
+        cprofile_timer: What cProfile measures; not used with Pyinstrument.
+    """
+
+    default_range = (9, 3)
+
+    python_profiler: PythonProfiler = attrs.field(default=PythonProfiler.CPROFILE, converter=_to_python_profiler)
+    cprofile_timer: cProfileTimer = attrs.field(default=cProfileTimer.TOTAL_TIME, converter=_to_timer)
+
+    @property
+    def timer(self) -> cProfileTimer | None:
+        """What the profiler measures: each kind in turn over the default steps; None where it has no choice."""
+        if self.python_profiler is PythonProfiler.PYINSTRUMENT:
+            return None
+        return cProfileTimer.DEFAULT if self.profile_default_steps else self.cprofile_timer
+
+
+METRICS_CONFIGS: Final = {
+    "detailed_profiling_config": DetailedProfilingConfig,
+    "dataloader_profiling_config": DataloaderProfilingConfig,
+    "python_profiling_config": PythonProfilingConfig,
+    "horovod_profiling_config": HorovodProfilingConfig,
+    "smdataparallel_profiling_config": SMDataParallelProfilingConfig,
+}
+"""Field of `FrameworkProfile` → class."""
+
+
+@attrs.frozen
+class FrameworkProfile:
+    """Which framework metrics an old container collects.
+
+    With any of the five metrics configurations only those given are collected, and the ranges are not looked at.
+    Otherwise all five are, over the range given here, or each over its default.
+
+    Args:
+        local_path: Folder for the events inside the container.
+        file_max_size: Size in bytes at which an event file is closed.
+        file_close_interval: Seconds after which it is closed.
+        file_open_fail_threshold: Failed attempts to open a file after which the writer gives up.
+        detailed_profiling_config: Operators on CPU and GPU.
+        dataloader_profiling_config: Data loaders.
+        python_profiling_config: Python functions.
+        horovod_profiling_config: Horovod's communication.
+        smdataparallel_profiling_config: SageMaker's data-parallel communication.
+        start_step: See `MetricsConfigBase`.
+        num_steps: See `MetricsConfigBase`.
+        start_unix_time: See `MetricsConfigBase`.
+        duration: See `MetricsConfigBase`.
+
+    Raises:
+        SMDebugTypeError: An argument is of another type.
+        SMDebugValueError: A number is out of range, or both kinds of range are given.
+    """
+
+    local_path: str = attrs.field(default="/opt/ml/output/profiler", validator=is_local_path)
+    file_max_size: int = attrs.field(default=10_485_760, validator=is_whole_number(1))
+    file_close_interval: float = attrs.field(default=60, validator=is_positive_number)
+    file_open_fail_threshold: int = attrs.field(default=50, validator=is_whole_number(1))
+    detailed_profiling_config: DetailedProfilingConfig | None = attrs.field(
+        default=None, validator=is_instance(DetailedProfilingConfig, NoneType)
+    )
+    dataloader_profiling_config: DataloaderProfilingConfig | None = attrs.field(
+        default=None, validator=is_instance(DataloaderProfilingConfig, NoneType)
+    )
+    python_profiling_config: PythonProfilingConfig | None = attrs.field(
+        default=None, validator=is_instance(PythonProfilingConfig, NoneType)
+    )
+    horovod_profiling_config: HorovodProfilingConfig | None = attrs.field(
+        default=None, validator=is_instance(HorovodProfilingConfig, NoneType)
+    )
+    smdataparallel_profiling_config: SMDataParallelProfilingConfig | None = attrs.field(
+        default=None, validator=is_instance(SMDataParallelProfilingConfig, NoneType)
+    )
+    start_step: int | None = attrs.field(default=None, validator=is_whole_number(0))
+    num_steps: int | None = attrs.field(default=None, validator=is_whole_number(1))
+    start_unix_time: int | None = attrs.field(default=None, validator=is_whole_number(0))
+    duration: float | None = attrs.field(default=None, validator=is_positive_number)
+
+    def __attrs_post_init__(self) -> None:
+        _check_one_range(self, profile_default_steps=False)
+
+    @property
+    def metrics_configs(self) -> tuple[MetricsConfigBase, ...]:
+        """What is collected."""
+        chosen = tuple(getattr(self, field) for field in METRICS_CONFIGS)
+        if any(config is not None for config in chosen):
+            return tuple(config for config in chosen if config is not None)
+        given = (self.start_step, self.num_steps, self.start_unix_time, self.duration)
+        default = given == (None, None, None, None)
+        return tuple(kind(*given, profile_default_steps=default) for kind in METRICS_CONFIGS.values())
+
+
+@attrs.frozen
+class Profiler:
+    """Turns on SageMaker Profiler, the deep profiler, which the service supports until June 2027.
+
+    Args:
+        cpu_profiling_duration: Seconds of CPU activity to record.
+        file_rotation_interval: Seconds after which a new file is begun.
+    """
+
+    cpu_profiling_duration: int = attrs.field(default=3600, converter=int, validator=is_whole_number(1))
+    file_rotation_interval: int = attrs.field(default=600, converter=int, validator=is_whole_number(1))
+
+
+@attrs.frozen
+class ProfilerConfig:
+    """What the profiler collects, how often, and where it goes.
+
+    Args:
+        s3_output_path: Where the metrics go; the service appends ``<job name>/profiler-output``. The output path of the
+            job when not given.
+        system_monitor_interval_millis: Milliseconds between system metrics: 100, 200, 500, 1000, 5000 or 60000; the
+            service takes 500 when not given.
+        framework_profile_params: Framework metrics, for old containers only.
+        profile_params: Turns on SageMaker Profiler instead.
+        disable_profiler: Collect nothing, not even system metrics.
+
+    Raises:
+        SMDebugTypeError: An argument is of another type.
+        SMDebugValueError: An interval is not among those above, both kinds of deep profiling are asked for, or anything
+            is asked for together with `disable_profiler`.
+    """
+
+    s3_output_path: Text | None = attrs.field(default=None, validator=is_s3_path)
+    system_monitor_interval_millis: Number | None = attrs.field(default=None, validator=is_whole_number(1))
+    framework_profile_params: FrameworkProfile | None = attrs.field(
+        default=None, validator=is_instance(FrameworkProfile, NoneType)
+    )
+    profile_params: Profiler | None = attrs.field(default=None, validator=is_instance(Profiler, NoneType))
+    disable_profiler: bool | Text = attrs.field(default=False, validator=is_boolean)
+
+    def __attrs_post_init__(self) -> None:
+        interval = self.system_monitor_interval_millis
+        if (
+            interval is not None
+            and not is_pipeline_variable(interval)
+            and interval not in SYSTEM_MONITOR_INTERVALS_MILLIS
+        ):
+            allowed = ", ".join(map(str, SYSTEM_MONITOR_INTERVALS_MILLIS))
+            raise SMDebugValueError(
+                f"ProfilerConfig.system_monitor_interval_millis must be one of {allowed} (got {interval!r})"
+            )
+        if self.framework_profile_params and self.profile_params:
+            raise SMDebugValueError("ProfilerConfig must have framework_profile_params or profile_params, not both")
+        if self.disable_profiler is True and (interval or self.framework_profile_params or self.profile_params):
+            raise SMDebugValueError("ProfilerConfig must ask for nothing together with disable_profiler=True")
+        if self.framework_profile_params:
+            warnings.warn(
+                "framework metrics are collected for TensorFlow before 2.11 and PyTorch before 2.0 only",
+                DebugExtWarning,
+                stacklevel=3,
+            )
