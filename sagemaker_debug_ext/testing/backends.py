@@ -1,0 +1,89 @@
+"""The contract every back end keeps: subclass `BackendContract` in a test module and give it a `backend` fixture."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.store.backends.base import Backend
+
+
+class BackendContract:
+    """Tests of one back end; subclasses provide an empty one as the fixture `backend`."""
+
+    @pytest.fixture
+    def backend(self) -> Backend:
+        """Return an empty back end."""
+        raise AssertionError("the subclass must provide the fixture 'backend'")
+
+    def test_read_returns_what_write_stored(self, backend: Backend) -> None:
+        """Parts are stored one after the other."""
+        backend.write("events/a", (b"one", bytearray(b"two"), memoryview(b"three")))
+        assert backend.read("events/a") == b"onetwothree"
+
+    def test_read_with_range_returns_that_part(self, backend: Backend) -> None:
+        """A range is cut at the end of the object."""
+        backend.write("a", (b"0123456789",))
+        assert backend.read("a", 2, 3) == b"234"
+        assert backend.read("a", 8) == b"89"
+        assert backend.read("a", 8, 10**15) == b"89"
+        assert backend.read("a", 20, 5) == b""
+
+    def test_read_when_missing_returns_none(self, backend: Backend) -> None:
+        """A missing object is an answer, not an error."""
+        backend.write("a/b", (b"",))
+        assert backend.read("nothing") is None
+        assert backend.read("a/b/c") is None
+
+    def test_write_when_present_replaces(self, backend: Backend) -> None:
+        """A second write leaves nothing of the first, and changes the listed version."""
+        backend.write("a", (b"long content",))
+        (before,) = backend.list()
+        backend.write("a", (b"short",))
+        (after,) = backend.list()
+        assert backend.read("a") == b"short"
+        assert after.size == len(b"short")
+        assert before.version != after.version
+
+    def test_write_many_parts_keeps_their_order(self, backend: Backend) -> None:
+        """More parts than one system call takes arrive in order."""
+        parts = [str(number).encode() for number in range(5000)]
+        backend.write("a", parts)
+        assert backend.read("a") == b"".join(parts)
+
+    def test_list_returns_keys_below_the_prefix_sorted(self, backend: Backend) -> None:
+        """Only objects below the prefix are listed, in the order of their keys."""
+        keys = ["index/000000000/b", "index/000000000/a", "index/000000001/a", "events/1", "end"]
+        for key in keys:
+            backend.write(key, (b"12",))
+        assert [info.key for info in backend.list()] == sorted(keys)
+        assert [info.key for info in backend.list("index/")] == sorted(keys[:3])
+        assert [info.key for info in backend.list("index/000000000/")] == sorted(keys[:2])
+        assert {info.size for info in backend.list()} == {2}
+        assert backend.list("nothing/") == []
+
+    def test_create_when_present_returns_false(self, backend: Backend) -> None:
+        """Of several that create one key, one wins."""
+        with ThreadPoolExecutor(4) as pool:
+            won = list(pool.map(backend.create, ["claim"] * 8))
+        assert sum(won) == 1
+        assert backend.read("claim") == b""
+
+    def test_delete_when_missing_is_fine(self, backend: Backend) -> None:
+        """Deleting removes the object, once or twice."""
+        backend.write("a", (b"",))
+        assert backend.exists("a")
+        backend.delete("a")
+        backend.delete("a")
+        assert not backend.exists("a")
+
+    @pytest.mark.parametrize("key", ["", "/etc/passwd", "../outside", "events/../../outside", "a\\b", "a\0b"])
+    def test_key_outside_the_root_is_refused(self, backend: Backend, key: str) -> None:
+        """No key leads out of the root."""
+        attempts: list[tuple[Any, ...]] = [(backend.read, key), (backend.write, key, (b"",)), (backend.exists, key)]
+        for call, *arguments in attempts:
+            with pytest.raises(SMDebugValueError, match="relative path"):
+                call(*arguments)

@@ -1,0 +1,176 @@
+"""Whole steps: written, found through the index, read back; damage is named, never returned as a value."""
+
+import errno
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.errors import CorruptRecordError, IndexReaderException, SMDebugValueError
+from sagemaker_debug_ext.store import reader
+from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
+from sagemaker_debug_ext.store.index import Location, SavedShape
+from sagemaker_debug_ext.store.keys import event_key, index_key
+from sagemaker_debug_ext.store.writer import NamedShape, NamedTensor, StepData, TrialWriter
+from sagemaker_debug_ext.testing import strategies
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+def step_data(values, step=3, shapes=()):
+    tensors = [NamedTensor(name, np.asarray(value), 1.0) for name, value in values]
+    return StepData(step, ModeKeys.TRAIN, step, tensors, list(shapes))
+
+
+def read_all(backend, key):
+    index = reader.read_index(backend, key)
+    return {name: reader.read_tensor(backend, index.event_file, at, name) for name, at in index.tensors.items()}
+
+
+@given(
+    st.lists(st.tuples(strategies.tensor_names, strategies.arrays()), max_size=6), strategies.steps, strategies.workers
+)
+def test_step_is_read_back_as_written(values, step, worker):
+    """Every tensor of a step comes back; of equal names the last one."""
+    backend = MemoryBackend()
+    written = TrialWriter(backend, worker).write_step(step_data(values, step))
+    assert written == sum(info.size for info in backend.list())
+    if not values:
+        assert backend.list() == []
+        return
+    found = read_all(backend, index_key(step, worker))
+    expected = dict(values)
+    assert set(found) == set(expected)
+    for name, value in found.items():
+        assert value.dtype == expected[name].dtype
+        assert value.tobytes() == expected[name].tobytes()
+
+
+def test_equal_names_are_stored_once():
+    """Only the value that counts takes space."""
+    backend = MemoryBackend()
+    TrialWriter(backend).write_step(step_data([("x", np.zeros(1000)), ("x", np.ones(2))]))
+    assert len(backend.read(event_key(3, "worker_0"))) < 200
+
+
+def test_step_with_shapes_only_has_no_event_file():
+    """Shapes live in the index alone."""
+    backend = MemoryBackend()
+    TrialWriter(backend).write_step(step_data([], shapes=[NamedShape("w", (2, 3), "w:0")]))
+    (info,) = backend.list()
+    index = reader.read_index(backend, info.key)
+    assert index.event_file is None
+    assert index.shapes == {"w": SavedShape((2, 3), "w:0")}
+
+
+def test_writing_a_step_again_replaces_it():
+    """Nothing of the first version remains."""
+    backend = MemoryBackend()
+    writer = TrialWriter(backend)
+    writer.write_step(step_data([("a", 1), ("b", 2)]))
+    writer.write_step(step_data([("c", 3)]))
+    assert list(read_all(backend, index_key(3, "worker_0"))) == ["c"]
+
+
+def test_worker_name_is_checked_before_anything_is_written():
+    """A name that no file can carry fails at once."""
+    with pytest.raises(SMDebugValueError, match="worker"):
+        TrialWriter(MemoryBackend(), "../worker")
+
+
+class FullBackend(LocalBackend):
+    """A disk that is full from the n-th object on."""
+
+    def __init__(self, root, room):
+        super().__init__(root)
+        self.room = room
+
+    def write(self, key, parts):
+        if self.room == 0:
+            super().write(key, _FailingParts(parts))
+        self.room -= 1
+        super().write(key, parts)
+
+
+class _FailingParts(list):
+    """Parts that break off half way, as a full disk does."""
+
+    def __iter__(self):
+        yield bytes(self[0])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_step_when_the_disk_is_full_leaves_nothing_visible(tmp_path, room):
+    """Whether records or index fail to be written: no index entry, no temporary file."""
+    with pytest.raises(OSError, match="No space"):
+        TrialWriter(FullBackend(tmp_path, room)).write_step(step_data([("x", np.zeros(10))]))
+    assert reader.list_index(LocalBackend(tmp_path)) == []
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_stale_temporary_file_of_a_crash_is_overwritten(tmp_path):
+    """What a killed process left half written does not end up in the next step's file."""
+    stale = tmp_path / (index_key(3, "worker_0") + ".tmp")
+    stale.parent.mkdir(parents=True)
+    stale.write_text("{'half': ")
+    backend = LocalBackend(tmp_path)
+    TrialWriter(backend).write_step(step_data([("x", 1)]))
+    assert list(read_all(backend, index_key(3, "worker_0"))) == ["x"]
+    assert not stale.exists()
+
+
+def test_list_index_shows_index_files_only():
+    """Other files below the index are passed over."""
+    backend = MemoryBackend()
+    TrialWriter(backend).write_step(step_data([("x", 1)]))
+    backend.write("index/000000000/readme.txt", (b"",))
+    assert [info.key for info in reader.list_index(backend)] == [index_key(3, "worker_0")]
+
+
+def test_read_index_when_gone_says_so():
+    """A file that vanished is an index error that names it."""
+    with pytest.raises(IndexReaderException, match="is gone"):
+        reader.read_index(MemoryBackend(), index_key(0, "worker_0"))
+
+
+class TestReadTensorOfDamage:
+    @pytest.fixture
+    def backend(self):
+        backend = MemoryBackend()
+        TrialWriter(backend).write_step(step_data([("x", np.arange(4.0)), ("y", np.arange(3))]))
+        return backend
+
+    @pytest.fixture
+    def places(self, backend):
+        return reader.read_index(backend, index_key(3, "worker_0")).tensors
+
+    def test_missing_event_file(self, backend, places):
+        """A missing file is told apart from a damaged one."""
+        backend.delete(event_key(3, "worker_0"))
+        with pytest.raises(FileNotFoundError):
+            reader.read_tensor(backend, event_key(3, "worker_0"), places["x"], "x")
+
+    def test_every_truncation_is_noticed(self, backend, places):
+        """Wherever the file ends early, the tensor behind the cut is reported, the one before it still read."""
+        key = event_key(3, "worker_0")
+        whole = backend.read(key)
+        for length in range(len(whole)):
+            backend.write(key, (whole[:length],))
+            with pytest.raises(CorruptRecordError, match="byte"):
+                reader.read_tensor(backend, key, places["y"], "y")
+            if length >= places["y"].start:
+                assert reader.read_tensor(backend, key, places["x"], "x").tolist() == [0.0, 1.0, 2.0, 3.0]
+
+    def test_index_pointing_elsewhere_is_noticed(self, backend, places):
+        """A place that is not a record's, or another tensor's, never gives a value."""
+        key = event_key(3, "worker_0")
+        with pytest.raises(CorruptRecordError):
+            reader.read_tensor(backend, key, Location(places["x"].start + 1, places["x"].length), "x")
+        with pytest.raises(CorruptRecordError, match="'y'"):
+            reader.read_tensor(backend, key, places["y"], "x")
+
+    def test_enormous_length_is_not_allocated(self, backend, places):
+        """A damaged length is bounded by what is there."""
+        with pytest.raises(CorruptRecordError, match="cut off"):
+            reader.read_tensor(backend, event_key(3, "worker_0"), Location(0, 2**60), "x")
