@@ -1,0 +1,332 @@
+"""What the catalog knows of a rule: `RuleSpec`, and of each of its parameters: `ParameterSpec`.
+
+Values of parameters arrive as text from a request, or typed from a script; here they become typed values (built-in
+rules, section 2.2).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import attrs
+
+from sagemaker_debug_ext._types import JSONObject
+from sagemaker_debug_ext.config._fields import did_you_mean, is_pipeline_variable, render_value
+from sagemaker_debug_ext.config._parameters import split_patterns
+from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.groups import compile_pattern
+from sagemaker_debug_ext.errors import SMDebugValueError
+
+ParameterValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | tuple[float, ...] | None"
+ParameterType: TypeAlias = Literal["bool", "int", "float", "str", "str_list", "regex_list", "float_list"]
+RuleKind: TypeAlias = Literal["debugger", "profiler"]
+
+COMMON_PARAMETERS: Final = ("base_trial", "rule_to_invoke", "action_json")
+"""Parameters that any rule may be sent, and that are not its own."""
+
+_OTHER_TRIAL: Final = re.compile(r"other_trial_(\d+)")
+_BOOLEANS: Final = {"True": True, "true": True, "False": False, "false": False}
+
+
+def _parse_bool(value: object, where: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in _BOOLEANS:
+        return _BOOLEANS[value]
+    raise SMDebugValueError(f"{where} must be a boolean: one of {', '.join(_BOOLEANS)} (got {value!r})")
+
+
+def _parse_int(value: object, where: str) -> int:
+    try:
+        return int(cast("str", render_value(value, where)))
+    except ValueError as error:
+        raise SMDebugValueError(f"{where} must be a whole number (got {value!r})") from error
+
+
+def _parse_float(value: object, where: str) -> float:
+    try:
+        number = float(cast("str", render_value(value, where)))
+    except ValueError as error:
+        raise SMDebugValueError(f"{where} must be a number (got {value!r})") from error
+    if math.isnan(number):
+        raise SMDebugValueError(f"{where} must be a number that can be compared (got {value!r})")
+    return number
+
+
+def _parse_str(value: object, where: str) -> str:
+    return cast("str", render_value(value, where))
+
+
+def _parse_str_list(value: object, where: str) -> tuple[str, ...]:
+    items = _parse_str(value, where).split(",")
+    return tuple(item.strip() for item in items if item.strip())
+
+
+def _parse_regex_list(value: object, where: str) -> tuple[str, ...]:
+    patterns = split_patterns(_parse_str(value, where), where)
+    return tuple(compile_pattern(pattern, where).pattern for pattern in patterns)
+
+
+def _parse_float_list(value: object, where: str) -> tuple[float, ...]:
+    return tuple(_parse_float(item, where) for item in _parse_str_list(value, where))
+
+
+_PARSERS: Final[Mapping[ParameterType, Callable[[object, str], ParameterValue]]] = {
+    "bool": _parse_bool,
+    "int": _parse_int,
+    "float": _parse_float,
+    "str": _parse_str,
+    "str_list": _parse_str_list,
+    "regex_list": _parse_regex_list,
+    "float_list": _parse_float_list,
+}
+
+
+def _is_unset(value: object) -> bool:
+    return value is None or (isinstance(value, (str, list, tuple)) and (len(value) == 0 or value == "None"))
+
+
+@attrs.frozen(kw_only=True)
+class ParameterSpec:
+    """One parameter of a rule.
+
+    Args:
+        name: Its name.
+        type: What its values are; lists may be given as text joined by commas.
+        doc: What it means.
+        default: Typed value when it is not given; None means unset.
+        required: Whether it has to be given.
+        min: Least value, inclusive; of lists: of each item.
+        max: Greatest value, inclusive.
+        exclusive_min: Bound that values must lie above.
+        exclusive_max: Bound that values must lie below.
+        choices: The only values allowed.
+        unit: Unit of the value.
+        aliases: Other names it may be given by.
+    """
+
+    name: str
+    type: ParameterType
+    doc: str
+    default: ParameterValue = None
+    required: bool = False
+    min: float | None = None
+    max: float | None = None
+    exclusive_min: float | None = None
+    exclusive_max: float | None = None
+    choices: tuple[str, ...] = ()
+    unit: str | None = None
+    aliases: tuple[str, ...] = ()
+
+    def parse(self, value: object, rule: str = "") -> ParameterValue:
+        """Turn a value as text, or typed, into a typed one; None, ``""`` and ``"None"`` give the default.
+
+        Args:
+            value: The value.
+            rule: Name of the rule, for error messages.
+
+        Raises:
+            SMDebugTypeError: The value is of a type that no parameter has.
+            SMDebugValueError: It is not of the parameter's type or not in its range; or the parameter is required and
+                unset.
+        """
+        where = f"parameter {self.name!r} of rule {rule}" if rule else f"parameter {self.name!r}"
+        parsed = None if _is_unset(value) else _PARSERS[self.type](value, where)
+        if parsed is None or parsed == ():
+            if self.required:
+                raise SMDebugValueError(f"{where} must be given (got {value!r})")
+            return self.default
+        if not self._allows(parsed):
+            hint = did_you_mean(value, self.choices)
+            raise SMDebugValueError(f"{where} must be {self.range} (got {value!r}){hint}")
+        return parsed
+
+    @property
+    def range(self) -> str:
+        """The values allowed, in words; empty if all are."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        bounds = {
+            "at least": self.min,
+            "above": self.exclusive_min,
+            "at most": self.max,
+            "below": self.exclusive_max,
+        }
+        return " and ".join(f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None)
+
+    def _allows(self, parsed: ParameterValue) -> bool:
+        if self.choices:
+            return parsed in self.choices
+        items = parsed if isinstance(parsed, tuple) else (parsed,)
+        return all(self._in_range(item) for item in items if isinstance(item, (int, float)))
+
+    def _in_range(self, number: float) -> bool:
+        return (
+            (self.min is None or number >= self.min)
+            and (self.max is None or number <= self.max)
+            and (self.exclusive_min is None or number > self.exclusive_min)
+            and (self.exclusive_max is None or number < self.exclusive_max)
+        )
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> ParameterSpec:
+        """Build from an entry of the catalog."""
+        fields = {key: tuple(value) if key in ("choices", "aliases") else value for key, value in entry.items()}
+        default = fields.pop("default", None)
+        spec = cls(**fields)
+        return attrs.evolve(spec, default=attrs.evolve(spec, required=False).parse(default))
+
+    def to_dict(self) -> JSONObject:
+        """Return the entry of the catalog; the inverse of `from_dict`."""
+        return _without_defaults(self)
+
+
+@attrs.frozen(kw_only=True)
+class RuleSpec:
+    """One rule.
+
+    Args:
+        name: Class name of the rule, which is also its name in a request.
+        kind: ``debugger`` for rules on tensors, ``profiler`` for rules on metrics.
+        doc: What it finds.
+        parameters: Its parameters.
+        function: Name in `sagemaker_debug_ext.rule_configs`; empty for rules that are not there.
+        rule_class: ``module:Class`` with its code; None if it runs in the service only.
+        frameworks: Frameworks whose jobs it can watch.
+        fires: Whether it can fire at all; some rules only write a report.
+        application_rule: Whether it is for one kind of model.
+        needs_framework_metrics: Whether it reads metrics that only old containers have.
+        collections: What it wants saved when the user says nothing.
+        at_least_one_of: Groups of parameters of which one has to be given. Rules check it themselves, when they run,
+            because SageMaker does so too.
+    """
+
+    name: str
+    kind: RuleKind
+    doc: str
+    parameters: tuple[ParameterSpec, ...] = ()
+    function: str = ""
+    rule_class: str | None = None
+    frameworks: tuple[str, ...] = ()
+    fires: bool = True
+    application_rule: bool = False
+    needs_framework_metrics: bool = False
+    collections: tuple[CollectionConfig, ...] = ()
+    at_least_one_of: tuple[tuple[str, ...], ...] = ()
+
+    def parameter(self, name: str) -> ParameterSpec:
+        """Return the parameter called `name`, or that has it as an alias.
+
+        Raises:
+            SMDebugValueError: There is none.
+        """
+        for spec in self.parameters:
+            if name == spec.name or name in spec.aliases:
+                return spec
+        names = tuple(spec.name for spec in self.parameters)
+        allowed = f"parameters of rule {self.name} must be among {', '.join(names)}" if names else "no parameters"
+        text = allowed if names else f"rule {self.name} takes {allowed}"
+        raise SMDebugValueError(f"{text} (got {name!r}){did_you_mean(name, names)}")
+
+    def check_parameters(self, parameters: Mapping[str, object]) -> None:
+        """Refuse names and values that the rule does not take. What is missing is not looked at.
+
+        Parameters common to all rules are left alone, and so are pipeline variables.
+
+        Raises:
+            SMDebugTypeError: A value is of a type that no parameter has.
+            SMDebugValueError: A name is unknown, or a value not of the parameter's type or range.
+        """
+        for name, value in _own(parameters).items():
+            spec = self.parameter(name)
+            if not is_pipeline_variable(value) and not _is_unset(value):
+                spec.parse(value, self.name)
+
+    def parse_parameters(self, parameters: Mapping[str, object]) -> dict[str, ParameterValue]:
+        """Return typed values of all parameters, defaults filled in, in the order of `parameters` of the spec.
+
+        The paths ``other_trial_0``, … become the list ``other_trials``, if the rule has such a parameter and none is
+        given.
+
+        Raises:
+            SMDebugTypeError: A value is of a type that no parameter has.
+            SMDebugValueError: A name is unknown, a value not of the parameter's type or range, or a required parameter
+                is missing.
+        """
+        given: dict[str, object] = {"other_trials": other_trials(parameters)}
+        given.update({self.parameter(name).name: value for name, value in _own(parameters).items()})
+        return {spec.name: spec.parse(given.get(spec.name), self.name) for spec in self.parameters}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> RuleSpec:
+        """Build from an entry of the catalog."""
+        fields = dict(entry)
+        fields["parameters"] = tuple(map(ParameterSpec.from_dict, entry["parameters"]))
+        fields["frameworks"] = tuple(entry.get("frameworks", ()))
+        fields["at_least_one_of"] = tuple(map(tuple, entry.get("at_least_one_of", ())))
+        fields["collections"] = tuple(
+            CollectionConfig(name, parameters) for name, parameters in entry.get("collections", {}).items()
+        )
+        return cls(**fields)
+
+    def to_dict(self) -> JSONObject:
+        """Return the entry of the catalog; the inverse of `from_dict`."""
+        entry = _without_defaults(self)
+        entry["parameters"] = [spec.to_dict() for spec in self.parameters]
+        if self.collections:
+            entry["collections"] = {str(item.name): dict(item.parameters) for item in self.collections}
+        return entry
+
+
+class RuleConfig(dict[str, Any]):
+    """A base configuration for `Rule.sagemaker`: a plain dictionary that knows its rule.
+
+    It equals the dictionary that the original package returns.
+    """
+
+    def __init__(self, spec: RuleSpec) -> None:
+        rule = {"RuleConfigurationName": spec.name, "RuleParameters": {"rule_to_invoke": spec.name}}
+        super().__init__({"DebugRuleConfiguration": rule})
+        if spec.collections:
+            self["CollectionConfigurations"] = [
+                {"CollectionName": item.name, "CollectionParameters": dict(item.parameters)}
+                for item in spec.collections
+            ]
+        self.spec = spec
+
+    def check_parameters(self, parameters: Mapping[str, object]) -> None:
+        """Refuse names and values that the rule does not take; see `RuleSpec.check_parameters`."""
+        self.spec.check_parameters(parameters)
+
+    def __reduce__(self) -> tuple[type[RuleConfig], tuple[RuleSpec], None, None, Any]:
+        return RuleConfig, (self.spec,), None, None, iter(self.items())
+
+
+def other_trials(parameters: Mapping[str, object]) -> list[object]:
+    """Return the values of ``other_trial_0``, ``other_trial_1``, … in the order of their numbers."""
+    numbered = [(int(match[1]), value) for name, value in parameters.items() if (match := _OTHER_TRIAL.fullmatch(name))]
+    return [value for _, value in sorted(numbered, key=lambda item: item[0])]
+
+
+def _own(parameters: Mapping[str, object]) -> dict[str, object]:
+    return {
+        name: value
+        for name, value in parameters.items()
+        if name not in COMMON_PARAMETERS and not _OTHER_TRIAL.fullmatch(name)
+    }
+
+
+def _without_defaults(spec: ParameterSpec | RuleSpec) -> JSONObject:
+    entry: JSONObject = {}
+    for field in attrs.fields(type(spec)):
+        value = getattr(spec, field.name)
+        if value != field.default or field.default is attrs.NOTHING:
+            entry[field.name] = _listed(value) if isinstance(value, tuple) else value
+    return entry
+
+
+def _listed(value: Iterable[Any]) -> list[Any]:
+    return [_listed(item) if isinstance(item, Sequence) and not isinstance(item, str) else item for item in value]
