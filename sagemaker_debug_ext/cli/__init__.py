@@ -1,0 +1,1 @@
+"""The command line: arguments in, calls out. Data go to standard output, talk to standard error."""

@@ -1,0 +1,44 @@
+"""Arguments that several commands take."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+def parse_mode(text: str) -> ModeKeys:
+    """Read the name of a mode, in any case."""
+    try:
+        return ModeKeys[text.upper()]
+    except KeyError:
+        names = ", ".join(name.lower() for name in ModeKeys.__members__)
+        raise argparse.ArgumentTypeError(f"must be one of {names} (got {text!r})") from None
+
+
+def add_trial(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that says which trial."""
+    parser.add_argument("trial", metavar="TRIAL", help="folder of the trial, the one that holds index/ and events/")
+
+
+def add_mode(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says which mode's steps are meant."""
+    parser.add_argument(
+        "--mode",
+        type=parse_mode,
+        default=ModeKeys.GLOBAL,
+        help="count steps within this mode: train, eval or predict (default: global, over all modes)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks for JSON."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def add_command(commands: Any, name: str, summary: str, run: Any) -> argparse.ArgumentParser:
+    """Add a command whose arguments go to `run`, which returns the exit status."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
+    parser.set_defaults(run=run)
+    return parser

@@ -1,0 +1,77 @@
+"""How commands print: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def write(text: str = "") -> None:
+    """Print a line of data."""
+    print(text)
+
+
+def say(text: str) -> None:
+    """Print a line for the person at the terminal."""
+    print(text, file=sys.stderr)
+
+
+def write_json(value: Any) -> None:
+    """Print a value as JSON; arrays become lists, and numbers that JSON lacks become their names."""
+    print(json.dumps(_plain(value), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    return value
+
+
+def format_cell(value: Any) -> str:
+    """Return a value as a table shows it: six significant digits, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def format_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as aligned columns under their headers; columns of numbers are aligned to the right."""
+    values = [list(row) for row in rows]
+    cells = [list(headers), *([format_cell(value) for value in row] for row in values)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    numeric = [
+        bool(values) and all(isinstance(row[column], (int, float, type(None))) for row in values)
+        for column in range(len(headers))
+    ]
+
+    def line(row: Sequence[str]) -> str:
+        padded = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
+        return "  ".join(padded).rstrip()
+
+    return "\n".join(line(row) for row in cells)
+
+
+def format_bytes(number: int) -> str:
+    """Return a number of bytes in the largest unit that keeps it at or above one."""
+    size = float(number)
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"

@@ -1,0 +1,64 @@
+"""``sagemaker-debug``: one module a command; this one joins them and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from sagemaker_debug_ext import __version__
+from sagemaker_debug_ext.cli import demo, ls, rules, show
+from sagemaker_debug_ext.errors import DebugExtError
+
+EXIT_USAGE: Final = 2
+_EXIT_INTERRUPTED: Final = 130
+
+_EPILOG = "exit status: 0 nothing found, 1 a rule found an issue, 2 wrong use or an error"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="sagemaker-debug", description="See what happens inside a training job.", epilog=_EPILOG
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (demo, ls, show, rules):
+        command.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: The arguments; those of the process when not given.
+
+    Returns:
+        The exit status: 0 nothing found, 1 a rule found an issue, 2 wrong use or an error.
+    """
+    try:
+        arguments = build_parser().parse_args(argv)
+        status: int = arguments.run(arguments)
+    except SystemExit as stop:  # how argparse ends after --help and wrong arguments
+        return stop.code if isinstance(stop.code, int) else EXIT_USAGE
+    except (DebugExtError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            return _quiet_pipe()
+        print(f"sagemaker-debug: {error}", file=sys.stderr)  # noqa: T201
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
+    return status
+
+
+def _quiet_pipe() -> int:
+    """The reader of our output, such as ``head``, has gone: end without a word, at interpreter exit as well."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""``sagemaker-debug show``: one tensor, at one step or over all of them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from sagemaker_debug_ext.cli import _arguments, _output
+from sagemaker_debug_ext.errors import TensorUnavailableForStep
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Tensor
+    from sagemaker_debug_ext.vocabulary import ModeKeys
+
+_STATISTICS = ("min", "max", "mean", "std")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = _arguments.add_command(commands, "show", "Show a tensor: its values at a step, or how it went.", run)
+    _arguments.add_trial(parser)
+    parser.add_argument("tensor", metavar="TENSOR", help="name of the tensor, as ls lists it")
+    parser.add_argument("--step", type=int, help="show the values at this step")
+    _arguments.add_mode(parser)
+    parser.add_argument("--worker", help="the worker whose values to show (default: the first)")
+    _arguments.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show a tensor."""
+    from sagemaker_debug_ext.trials import create_trial
+
+    tensor = create_trial(arguments.trial).tensor(arguments.tensor)
+    if arguments.step is None:
+        _show_course(tensor, arguments)
+    else:
+        _show_value(tensor, arguments)
+    return 0
+
+
+def _place(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return where in the job a step is: mode and step within it, from either way of counting."""
+    from sagemaker_debug_ext.vocabulary import ModeKeys
+
+    trial = tensor.trial
+    global_step = step if arguments.mode is ModeKeys.GLOBAL else trial.global_step(arguments.mode, step)
+    mode: ModeKeys | None = trial.mode(global_step)
+    return {
+        "step": global_step,
+        "mode": mode.name if mode else None,
+        "mode_step": trial.mode_step(global_step),
+        "worker": arguments.worker or tensor.workers(step, mode=arguments.mode)[0],
+    }
+
+
+def _statistics(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return a few numbers of a value; None where neither the value nor the number was saved."""
+    found = {}
+    for name in _STATISTICS:
+        try:
+            number = tensor.reduction_value(step, name, mode=arguments.mode, worker=arguments.worker)
+            found[name] = None if number is None else number.item()
+        except (TensorUnavailableForStep, TypeError):  # TypeError: texts have no mean
+            found[name] = None
+    return found
+
+
+def _show_value(tensor: Tensor, arguments: argparse.Namespace) -> None:
+    import numpy as np
+
+    value = tensor.value(arguments.step, mode=arguments.mode, worker=arguments.worker)
+    entry = {
+        "tensor": tensor.name,
+        **_place(tensor, arguments.step, arguments),
+        "dtype": str(value.dtype),
+        "shape": list(value.shape),
+        **_statistics(tensor, arguments.step, arguments),
+    }
+    if arguments.json:
+        _output.write_json({**entry, "value": value})
+        return
+    for key, item in entry.items():
+        _output.write(f"{key + ':':<11}{_output.format_cell(item)}")
+    _output.write(np.array2string(value, threshold=1000))
+
+
+def _show_course(tensor: Tensor, arguments: argparse.Namespace) -> None:
+    steps = tensor.steps(mode=arguments.mode, show_incomplete_steps=True)
+    rows = [{**_place(tensor, step, arguments), **_statistics(tensor, step, arguments)} for step in steps]
+    if arguments.json:
+        _output.write_json({"tensor": tensor.name, "steps": rows})
+        return
+    headers = ("step", "mode", "mode_step", "worker", *_STATISTICS)
+    _output.write(tensor.name)
+    _output.write(_output.format_table([key.upper() for key in headers], [[row[key] for key in headers] for row in rows]))

@@ -1,0 +1,54 @@
+"""Errors keep their arguments, survive pickling, and derive from the built-in they resemble."""
+
+import pickle
+
+import pytest
+
+from sagemaker_debug_ext import errors, exceptions, modes
+
+EXAMPLES = [
+    (errors.MissingDependencyError("torch", "Training", "torch"), ImportError, "sagemaker_debug_ext[torch]"),
+    (errors.MissingDependencyError("rich", "Drawing"), ImportError, "pip install 'rich'"),
+    (errors.InvalidCollectionConfiguration("relu"), errors.DebugExtError, "'relu'"),
+    (errors.MissingCollectionFiles(), errors.DebugExtError, "collection files"),
+    (errors.IndexReaderException("broken"), errors.DebugExtError, "broken"),
+    (errors.CorruptRecordError("events/x", "cut off"), RuntimeError, "events/x: cut off"),
+    (errors.TrialNotFoundError("/nowhere", "empty"), FileNotFoundError, "'/nowhere': empty"),
+    (errors.StepUnavailable(7, modes.EVAL), errors.DebugExtError, "7 of mode EVAL"),
+    (errors.StepNotYetAvailable(7, modes.EVAL), errors.DebugExtError, "7 of mode EVAL"),
+    (errors.TensorUnavailable("w"), errors.DebugExtError, "'w'"),
+    (errors.TensorUnavailableForStep("w", 7, modes.EVAL, True), errors.DebugExtError, "reduction_values"),
+    (errors.TensorUnavailableForStep("w", 7), errors.DebugExtError, "7 of mode GLOBAL"),
+    (errors.ShapeUnavailableForStep("w", 7), errors.DebugExtError, "shape of tensor 'w'"),
+    (errors.InvalidWorker("worker_9", ["worker_0"]), errors.DebugExtError, "'worker_9' (workers: worker_0)"),
+    (errors.NoMoreData(51, modes.GLOBAL, 50), errors.DebugExtError, "51 of mode GLOBAL; its last step is 50"),
+    (errors.NoMoreProfilerData(3), errors.DebugExtError, "3"),
+    (
+        errors.RuleEvaluationConditionMet("Overfit", 4),
+        errors.DebugExtError,
+        "Evaluation of the rule Overfit at step 4 resulted in the condition being met",
+    ),
+    (errors.InsufficientInformationForRuleInvocation("AllZero", "no names"), errors.DebugExtError, "AllZero: no names"),
+    (errors.RequestValidationError(["A: bad", "B: worse"]), ValueError, "2 problems in the request:\n- A: bad\n- B"),
+    (errors.TrainingJobError("job-1", "exit code 3"), RuntimeError, "'job-1' failed: exit code 3"),
+]
+
+
+@pytest.mark.parametrize(("error", "base", "text"), EXAMPLES, ids=lambda value: getattr(type(value), "__name__", ""))
+def test_error_says_what_happened_and_survives_pickling(error, base, text):
+    """Type, arguments and text are the same in another process."""
+    assert isinstance(error, errors.DebugExtError)
+    assert isinstance(error, base)
+    assert text in str(error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert copy.args == error.args
+    assert str(copy) == str(error)
+    assert vars(copy) == vars(error)
+
+
+def test_public_face_has_every_name_that_scripts_catch():
+    """Old scripts find each exception they import."""
+    for name in exceptions.__all__:
+        assert issubclass(getattr(exceptions, name), errors.DebugExtError)
+    assert exceptions.SMDebugError is errors.DebugExtError
