@@ -1,0 +1,599 @@
+"""`BaseHook`: what the hooks of all frameworks share.
+
+A hook counts steps, decides what of each step to save, keeps it until the step is over, and hands it to a thread that
+writes. A step is over when the next one begins or the hook is closed; only then is it written, once and whole.
+
+Training comes first: whatever goes wrong in here is logged once and switches saving off, unless the hook is strict.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, ClassVar, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
+
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig
+from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
+from sagemaker_debug_ext.hooks.collection_set import CollectionSet
+from sagemaker_debug_ext.hooks.configuration import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
+from sagemaker_debug_ext.hooks.counters import StepCounters
+from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
+from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
+from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
+from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
+from sagemaker_debug_ext.store import manifest
+from sagemaker_debug_ext.store.backends import Backend, open_backend
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.messages import Array, to_array
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+_OUTPUT_NUMBER: Final = re.compile(r":\d+")
+
+_SelfT = TypeVar("_SelfT", bound="BaseHook")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class _CustomTensor(NamedTuple):
+    captured: Captured
+    collections: tuple[str, ...]
+
+
+class _WaitingScalar(NamedTuple):
+    captured: Captured
+    mode: ModeKeys
+
+
+def harmless(method: Callable[Concatenate[_SelfT, _P], _R]) -> Callable[Concatenate[_SelfT, _P], _R | None]:
+    """Keep a method's failures out of training: log the first, switch saving off, return None.
+
+    A strict hook raises them.
+    """
+
+    @functools.wraps(method)
+    def guarded(self: _SelfT, /, *args: _P.args, **kwargs: _P.kwargs) -> _R | None:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:  # training goes on, whatever broke
+            self._give_up(error)
+            if self.strict:
+                raise
+            return None
+
+    return guarded
+
+
+class BaseHook:
+    """Captures tensors of a training job.
+
+    Creating a hook makes it the hook of this process and has it closed at interpreter exit. In a ``with`` block it is
+    closed at the block's end.
+
+    Collections are read when a step begins that follows the creation of the hook, or a call that hands out or adds
+    collections; hold on to none to change it in the middle of training.
+
+    Args:
+        out_dir: Folder to write to. One that holds the beginning of a trial is continued.
+        export_tensorboard: Ask for TensorBoard files. Tensors are saved all the same; such files are not written yet.
+        tensorboard_dir: Where to put them.
+        dry_run: Write no tensors.
+        reduction_config: What to save of tensors; None means their values.
+        save_config: When to save: a `SaveConfig`, a `SaveConfigMode` or a dictionary; every 500 steps when not given.
+        include_regex: Patterns; tensors that match are saved, in collection ``default``.
+        include_collections: Collections to save beside the framework's default ones.
+        save_all: Save every tensor the framework offers.
+        include_workers: ``all``, or anything else for the first worker only.
+        strict: Raise what goes wrong into training instead of logging it.
+        memory_limit_bytes: How much may wait to be written before training has to wait; the open step comes on top.
+
+    Raises:
+        SMDebugRuntimeError: `out_dir` holds a trial that has ended.
+        SMDebugTypeError: An argument has the wrong type.
+        SMDebugValueError: An argument has no meaning.
+    """
+
+    default_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.LOSSES,)
+    """Collections that are saved whatever is configured."""
+
+    builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = {CollectionKeys.DEFAULT: (), CollectionKeys.ALL: ()}
+    """The collections every hook of the framework has, with their patterns."""
+
+    collection_class: ClassVar[type[Collection]] = Collection
+    default_save_interval: ClassVar[int] = DEFAULT_SAVE_INTERVAL
+
+    reduction_ddof: ClassVar[int] = 0
+    """What the framework subtracts from the count in `std` and `variance`."""
+
+    def __init__(
+        self,
+        out_dir: str | os.PathLike[str] | Backend,
+        export_tensorboard: bool = False,
+        tensorboard_dir: str | None = None,
+        dry_run: bool = False,
+        reduction_config: ReductionConfig | None = None,
+        save_config: SaveConfig | SaveConfigMode | Mapping[Any, Any] | None = None,
+        include_regex: Sequence[str] | None = None,
+        include_collections: Iterable[str] | None = None,
+        save_all: bool = False,
+        include_workers: str = "one",
+        *,
+        strict: bool = False,
+        memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
+    ) -> None:
+        self.backend = _open(out_dir)
+        self.out_dir = self.backend.url
+        self.dry_run = dry_run
+        self.strict = strict
+        self.save_all = save_all
+        self.include_workers = include_workers
+        self.export_tensorboard = export_tensorboard or tensorboard_dir is not None
+        self.tensorboard_dir = tensorboard_dir
+        self.save_config = _complete(save_config, self.default_save_interval)
+        self.reduction_config = _checked(reduction_config)
+        self.failure: Exception | None = None
+        """What went wrong first; None as long as all is well."""
+        self._collections = CollectionSet(
+            self.collection_class,
+            self.builtin_patterns,
+            saved=(*self.default_collections, *_names(include_collections, "include_collections")),
+            save_all=save_all,
+        )
+        if include_regex:
+            self._collections.save(CollectionKeys.DEFAULT, _names(include_regex, "include_regex"))
+        if save_all:
+            self._collections.save(CollectionKeys.ALL, [".*"])
+        self._memory_limit_bytes = memory_limit_bytes
+        self._counters = StepCounters()
+        self._last_step = -1
+        self._step: OpenStep | None = None
+        self._plan: SavePlan | None = None
+        self._step_plan: StepPlan | None = None
+        self._custom_tensors: dict[str, _CustomTensor] = {}
+        self._waiting_scalars: dict[str, _WaitingScalar] = {}
+        self._output: TrialOutput | None = None
+        self._has_exported = False
+        self._is_off = False
+        self._is_closed = False
+        self._pid = os.getpid()
+        self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
+        if manifest.has_ended(self.backend):
+            raise SMDebugRuntimeError(
+                f"out_dir must not hold a trial that has ended (got {self.out_dir!r}): choose another folder, "
+                "or remove that one"
+            )
+        if self.export_tensorboard:
+            LOG.warning("TensorBoard files are not written by this version; tensors are saved all the same")
+        current.set_hook(self, BaseHook)
+        atexit.register(self.close)
+
+    # --- creation -----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create_from_json_file(cls: type[_SelfT], json_file_path: str | None = None) -> _SelfT:
+        """Create a hook from a hook configuration file.
+
+        Args:
+            json_file_path: The file; None means the one that the environment variable ``SMDEBUG_CONFIG_FILE_PATH``
+                names, or the place where SageMaker puts it.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            SMDebugValueError: The file holds a value without meaning; the text says which and where.
+        """
+        return cls.create_from_configuration(read_configuration(json_file_path, os.environ, cls.default_save_interval))
+
+    @classmethod
+    def create_from_configuration(cls: type[_SelfT], configuration: HookConfiguration) -> _SelfT:
+        """Create a hook from what a hook configuration file says."""
+        hook = cls(
+            out_dir=configuration.out_dir,
+            export_tensorboard=configuration.export_tensorboard,
+            tensorboard_dir=configuration.tensorboard_dir,
+            dry_run=configuration.dry_run,
+            reduction_config=configuration.reduction_config,
+            save_config=configuration.save_config,
+            include_regex=configuration.include_regex,
+            include_collections=[settings.name for settings in configuration.collections],
+            save_all=configuration.save_all,
+            include_workers=configuration.include_workers,
+        )
+        for settings in configuration.collections:
+            collection = hook.get_collection(settings.name)
+            collection.include(settings.include_regex)
+            collection.save_config = settings.save_config
+            collection.reduction_config = settings.reduction_config
+            if settings.save_histogram is not None:
+                collection.save_histogram = settings.save_histogram
+        return hook
+
+    # --- collections --------------------------------------------------------------------------------------------------
+
+    def get_collection(self, name: str, create: bool = True) -> Collection:
+        """Return a collection, by default creating one that does not exist.
+
+        Raises:
+            SMDebugValueError: There is none of that name, and `create` is false.
+        """
+        self._plan = None
+        return self._collections.get(name, create)
+
+    def get_collections(self) -> dict[str, Collection]:
+        """Return all collections by name."""
+        self._plan = None
+        return {collection.name: collection for collection in self._collections}
+
+    def add_collection(self, collection: Collection) -> None:
+        """Add a collection, replacing one of the same name.
+
+        Raises:
+            SMDebugTypeError: It is no `Collection`.
+        """
+        self._plan = None
+        self._collections.add(collection)
+
+    def has_default_hook_configuration(self) -> bool:
+        """Tell whether exactly the framework's default collections are saved."""
+        return self._collections.saved == set(self.default_collections)
+
+    has_default_configuration = has_default_hook_configuration
+
+    # --- what the script says -----------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> ModeKeys:
+        """Mode of the steps to come."""
+        return self._counters.mode
+
+    @property
+    def step(self) -> int:
+        """Global step of the last step begun; -1 before the first."""
+        return self._last_step
+
+    def set_mode(self, mode: ModeKeys) -> None:
+        """Say what the steps to come are for.
+
+        Raises:
+            SMDebugValueError: It is no mode.
+        """
+        if not isinstance(mode, ModeKeys):
+            raise SMDebugValueError(f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r})")
+        self._counters.mode = mode
+
+    def save_scalar(
+        self,
+        name: str,
+        value: Any,
+        sm_metric: bool = False,  # noqa: ARG002 - leaves no trace in a trial
+        timestamp: float | None = None,
+    ) -> None:
+        """Save a number as ``scalar/<name>``, at every call, whatever the save intervals say.
+
+        It belongs to the step that is open. If there is none, or the mode has been changed since that step began, it
+        belongs to the next step; should that one be of another mode, or never come, to the open step after all, and
+        to step 0 if there never is any. Of several values in one step the last counts.
+
+        Args:
+            name: Name of the number.
+            value: A number, or an array or tensor of one element.
+            sm_metric: Whether the number is a metric of the job; trials do not record it.
+            timestamp: When the value was taken, in seconds since the epoch; now when not given.
+
+        Raises:
+            SMDebugTypeError: The value is not exactly one number.
+        """
+        captured = Captured(self._copy_scalar(value, name), time.time() if timestamp is None else float(timestamp))
+        if not self._accepts():
+            return
+        with self._lock:
+            step = self._step
+            if step is not None and step.position.mode is self._counters.mode:
+                step.tensors[f"scalar/{name}"] = captured
+            else:
+                self._waiting_scalars[f"scalar/{name}"] = _WaitingScalar(captured, self._counters.mode)
+
+    def save_tensor(
+        self, tensor_name: str, tensor_value: Any, collections_to_write: str | Sequence[str] = CollectionKeys.DEFAULT
+    ) -> None:
+        """Save a tensor of the script's own, as a member of all the collections named.
+
+        It is saved with the open step or a later one, the first at which one of these collections is due and the
+        framework captures something: a value given before the forward or backward pass of a step belongs to that step,
+        one given after both to the next one that is saved. Until then a later value of the same name replaces it.
+
+        A value that cannot be saved is skipped with a warning.
+
+        Args:
+            tensor_name: Name to save it under.
+            tensor_value: An array, tensor, number, text, or list of numbers or texts; a copy is taken.
+            collections_to_write: A collection, or several; those that do not exist are created.
+        """
+        names = _names(
+            [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write,
+            "collections_to_write",
+        )
+        if not self._accepts():
+            return
+        try:
+            captured = Captured(self._copy_value(tensor_value), time.time())
+        except SMDebugTypeError as error:
+            LOG.warning("tensor %r is not saved: %s", tensor_name, error)
+            return
+        with self._lock:
+            for name in names:
+                if name not in self._collections:
+                    self._plan = None
+                self._collections.get(name).add_tensor_name(tensor_name)
+            self._custom_tensors[tensor_name] = _CustomTensor(captured, tuple(names))
+
+    def should_save_tensor_or_collection(self, tensor_name: str, collection_name: str) -> bool:
+        """Tell whether the open step saves the tensor or the collection; false before the first step."""
+        plan = self._current_plan()
+        return plan is not None and (collection_name in plan.saved or plan.decide(tensor_name) is not None)
+
+    def export_collections(self) -> None:
+        """Write the collections file as it is now."""
+        if self._accepts():
+            self._export_and_wait()
+
+    def close(self) -> None:
+        """Write what is left, mark the trial as ended, and leave the model as it was before.
+
+        Inside a SageMaker job the platform marks the end. Closing twice does nothing.
+        """
+        if self._is_closed or os.getpid() != self._pid:
+            return
+        self._is_closed = True
+        atexit.unregister(self.close)
+        self._detach()
+        self._finish()
+        self._end()
+        if self.failure is not None and self.strict:
+            raise self.failure
+
+    def __enter__(self: _SelfT) -> _SelfT:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- what the framework's hook calls ------------------------------------------------------------------------------
+
+    def _begin_step(self) -> StepPlan | None:
+        """End the open step and begin the next; return what is due at it, None if nothing."""
+        if self._is_off or self._is_closed or os.getpid() != self._pid:
+            if self.failure is not None and self.strict:
+                raise self.failure
+            return None
+        with self._lock:
+            self._settle_scalars()
+            self._finish_step()
+            if not self._has_output():
+                return None
+            self._open_step()
+            self._save_custom_tensors()
+            return self._current_plan() or None
+
+    def _current_plan(self) -> StepPlan | None:
+        """Return what is due at the open step."""
+        if self._step is None:
+            return None
+        if self._plan is None:
+            self._step_plan = None
+        if self._step_plan is None:
+            self._step_plan = self._complete_collections().at(self._step.position.mode, self._step.position.mode_step)
+        return self._step_plan
+
+    def _offer(self, name: str, value: Any) -> None:
+        """Save a tensor of the framework with the open step, if that is decided."""
+        plan = self._current_plan()
+        decision = plan.decide(name) if plan else None
+        if decision is not None:
+            self._save(name, value, decision)
+
+    def _save(self, name: str, value: Any, decision: Decision, taken: Captured | None = None) -> None:
+        """Capture what was decided of a tensor; `taken` is a copy of it, if there is one already."""
+        step = self._step
+        shape = tuple(value.shape)
+        if step is None or 0 in shape:
+            return
+        now = time.time() if taken is None else taken.wall_time
+        if decision.reductions:
+            bare = _OUTPUT_NUMBER.sub("", name)
+            for reduction, number in self._reduce(value, decision.reductions):
+                step.tensors[reduction_tensor_name(reduction.name, reduction.abs, bare)] = Captured(number, now)
+        if decision.shape:
+            step.shapes[name] = shape
+        if decision.value:
+            step.tensors[name] = Captured(self._copy_value(value), now) if taken is None else taken
+        self._collections.note(name, decision.collections)
+
+    def _save_custom_tensors(self) -> None:
+        """Save the script's own tensors whose collections are due."""
+        plan = self._current_plan() if self._custom_tensors else None
+        if plan is None:
+            return
+        with self._lock:
+            for name, (captured, collections) in list(self._custom_tensors.items()):
+                decision = plan.decide_custom(name, collections)
+                if decision is not None:
+                    del self._custom_tensors[name]
+                    self._save(name, captured.value, decision, captured)
+
+    # --- what a framework's hook overrides ----------------------------------------------------------------------------
+
+    def _find_worker(self) -> Worker:
+        """Return who this process is; asked once, at the first step."""
+        return Worker(CHIEF, 1)
+
+    def _copy_value(self, value: Any) -> Any:
+        """Return a copy of a value that has `nbytes` and `shape`, and that `_to_array` understands.
+
+        Raises:
+            SMDebugTypeError: The value cannot be saved.
+        """
+        return np.array(to_array(value))
+
+    def _to_array(self, value: Any) -> Array:
+        """Turn a copied or reduced value into the array that is stored; runs on the writing thread."""
+        array: Array = value
+        return array
+
+    def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
+        """Yield the reductions of a value, leaving out those that do not exist for it."""
+        if can_reduce(value):
+            for reduction in reductions:
+                yield reduction, reduce_array(value, reduction, self.reduction_ddof)
+
+    def _before_plan(self) -> None:
+        """Complete collections by what only the framework's hook knows."""
+
+    def _detach(self) -> None:
+        """Remove everything from the framework's objects."""
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _accepts(self) -> bool:
+        return not (self._is_off or self._is_closed) and os.getpid() == self._pid
+
+    def _copy_scalar(self, value: Any, name: str) -> Any:
+        copied = self._copy_value(value)
+        if copied.shape not in ((), (1,) * copied.ndim) or self._to_array(copied).dtype.kind == "U":
+            raise SMDebugTypeError(f"scalar {name!r} must be one number (got {value!r})")
+        return copied
+
+    def _has_output(self) -> bool:
+        """Find out, the first time, who this process is and whether it writes; tell whether it does."""
+        if self._output is None and not self._is_off:
+            worker = self._find_worker()
+            everyone = self.include_workers == "all"
+            if not everyone and worker.name != CHIEF:
+                LOG.debug("%s saves nothing, because include_workers is %r", worker.name, self.include_workers)
+                self._is_off = True
+                return False
+            num_writers = worker.num_workers if everyone else 1
+            self._output = TrialOutput(self.backend, worker, num_writers, self._memory_limit_bytes, self._give_up)
+        return not self._is_off
+
+    def _open_step(self) -> None:
+        """Begin a step with the scalars that waited for it."""
+        position = self._counters.advance()
+        self._last_step = position.global_step
+        self._step_plan = None
+        self._step = OpenStep(position)
+        self._step.tensors.update((name, waiting.captured) for name, waiting in self._waiting_scalars.items())
+        self._waiting_scalars.clear()
+
+    def _settle_scalars(self, is_last: bool = False) -> None:
+        """Give the open step the scalars that waited for a step which is not coming."""
+        if self._step is None:
+            return
+        for name, (captured, mode) in list(self._waiting_scalars.items()):
+            if is_last or mode is not self._counters.mode:
+                self._step.tensors[name] = captured
+                del self._waiting_scalars[name]
+
+    def _finish_step(self) -> None:
+        """Hand the open step to the writing thread; nothing here holds on to its tensors afterwards."""
+        step, self._step = self._step, None
+        if not step or self._output is None:
+            return
+        if not self.dry_run:
+            self._output.write_step(step, self._to_array)
+        if not self._has_exported:
+            self._export()
+
+    def _export(self) -> None:
+        assert self._output is not None
+        self._has_exported = True
+        self._output.write_collections(self._collections.export())
+
+    @harmless
+    def _export_and_wait(self) -> None:
+        with self._lock:
+            if self._has_output():
+                self._complete_collections()
+                self._export()
+        if self._output is not None:
+            self._output.flush()
+
+    @harmless
+    def _finish(self) -> None:
+        """Write what is left to write when no step will follow."""
+        with self._lock:
+            if self._is_off or not self._has_output():
+                return
+            if self._step is None and self._waiting_scalars:
+                self._open_step()
+            self._settle_scalars(is_last=True)
+            self._save_custom_tensors()
+            self._finish_step()
+            self._complete_collections()
+            if self._collections.has_news or not self._has_exported:
+                self._export()
+
+    @harmless
+    def _end(self) -> None:
+        if self._output is not None:
+            self._output.close(mark_end=JOB_NAME_VARIABLE not in os.environ)
+
+    def _complete_collections(self) -> SavePlan:
+        """Fill in what collections leave to the hook, as the collections file shows it; return when they are due."""
+        if self._plan is None:
+            self._before_plan()
+            self._plan = self._collections.plan(self.save_config, self.reduction_config, self.strict)
+        return self._plan
+
+    def _give_up(self, error: Exception) -> None:
+        """Switch saving off because of an error; called from any thread."""
+        self._is_off = True
+        if self.failure is not None:
+            return
+        self.failure = error
+        if not self.strict:
+            LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
+
+
+def _open(out_dir: object) -> Backend:
+    if isinstance(out_dir, Backend):
+        return out_dir
+    if not isinstance(out_dir, (str, os.PathLike)):
+        raise SMDebugTypeError(f"out_dir must be a path (got {out_dir!r})")
+    return open_backend(out_dir)
+
+
+def _complete(save_config: Any, interval: int) -> SaveConfig:
+    default = SaveConfig(save_interval=interval)
+    parsed = SaveConfig.parse(save_config)
+    return default if parsed is None else parsed.merge_default_save_config(default)
+
+
+def _checked(reduction_config: object) -> ReductionConfig | None:
+    if reduction_config is not None and not isinstance(reduction_config, ReductionConfig):
+        raise SMDebugTypeError(f"reduction_config must be a ReductionConfig or None (got {reduction_config!r})")
+    return reduction_config
+
+
+def _names(value: Iterable[str] | None, what: str) -> list[str]:
+    if isinstance(value, str):
+        raise SMDebugTypeError(f"{what} must be a list of texts (got {value!r})")
+    names = list(value or ())
+    if not all(isinstance(name, str) for name in names):
+        raise SMDebugTypeError(f"{what} must hold texts only (got {names!r})")
+    return names

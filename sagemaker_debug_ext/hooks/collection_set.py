@@ -1,0 +1,125 @@
+"""The collections of a hook: which there are, which are saved, and who belongs to them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.reductions import ReductionConfig
+from sagemaker_debug_ext.config.saving import SaveConfig
+from sagemaker_debug_ext.errors import InvalidCollectionConfiguration, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.hooks.decisions import SavePlan, complete_settings, selects_nothing
+
+LOG = logging.getLogger(__name__)
+
+
+class CollectionSet:
+    """The collections of a hook.
+
+    Args:
+        collection_class: What to make collections of.
+        patterns: The collections that exist from the start, with their patterns.
+        saved: Names of the collections to save.
+        save_all: Save every collection there is.
+    """
+
+    def __init__(
+        self,
+        collection_class: type[Collection],
+        patterns: Mapping[str, Iterable[str]],
+        saved: Iterable[str],
+        save_all: bool = False,
+    ) -> None:
+        self._collection_class = collection_class
+        self._by_name = {name: collection_class(name, include_regex=regex) for name, regex in patterns.items()}
+        self._saved = set(saved)
+        self._save_all = save_all
+        self._noted: set[tuple[str, tuple[str, ...]]] = set()
+        self._reported: set[str] = set()
+        self.has_news = True
+        """Whether there are collections or members that `export` has not shown yet."""
+
+    @property
+    def saved(self) -> set[str]:
+        """Names of the collections to save."""
+        return {*self._by_name, *self._saved} if self._save_all else set(self._saved)
+
+    def __iter__(self) -> Any:
+        return iter(self._by_name.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def get(self, name: str, create: bool = True) -> Collection:
+        """Return a collection, creating it if wanted.
+
+        Raises:
+            SMDebugValueError: There is none of that name, and `create` is false.
+        """
+        if name not in self._by_name:
+            if not create:
+                near = get_close_matches(name, self._by_name, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise SMDebugValueError(f"collection must be one of {', '.join(self._by_name)} (got {name!r}){hint}")
+            self._by_name[name] = self._collection_class(name)
+            self.has_news = True
+        return self._by_name[name]
+
+    def add(self, collection: Collection) -> None:
+        """Add a collection, replacing one of the same name.
+
+        Raises:
+            SMDebugTypeError: It is no `Collection`.
+        """
+        if not isinstance(collection, Collection):
+            raise SMDebugTypeError(f"collection must be a Collection (got {collection!r})")
+        self._by_name[collection.name] = collection
+        self.has_news = True
+
+    def save(self, name: str, patterns: Sequence[str]) -> None:
+        """Add patterns to a collection and have it saved."""
+        self.get(name).include(list(patterns))
+        self._saved.add(name)
+
+    def plan(self, save_config: SaveConfig, reduction_config: ReductionConfig | None, strict: bool) -> SavePlan:
+        """Complete all settings and return when what is due.
+
+        A collection that is to be saved and can have no member is left out; that is logged once.
+
+        Args:
+            save_config: The hook's settings, for all modes.
+            reduction_config: The hook's setting.
+            strict: Raise instead of logging.
+
+        Raises:
+            InvalidCollectionConfiguration: Such a collection was found, and `strict` is true.
+        """
+        saved = self.saved
+        for name in sorted(saved):
+            if selects_nothing(self.get(name)) and name not in self._reported:
+                if strict:
+                    raise InvalidCollectionConfiguration(name)
+                self._reported.add(name)
+                LOG.error("%s; it is left out", InvalidCollectionConfiguration(name))
+        for collection in self._by_name.values():
+            complete_settings(collection, save_config, reduction_config)
+        LOG.debug("collections to save: %s", ", ".join(sorted(saved)))
+        return SavePlan(list(self._by_name.values()), frozenset(saved))
+
+    def note(self, tensor_name: str, collections: tuple[str, ...]) -> None:
+        """Remember that a tensor was saved as a member of `collections`."""
+        if (tensor_name, collections) in self._noted:
+            return
+        self._noted.add((tensor_name, collections))
+        for name in collections:
+            if not self._by_name[name].has_tensor_name(tensor_name):
+                self._by_name[name].add_tensor_name(tensor_name)
+                self.has_news = True
+
+    def export(self) -> list[dict[str, Any]]:
+        """Return all collections as the collections file spells them."""
+        self.has_news = False
+        return [collection.to_json_dict() for collection in self._by_name.values()]

@@ -1,0 +1,361 @@
+"""The hook configuration file (store format, section 9): what a job's submitter wants the hook to do.
+
+`read_configuration` reads it where SageMaker puts it, `parse_configuration` makes values of its content. Numbers and
+booleans may stand as such or as text, because SageMaker hands text through. Unknown keys never stop a job: they are
+logged once, with the nearest known key. A value without meaning is an error that names file, collection, parameter and
+value.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from sagemaker_debug_ext.config.groups import compile_pattern
+from sagemaker_debug_ext.config.reductions import ReductionConfig, parse_reductions
+from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SAVE_KEYS, SaveConfig, SaveConfigMode
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+CONFIG_PATH_VARIABLE: Final = "SMDEBUG_CONFIG_FILE_PATH"
+DEFAULT_CONFIG_PATH: Final = "/opt/ml/input/config/debughookconfig.json"
+TENSORBOARD_PATH_VARIABLE: Final = "TENSORBOARD_CONFIG_FILE_PATH"
+DEFAULT_TENSORBOARD_PATH: Final = "/opt/ml/input/config/tensorboardoutputconfig.json"
+JOB_NAME_VARIABLE: Final = "TRAINING_JOB_NAME"
+"""Set inside a SageMaker job, whatever its value."""
+
+DEFAULT_OUT_DIR: Final = "/opt/ml/output/tensors"
+
+_DOCUMENT_KEYS: Final = ("S3OutputPath", "S3Path", "LocalPath", "HookParameters", "CollectionConfigurations")
+_ENTRY_KEYS: Final = ("CollectionName", "CollectionParameters")
+_MODE_NAMES: Final = {mode: mode.name.lower() for mode in ModeKeys}
+_SHARED_KEYS: Final = (
+    *SAVE_KEYS,
+    *(f"{name}.{key}" for name in _MODE_NAMES.values() for key in SAVE_KEYS),
+    "reductions",
+    "save_raw_tensor",
+    "save_shape",
+    "include_regex",
+)
+_HOOK_KEYS: Final = (
+    *_SHARED_KEYS,
+    "save_all",
+    "include_workers",
+    "export_tensorboard",
+    "tensorboard_dir",
+    "dry_run",
+)
+_COLLECTION_KEYS: Final = (*_SHARED_KEYS, "save_histogram")
+
+_Value = TypeVar("_Value")
+
+
+@attrs.frozen(kw_only=True)
+class CollectionSettings:
+    """What the file says of one collection.
+
+    Args:
+        name: Name of the collection.
+        save_config: When to save it; None takes the hook's setting.
+        reduction_config: What to save of its members; None takes the hook's setting.
+        include_regex: Patterns to add to the collection's own.
+        save_histogram: Whether TensorBoard output shows histograms; None leaves the default.
+    """
+
+    name: str
+    save_config: SaveConfig | None = None
+    reduction_config: ReductionConfig | None = None
+    include_regex: tuple[str, ...] = ()
+    save_histogram: bool | None = None
+
+
+@attrs.frozen(kw_only=True)
+class HookConfiguration:
+    """What the file says as a whole; every field means what the hook argument of that name means.
+
+    Args:
+        out_dir: Where to write.
+        save_config: When to save, complete for all modes.
+        reduction_config: What to save of tensors; None means their values.
+        include_regex: Patterns for the collection ``default``.
+        collections: The collections listed, in order, each name once.
+        save_all: Whether to save everything.
+        include_workers: ``all``, or anything else for the first worker only.
+        export_tensorboard: Whether TensorBoard files are wanted.
+        tensorboard_dir: Where to; None means a folder inside `out_dir`.
+        dry_run: Whether to write no tensors.
+    """
+
+    out_dir: str = DEFAULT_OUT_DIR
+    save_config: SaveConfig = attrs.field(factory=SaveConfig)
+    reduction_config: ReductionConfig | None = None
+    include_regex: tuple[str, ...] = ()
+    collections: tuple[CollectionSettings, ...] = ()
+    save_all: bool = False
+    include_workers: str = "one"
+    export_tensorboard: bool = False
+    tensorboard_dir: str | None = None
+    dry_run: bool = False
+
+
+def read_configuration(
+    path: str | None,
+    environ: Mapping[str, str],
+    default_save_interval: int = DEFAULT_SAVE_INTERVAL,
+) -> HookConfiguration:
+    """Read the hook configuration file.
+
+    Inside a SageMaker job TensorBoard output is wanted if its own configuration file is there, and the parameters for
+    it in the hook configuration are passed over (store format, section 9.3).
+
+    Args:
+        path: The file; None means where the environment says, or where SageMaker puts it.
+        environ: The environment.
+        default_save_interval: Steps between saves where the file says nothing.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        SMDebugValueError: The file is no JSON object, or holds a value without meaning.
+    """
+    file = Path(path or environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH)
+    configuration = parse_configuration(_read_object(file), str(file), default_save_interval)
+    if JOB_NAME_VARIABLE not in environ:
+        return configuration
+    tensorboard = Path(environ.get(TENSORBOARD_PATH_VARIABLE) or DEFAULT_TENSORBOARD_PATH)
+    if not tensorboard.is_file():
+        return attrs.evolve(configuration, export_tensorboard=False, tensorboard_dir=None)
+    folder = _Parameters(str(tensorboard), _read_object(tensorboard)).read("LocalPath", _to_text)
+    return attrs.evolve(configuration, export_tensorboard=True, tensorboard_dir=folder)
+
+
+def parse_configuration(
+    document: Mapping[str, Any], where: str, default_save_interval: int = DEFAULT_SAVE_INTERVAL
+) -> HookConfiguration:
+    """Make values of the content of a hook configuration file.
+
+    Args:
+        document: The JSON object.
+        where: What to call it in messages.
+        default_save_interval: Steps between saves where the file says nothing.
+
+    Raises:
+        SMDebugValueError: A value has no meaning.
+    """
+    top = _Parameters(where, document)
+    hook = _Parameters(f"{where}: HookParameters", top.read("HookParameters", _to_object) or {})
+    defaults = dict.fromkeys(ModeKeys, SaveConfigMode(save_interval=default_save_interval))
+    schedules = _schedules(hook, defaults)
+    entries = top.read("CollectionConfigurations", _to_list) or []
+    named = [_named_parameters(entry, f"{where}: CollectionConfigurations[{at}]") for at, entry in enumerate(entries)]
+    collections = {name: _collection(name, parameters, schedules) for name, parameters in named}
+    tensorboard_dir = hook.read("tensorboard_dir", _to_text)
+    configuration = HookConfiguration(
+        out_dir=top.read("LocalPath", _to_text) or DEFAULT_OUT_DIR,
+        save_config=SaveConfig(schedules),
+        reduction_config=_reductions(hook),
+        include_regex=hook.read("include_regex", _to_patterns) or (),
+        collections=tuple(collections.values()),
+        save_all=hook.read("save_all", _to_bool) or False,
+        include_workers=hook.read("include_workers", _to_text) or "one",
+        export_tensorboard=tensorboard_dir is not None or hook.read("export_tensorboard", _to_bool) or False,
+        tensorboard_dir=tensorboard_dir,
+        dry_run=hook.read("dry_run", _to_bool) or False,
+    )
+    remarks = [*top.remarks(_DOCUMENT_KEYS), *hook.remarks(_HOOK_KEYS), *_repeated(where, [name for name, _ in named])]
+    for at, ((_, parameters), entry) in enumerate(zip(named, entries, strict=True)):
+        remarks += _Parameters(f"{where}: CollectionConfigurations[{at}]", entry).remarks(_ENTRY_KEYS)
+        remarks += parameters.remarks(_COLLECTION_KEYS)
+    if remarks:
+        LOG.warning("parts of the hook configuration have no effect: %s", "; ".join(remarks))
+    return configuration
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise SMDebugValueError(f"{file}: must hold JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise SMDebugValueError(f"{file}: must hold a JSON object (got {content!r})")
+    return content
+
+
+def _named_parameters(entry: object, where: str) -> tuple[str, _Parameters]:
+    fields = _Parameters(where, entry if isinstance(entry, dict) else {})
+    name = fields.read("CollectionName", _to_text)
+    if not name:
+        raise SMDebugValueError(f"{where}: must be an object with a CollectionName (got {entry!r})")
+    return name, _Parameters(f"{where} {name!r}", fields.read("CollectionParameters", _to_object) or {})
+
+
+def _collection(name: str, parameters: _Parameters, hook: Mapping[ModeKeys, SaveConfigMode]) -> CollectionSettings:
+    own = _schedules(parameters, hook)
+    return CollectionSettings(
+        name=name,
+        save_config=None if own == hook else SaveConfig(own),
+        reduction_config=_reductions(parameters),
+        include_regex=parameters.read("include_regex", _to_patterns) or (),
+        save_histogram=parameters.read("save_histogram", _to_bool),
+    )
+
+
+def _schedules(parameters: _Parameters, inherited: Mapping[ModeKeys, SaveConfigMode]) -> dict[ModeKeys, SaveConfigMode]:
+    """Lay a section's save settings over those it inherits: its plain keys, then its keys for the mode."""
+    schedules = {}
+    for mode, prefix in _MODE_NAMES.items():
+        changes: dict[str, Any] = {}
+        for key, to_value in _SAVE_VALUES.items():
+            plain, for_mode = parameters.read(key, to_value), parameters.read(f"{prefix}.{key}", to_value)
+            value = plain if for_mode is None else for_mode
+            if value is not None:
+                changes[key] = value
+        schedules[mode] = attrs.evolve(inherited[mode], **changes)
+    return schedules
+
+
+def _reductions(parameters: _Parameters) -> ReductionConfig | None:
+    """Return a section's reduction settings; None unless it has ``reductions``, be it an empty text."""
+    reductions = parameters.read("reductions", _to_reductions)
+    save_raw_tensor = parameters.read("save_raw_tensor", _to_bool) or False
+    save_shape = parameters.read("save_shape", _to_bool) or False
+    if reductions is None:
+        return None
+    return ReductionConfig.from_reductions(reductions, save_raw_tensor=save_raw_tensor, save_shape=save_shape)
+
+
+def _repeated(where: str, names: list[str]) -> list[str]:
+    return [
+        f"{where}: collection {name!r} is listed {names.count(name)} times, the last entry counts"
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
+    ]
+
+
+@attrs.frozen
+class _Parameters:
+    """One section of the file; reading a value says where it stands if it has no meaning."""
+
+    where: str
+    values: Mapping[str, Any]
+
+    def read(self, key: str, to_value: Callable[[Any], _Value]) -> _Value | None:
+        """Return the value of `key`; None if it is missing or null."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        try:
+            return to_value(value)
+        except (DebugExtError, _MeaninglessError) as error:
+            raise SMDebugValueError(f"{self.where}: {key}: {error}") from error
+
+    def remarks(self, known: Iterable[str]) -> list[str]:
+        """Describe keys that are unknown, and known ones that do nothing here."""
+        unknown = [_unknown(self.where, key, known) for key in self.values if key not in known]
+        if self.values.get("reductions") is None:
+            unknown += [
+                f"{self.where}: {key!r} counts only beside 'reductions', which may be an empty text"
+                for key in ("save_raw_tensor", "save_shape")
+                if self.values.get(key) is not None and key in known
+            ]
+        return unknown
+
+
+def _unknown(where: str, key: str, known: Iterable[str]) -> str:
+    near = get_close_matches(key, known, n=1, cutoff=0.5)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"{where}: {key!r} is not known{hint}"
+
+
+class _MeaninglessError(ValueError):
+    """A value has no meaning; becomes an `SMDebugValueError` that says where it stands."""
+
+
+def _to_int(value: object, least: int) -> int:
+    number = value
+    if isinstance(value, str):
+        try:
+            number = int(value)
+        except ValueError:
+            number = None
+    elif isinstance(value, float) and value.is_integer():
+        number = int(value)
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise _MeaninglessError(f"must be a whole number, at least {least} (got {value!r})")
+    return number
+
+
+def _to_interval(value: object) -> int:
+    return _to_int(value, least=1)
+
+
+def _to_step(value: object) -> int:
+    return _to_int(value, least=0)
+
+
+def _to_steps(value: object) -> tuple[int, ...]:
+    return tuple(_to_step(item) for item in _items(value))
+
+
+_SAVE_VALUES: Final[dict[str, Callable[[Any], Any]]] = {
+    "save_interval": _to_interval,
+    "save_steps": _to_steps,
+    "start_step": _to_step,
+    "end_step": _to_step,
+}
+
+
+def _to_bool(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = value.strip().lower() if isinstance(value, str) else None
+    if text not in ("true", "false"):
+        raise _MeaninglessError(f"must be true or false (got {value!r})")
+    return text == "true"
+
+
+def _to_text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _MeaninglessError(f"must be a text (got {value!r})")
+    return value.strip()
+
+
+def _to_reductions(value: object) -> tuple[Any, ...]:
+    return parse_reductions(",".join(str(item) for item in _items(value)))
+
+
+def _to_patterns(value: object) -> tuple[str, ...]:
+    patterns = tuple(str(item) for item in _items(value))
+    for pattern in patterns:
+        compile_pattern(pattern, "it")
+    return patterns
+
+
+def _items(value: object) -> list[object]:
+    """Split a comma-separated text; a JSON list stays one."""
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",") if item.strip()]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value]
+    if not isinstance(value, list):
+        raise _MeaninglessError(f"must be a comma-separated text (got {value!r})")
+    return value
+
+
+def _to_object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _MeaninglessError(f"must be an object (got {value!r})")
+    return value
+
+
+def _to_list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise _MeaninglessError(f"must be a list (got {value!r})")
+    return value

@@ -1,0 +1,44 @@
+"""Counting steps: one counter over all modes, and one for each mode (store format, section 6)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import attrs
+
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+class StepPosition(NamedTuple):
+    """Where a step stands: over all modes, and within its own."""
+
+    global_step: int
+    mode: ModeKeys
+    mode_step: int
+
+
+@attrs.define
+class StepCounters:
+    """The step counters of one worker.
+
+    Every counter starts at 0 with the first step. In mode GLOBAL, which means that no mode was set, a step's number
+    within the mode is the number over all modes.
+
+    Args:
+        mode: Mode of the steps to come.
+    """
+
+    mode: ModeKeys = ModeKeys.GLOBAL
+    _next_global_step: int = attrs.field(default=0, init=False)
+    _next_mode_steps: dict[ModeKeys, int] = attrs.field(factory=dict, init=False)
+
+    def advance(self) -> StepPosition:
+        """Begin the next step of the current mode and return where it stands."""
+        global_step = self._next_global_step
+        self._next_global_step = global_step + 1
+        mode = self.mode
+        if mode is ModeKeys.GLOBAL:
+            return StepPosition(global_step, mode, global_step)
+        mode_step = self._next_mode_steps.get(mode, 0)
+        self._next_mode_steps[mode] = mode_step + 1
+        return StepPosition(global_step, mode, mode_step)

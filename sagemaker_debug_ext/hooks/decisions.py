@@ -1,0 +1,169 @@
+"""Save this tensor at this step, and what of it? Pure answers from collections (store format, sections 6 and 9.2).
+
+A tensor belongs to every collection that lists its name or has a pattern found in it. At a step, what the collections
+due at that step ask for is added up: a reduction that one asks for is saved, and so are value and shape.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import attrs
+
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig
+from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
+from sagemaker_debug_ext.vocabulary import BUILTIN_COLLECTIONS, SCALAR_COLLECTIONS, CollectionKeys, ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+TRAINING_ONLY: Final = frozenset({CollectionKeys.GRADIENTS, CollectionKeys.OPTIMIZER_VARIABLES})
+"""Collections that are never saved in EVAL and PREDICT."""
+
+RAW: Final = ReductionConfig(save_raw_tensor=True)
+"""What is saved of a tensor when nothing is configured: its value."""
+
+
+@attrs.frozen
+class Decision:
+    """What to save of one tensor at one step.
+
+    Args:
+        collections: Names of the collections that ask for it, sorted.
+        value: Whether to save the value itself.
+        shape: Whether to save the shape.
+        reductions: The reductions to save, each once.
+    """
+
+    collections: tuple[str, ...]
+    value: bool
+    shape: bool
+    reductions: tuple[Reduction, ...]
+
+
+class StepPlan:
+    """What is due at the steps that share one set of due collections; true if anything is.
+
+    Each tensor name is decided once and remembered, however many steps share the plan.
+
+    Args:
+        due: The collections due, saved ones and others.
+        saved: Names of the collections that are to be saved.
+    """
+
+    def __init__(self, due: Iterable[Collection], saved: frozenset[str]) -> None:
+        self._due = {collection.name: collection for collection in due}
+        self._saved = [collection for collection in self._due.values() if collection.name in saved]
+        self._decisions: dict[str, Decision | None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._saved)
+
+    @property
+    def saved(self) -> tuple[str, ...]:
+        """Names of the collections to be saved at these steps."""
+        return tuple(collection.name for collection in self._saved)
+
+    def decide(self, tensor_name: str) -> Decision | None:
+        """Decide about a tensor that the framework offers; None if it is not to be saved."""
+        try:
+            return self._decisions[tensor_name]
+        except KeyError:
+            decision = add_up([collection for collection in self._saved if collection.matches(tensor_name)])
+            if decision is None:
+                LOG.debug("%s is not saved: it belongs to none of %s", tensor_name, ", ".join(self.saved))
+            self._decisions[tensor_name] = decision
+            return decision
+
+    def selects(self, tensor_name: str) -> bool:
+        """Tell whether a tensor belongs to a collection to be saved, without remembering the answer."""
+        return any(collection.matches(tensor_name) for collection in self._saved)
+
+    def decide_custom(self, tensor_name: str, collections: Iterable[str]) -> Decision | None:
+        """Decide about a tensor that the script puts into `collections` itself, whether these are saved or not."""
+        members = {collection.name: collection for collection in self._saved if collection.matches(tensor_name)}
+        members |= {name: self._due[name] for name in collections if name in self._due}
+        return add_up(members.values())
+
+
+def add_up(members: Iterable[Collection]) -> Decision | None:
+    """Join what several collections ask for; None if there is no collection, or none asks for anything."""
+    ordered = sorted(members, key=lambda collection: collection.name)
+    configs = [collection.reduction_config or RAW for collection in ordered]
+    reductions = tuple(dict.fromkeys(reduction for config in configs for reduction in config))
+    value = any(config.save_raw_tensor for config in configs)
+    shape = any(config.save_shape for config in configs)
+    if not (value or shape or reductions):
+        return None
+    return Decision(tuple(collection.name for collection in ordered), value, shape, reductions)
+
+
+class SavePlan:
+    """When each collection is due, for all modes.
+
+    Reads the collections once: later changes to them need a new plan.
+
+    Args:
+        collections: All collections, with complete settings (see `complete_settings`).
+        saved: Names of those that are to be saved.
+    """
+
+    def __init__(self, collections: Sequence[Collection], saved: frozenset[str]) -> None:
+        self._saved = saved
+        self._schedules = {mode: _schedules(collections, mode) for mode in ModeKeys}
+        self._plans: dict[tuple[str, ...], StepPlan] = {}
+
+    def at(self, mode: ModeKeys, mode_step: int) -> StepPlan:
+        """Return what is due at a step of `mode`; steps with the same collections due share one plan."""
+        due = [
+            collection
+            for schedule, collections in self._schedules[mode]
+            if schedule.should_save_step(mode_step)
+            for collection in collections
+        ]
+        key = tuple(collection.name for collection in due)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = StepPlan(due, self._saved)
+        return plan
+
+
+def _schedules(
+    collections: Sequence[Collection], mode: ModeKeys
+) -> tuple[tuple[SaveConfigMode, tuple[Collection, ...]], ...]:
+    """Group collections by when they are due in `mode`, so that a step asks each distinct schedule once."""
+    groups: dict[SaveConfigMode, list[Collection]] = {}
+    for collection in collections:
+        if mode in (ModeKeys.EVAL, ModeKeys.PREDICT) and collection.name in TRAINING_ONLY:
+            continue
+        assert collection.save_config is not None, "settings are completed before a plan is made"
+        groups.setdefault(collection.save_config.get_save_config(mode), []).append(collection)
+    return tuple((schedule, tuple(members)) for schedule, members in groups.items())
+
+
+def complete_settings(
+    collection: Collection, save_config: SaveConfig, reduction_config: ReductionConfig | None
+) -> None:
+    """Fill in what a collection leaves to the hook, as the collections file then shows it.
+
+    Collections of scalars always save values, and never histograms, whatever they were told.
+
+    Args:
+        collection: The collection, changed in place.
+        save_config: The hook's settings, for all modes.
+        reduction_config: The hook's setting; None means values only.
+    """
+    own = collection.save_config
+    collection.save_config = save_config if own is None else own.merge_default_save_config(save_config)
+    if collection.name in SCALAR_COLLECTIONS:
+        collection.reduction_config = RAW
+        collection.save_histogram = False
+    elif collection.reduction_config is None:
+        collection.reduction_config = reduction_config or RAW
+
+
+def selects_nothing(collection: Collection) -> bool:
+    """Tell whether a collection can have no member: not built in, no pattern and no name."""
+    return not (collection.name in BUILTIN_COLLECTIONS or collection.include_regex or collection.tensor_names)

@@ -1,0 +1,106 @@
+"""Where a hook's steps go: one worker's part of a trial, written on a thread of its own."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.hooks.background import BackgroundWriter
+from sagemaker_debug_ext.hooks.claims import give_claim_back, take_claim
+from sagemaker_debug_ext.hooks.steps import OpenStep
+from sagemaker_debug_ext.store.backends import Backend, LocalBackend
+from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.writer import TrialWriter
+
+LOG = logging.getLogger(__name__)
+
+CHIEF: Final = "worker_0"
+"""The worker that writes when only one does."""
+
+
+class Worker(NamedTuple):
+    """A training process among its peers."""
+
+    name: str
+    num_workers: int
+
+
+class TrialOutput:
+    """Writes one worker's part of a trial in the background.
+
+    Args:
+        backend: Where the trial lies.
+        worker: Who writes. A worker without peers claims a local folder for itself.
+        num_writers: How many workers write.
+        memory_limit_bytes: Bytes that may wait to be written.
+        on_failure: Called once, on the writing thread, with the first error.
+
+    Raises:
+        SMDebugRuntimeError: Another process has claimed the folder.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        worker: Worker,
+        num_writers: int,
+        memory_limit_bytes: int,
+        on_failure: Callable[[Exception], object],
+    ) -> None:
+        self._backend = backend
+        self._num_writers = num_writers
+        self._writer = TrialWriter(backend, worker.name)
+        self._background = BackgroundWriter(memory_limit_bytes, on_failure)
+        self._unwritten_collections: list[Mapping[str, Any]] | None = None
+        self._has_claim = False
+        if worker.num_workers == 1 and isinstance(backend, LocalBackend):
+            self._has_claim = take_claim(backend)
+            if not self._has_claim:
+                raise SMDebugRuntimeError(
+                    f"out_dir must belong to one process, and another one writes to {backend.url!r}; "
+                    "if none does, remove claim.smd there"
+                )
+
+    def write_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> None:
+        """Write a step later; blocks while too much waits.
+
+        Args:
+            step: The step; nothing may change it any more.
+            to_array: Turns a captured value into an array, on the writing thread.
+        """
+        self._background.submit(lambda: self._writer.write_step(step.to_data(to_array)), step.num_bytes)
+
+    def write_collections(self, collections: Sequence[Mapping[str, Any]]) -> None:
+        """Write the collections file later."""
+        self._unwritten_collections = list(collections)
+        self._background.submit(functools.partial(self._write_collections, self._unwritten_collections))
+
+    def flush(self) -> None:
+        """Wait until everything handed over is written, or writing has failed."""
+        self._background.flush()
+
+    def close(self, mark_end: bool) -> None:
+        """Write what waits, and mark the trial as ended if asked to.
+
+        Where writing has failed before, a reader still learns the collections and the end, if that much can be written.
+
+        Raises:
+            OSError: The back end failed.
+        """
+        self._background.close()
+        try:
+            if self._unwritten_collections is not None:
+                self._write_collections(self._unwritten_collections)
+            if mark_end:
+                self._writer.end()
+        finally:
+            if self._has_claim:
+                give_claim_back(self._backend)
+
+    def _write_collections(self, collections: list[Mapping[str, Any]]) -> None:
+        self._writer.write_collections(collections, self._num_writers)
+        if self._unwritten_collections is collections:
+            self._unwritten_collections = None

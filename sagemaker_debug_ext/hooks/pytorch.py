@@ -1,0 +1,355 @@
+"""The PyTorch hook: weights, gradients, losses, module inputs and outputs."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import attrs
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.decisions import StepPlan
+from sagemaker_debug_ext.hooks.output import CHIEF, Worker
+from sagemaker_debug_ext.hooks.tensors import can_capture, copy_tensor, reduce_tensor, tensor_to_array
+from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+_SAMPLE_INDICES = range(12)
+"""Indices tried to find out whether a pattern can match any input or output of a module."""
+
+
+class _ModuleTensors(NamedTuple):
+    module: nn.Module
+    inputs: bool
+    outputs: bool
+
+
+class Collection(BaseCollection):
+    """A named group of tensors, to which the inputs and outputs of modules can be added."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._modules: list[_ModuleTensors] = []
+
+    def add_module_tensors(self, module: nn.Module, inputs: bool = False, outputs: bool = True) -> None:
+        """Include the inputs, the outputs, or both of a module; the hook must know the module when training starts.
+
+        Raises:
+            SMDebugTypeError: It is no module.
+        """
+        if not isinstance(module, nn.Module):
+            raise SMDebugTypeError(f"module must be a torch.nn.Module (got {module!r})")
+        self._modules.append(_ModuleTensors(module, inputs, outputs))
+
+    def resolve_modules(self, names: Mapping[int, str]) -> None:
+        """Turn the modules added into patterns.
+
+        Args:
+            names: Names of the registered modules by their `id`; others are left out with a warning.
+        """
+        for module, inputs, outputs in self._modules:
+            name = names.get(id(module))
+            if name is None:
+                LOG.warning("collection %r: a %s is not registered", self.name, type(module).__name__)
+                continue
+            self.include([f"{name}_{kind}_" for kind, wanted in (("input", inputs), ("output", outputs)) if wanted])
+        self._modules.clear()
+
+
+@attrs.define(eq=False)
+class _Root:
+    """A registered model or loss.
+
+    Args:
+        module: The module itself.
+        name: Its name.
+        is_model: Whether its forward pass is a step.
+    """
+
+    module: nn.Module
+    name: str
+    is_model: bool
+
+    def modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """Yield all modules with their names: the root by its class, the others by their path."""
+        for path, module in self.module.named_modules():
+            yield path or self.name, module
+
+    def parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield the parameters that exist by now, with the names of their tensors."""
+        if self.is_model:
+            for path, parameter in self.module.named_parameters():
+                if not nn.parameter.is_lazy(parameter):
+                    yield f"{self.name}_{path}", parameter
+
+
+class Hook(BaseHook):
+    """Captures tensors of a PyTorch job; arguments as for `BaseHook`.
+
+    Each forward pass of a registered model is one step. Saved of it are:
+
+    * ``<Model>_<parameter path>``: parameters, as they are when the forward pass begins;
+    * ``gradient/<parameter>``: the gradient of the last backward pass of the step, not what has accumulated;
+    * ``<module path>_input_<i>``, ``<module path>_output_<i>``: positional inputs and the outputs of modules, numbered
+      on if a module is called again within the step;
+    * ``<Loss>_output_<i>``: outputs of registered losses.
+
+    The model is touched only in steps that save something: on others the hook runs once per forward pass and counts.
+    """
+
+    builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        CollectionKeys.DEFAULT: (),
+        CollectionKeys.ALL: (),
+        CollectionKeys.WEIGHTS: ("^(?!gradient).*weight",),
+        CollectionKeys.BIASES: ("^(?!gradient).*bias",),
+        CollectionKeys.GRADIENTS: ("^gradient",),
+        CollectionKeys.LOSSES: ("[Ll]oss_(?!input).*output",),
+    }
+    collection_class: ClassVar[type[BaseCollection]] = Collection
+    reduction_ddof: ClassVar[int] = 1
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._roots: list[_Root] = []
+        self._handles: list[RemovableHandle] = []
+        self._step_handles: list[RemovableHandle] = []
+        self._num_seen: dict[str, int] = {}
+        self._tapped: dict[StepPlan, list[tuple[str, nn.Module]]] = {}
+        super().__init__(*args, **kwargs)
+
+    # --- what the script says -----------------------------------------------------------------------------------------
+
+    def register_module(self, module: nn.Module) -> None:
+        """Capture a model: from now on each of its forward passes is a step.
+
+        Registering a model again changes nothing but writes a warning.
+
+        Raises:
+            SMDebugTypeError: It is no module.
+            SMDebugValueError: A module inside it is registered already.
+        """
+        if not isinstance(module, nn.Module):
+            raise SMDebugTypeError(f"module must be a torch.nn.Module (got {module!r})")
+        if self._register(_Root(module, type(module).__name__, is_model=True)):
+            self._handles.append(module.register_forward_pre_hook(self._on_forward))
+
+    register_hook = register_module
+
+    def register_loss(self, loss_module: nn.Module) -> None:
+        """Capture the outputs of a loss.
+
+        Registering a loss again changes nothing but writes a warning.
+
+        Raises:
+            SMDebugTypeError: It is no loss module; values of loss functions go to `record_tensor_value`.
+            SMDebugValueError: It is registered already as a part of a model.
+        """
+        if not isinstance(loss_module, nn.Module):
+            raise SMDebugTypeError(
+                f"loss_module must be a torch.nn.Module (got {loss_module!r}); "
+                "give the value of a loss function to record_tensor_value"
+            )
+        name = type(loss_module).__name__
+        is_new = self._register(_Root(loss_module, name, is_model=False))
+        if is_new and not self._collections.get(CollectionKeys.LOSSES).matches(f"{name}_output_0"):
+            LOG.warning("%s_output_0 is no member of collection 'losses', whose patterns do not match it", name)
+
+    def record_tensor_value(self, tensor_name: str, tensor_value: Tensor) -> None:
+        """Save a tensor as ``<tensor_name>_output_<i>``, if a saved collection includes that name.
+
+        For the value of a loss function give a name that ends in ``loss``, and it belongs to collection ``losses``.
+
+        Raises:
+            SMDebugTypeError: It is no tensor.
+        """
+        if not isinstance(tensor_value, Tensor):
+            raise SMDebugTypeError(f"tensor_value must be a torch.Tensor (got {tensor_value!r})")
+        self._record_outputs(tensor_name, tensor_value)
+
+    def count_parameters(self, model: nn.Module) -> int:
+        """Return the number of parameters of a model that are trained."""
+        return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
+    # --- what PyTorch calls -------------------------------------------------------------------------------------------
+
+    @harmless
+    def _on_forward(self, module: nn.Module, _: tuple[Any, ...]) -> None:
+        self._release_step()
+        plan = self._begin_step()
+        if plan is None:
+            return
+        for root in self._roots:
+            if root.module is module:
+                for name, parameter in root.parameters():
+                    self._offer(name, parameter)
+        self._watch_gradients(plan)
+        self._watch_modules(plan)
+
+    @harmless
+    def _on_gradient(self, name: str, gradient: Tensor) -> None:
+        self._save_custom_tensors()
+        self._offer(name, gradient)
+
+    @harmless
+    def _on_module(self, name: str, _: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
+        self._save_custom_tensors()
+        self._offer_numbered(f"{name}_input", inputs)
+        self._offer_numbered(f"{name}_output", outputs)
+
+    @harmless
+    def _record_outputs(self, name: str, outputs: Any) -> None:
+        if self._accepts():
+            self._offer_numbered(f"{name}_output", outputs)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _register(self, root: _Root) -> bool:
+        registered = {id(module): known for known in self._roots for _, module in known.modules()}
+        if any(known.module is root.module for known in self._roots):
+            LOG.warning("a %s is registered already", root.name)
+            return False
+        for name, module in root.modules():
+            if id(module) in registered:
+                raise SMDebugValueError(
+                    f"module must not share parts with what is registered already "
+                    f"({name!r} is a part of a {registered[id(module)].name})"
+                )
+        self._roots.append(root)
+        self._tapped.clear()
+        return True
+
+    def _watch_gradients(self, plan: StepPlan) -> None:
+        """Have the gradients that are due captured until the next step begins."""
+        if self.mode in (ModeKeys.EVAL, ModeKeys.PREDICT):
+            return
+        for root in self._roots:
+            for name, parameter in root.parameters():
+                gradient_name = f"gradient/{name}"
+                if parameter.requires_grad and plan.decide(gradient_name) is not None:
+                    hook = functools.partial(self._on_gradient, gradient_name)
+                    self._step_handles.append(parameter.register_hook(hook))  # type: ignore[no-untyped-call]
+
+    def _watch_modules(self, plan: StepPlan) -> None:
+        """Have the inputs and outputs that are due captured until the next step begins."""
+        if plan not in self._tapped:
+            named = {id(module): (name, module) for root in self._roots for name, module in root.modules()}
+            self._tapped[plan] = [(name, module) for name, module in named.values() if _may_select(plan, name)]
+        for name, module in self._tapped[plan]:
+            hook = functools.partial(self._on_module, name)
+            self._step_handles.append(module.register_forward_hook(hook))
+
+    def _offer_numbered(self, prefix: str, values: Any) -> None:
+        for value in _tensors_in(values):
+            index = self._num_seen.get(prefix, 0)
+            self._num_seen[prefix] = index + 1
+            self._offer(f"{prefix}_{index}", value)
+
+    def _release_step(self) -> None:
+        """Take the hooks of the step off again."""
+        for handle in self._step_handles:
+            handle.remove()
+        self._step_handles.clear()
+        self._num_seen.clear()
+
+    # --- what BaseHook asks -------------------------------------------------------------------------------------------
+
+    def _find_worker(self) -> Worker:
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            return Worker(f"worker_{torch.distributed.get_rank()}", torch.distributed.get_world_size())
+        return _find_peer() or Worker(CHIEF, 1)
+
+    def _before_plan(self) -> None:
+        names = {id(module): name for root in self._roots for name, module in root.modules()}
+        for collection in self._collections:
+            if isinstance(collection, Collection):
+                collection.resolve_modules(names)
+        self._tapped.clear()
+
+    def _copy_value(self, value: Any) -> Any:
+        return copy_tensor(value) if isinstance(value, Tensor) else super()._copy_value(value)
+
+    def _to_array(self, value: Any) -> Array:
+        return tensor_to_array(value) if isinstance(value, Tensor) else super()._to_array(value)
+
+    def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
+        return reduce_tensor(value, reductions) if isinstance(value, Tensor) else super()._reduce(value, reductions)
+
+    def _offer(self, name: str, value: Any) -> None:
+        if can_capture(value):
+            super()._offer(name, value)
+        else:
+            LOG.debug("%s is not saved: a %s of layout %s", name, type(value).__name__, value.layout)
+
+    def _detach(self) -> None:
+        self._release_step()
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._roots.clear()
+        self._tapped.clear()
+
+
+def _find_peer() -> Worker | None:
+    """Ask the libraries for distributed training that the script has loaded, but never load one."""
+    for name in ("horovod.torch", "smdistributed.dataparallel.torch.distributed"):
+        library = sys.modules.get(name)
+        if library is None:
+            continue
+        is_ready = getattr(library, "is_initialized", None)
+        rank = getattr(library, "rank", None) or getattr(library, "get_rank", None)
+        size = getattr(library, "size", None) or getattr(library, "get_world_size", None)
+        if rank is not None and size is not None and (is_ready is None or is_ready()):
+            return Worker(f"worker_{rank()}", size())
+    return None
+
+
+def _may_select(plan: StepPlan, module_name: str) -> bool:
+    """Tell whether a plan may save any input or output of a module."""
+    return any(plan.selects(f"{module_name}_{kind}_{i}") for kind in ("output", "input") for i in _SAMPLE_INDICES)
+
+
+def _tensors_in(values: Any) -> Iterator[Tensor]:
+    """Yield the tensors in nested tuples and lists; of subclasses, only those that are written out as tensors."""
+    if type(values) is Tensor:
+        yield values
+    elif isinstance(values, (tuple, list)):
+        for value in values:
+            yield from _tensors_in(value)
+
+
+def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = False) -> Hook | None:
+    """Return the hook of this process.
+
+    Args:
+        json_config_path: The hook configuration file to create it from; None means SageMaker's.
+        create_if_not_exists: Create it from that file if there is none.
+
+    Returns:
+        None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
+    """
+    return current.get_hook(Hook, json_config_path, create_if_not_exists)
+
+
+def set_hook(hook: Hook) -> None:
+    """Make `hook` the hook of this process.
+
+    Raises:
+        SMDebugTypeError: It is no PyTorch hook.
+    """
+    current.set_hook(hook, Hook)
+
+
+def del_hook() -> None:
+    """Forget the hook of this process; it is not closed."""
+    current.del_hook()

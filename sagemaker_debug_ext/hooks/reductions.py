@@ -1,0 +1,72 @@
+"""The reductions of numpy arrays (store format, section 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.config.reductions import Reduction
+
+Array = npt.NDArray[Any]
+
+_OPERATIONS: Final[dict[str, Callable[[Array], Any]]] = {
+    "min": np.min,
+    "max": np.max,
+    "mean": np.mean,
+    "sum": np.sum,
+    "prod": np.prod,
+    "l1": lambda array: np.sum(np.abs(array)),
+    "l2": lambda array: np.sqrt(np.sum(np.square(np.abs(array)))),
+}
+"""All but `std` and `variance`; norms are entrywise."""
+
+_COUNTING: Final = frozenset({"min", "max", "sum", "prod"})
+"""Operations whose result over whole numbers is a whole number."""
+
+
+def can_reduce(array: Array) -> bool:
+    """Tell whether reductions of `array` exist: it has elements, and they are numbers."""
+    return array.size > 0 and array.dtype.kind not in "USOMm"
+
+
+def reduce_array(array: Array, reduction: Reduction, ddof: int = 0) -> Array:
+    """Reduce an array to one number.
+
+    Whole numbers are reduced in float64 where the result need not be whole, and floats below 32 bits in float32, so
+    that sums do not overflow.
+
+    Args:
+        array: Numbers, at least one.
+        reduction: What to compute. Norms are those of the flattened array.
+        ddof: What to subtract from the count in `std` and `variance`: 0 as numpy and TensorFlow do, 1 as PyTorch does;
+            with nothing left to divide by the result is NaN.
+
+    Returns:
+        An array of no dimension.
+    """
+    values = _widen(array, reduction.name)
+    if reduction.abs:
+        values = np.abs(values)
+    with np.errstate(all="ignore"):  # an overflow is a finding for rules, not a warning for the script
+        if reduction.name in ("std", "variance"):
+            return _spread(values, reduction.name, ddof)
+        return np.asarray(_OPERATIONS[reduction.name](values))
+
+
+def _widen(array: Array, operation: str) -> Array:
+    if array.dtype.kind == "b":
+        array = array.astype(np.uint8)
+    if array.dtype.kind in "iu":
+        return array if operation in _COUNTING else array.astype(np.float64)
+    if array.dtype.kind in "fc" and array.dtype.itemsize >= 4:
+        return array
+    return array.astype(np.float32)
+
+
+def _spread(values: Array, operation: str, ddof: int) -> Array:
+    if values.size <= ddof:
+        return np.asarray(np.nan, dtype=values.real.dtype)
+    return np.asarray((np.std if operation == "std" else np.var)(values, ddof=ddof))

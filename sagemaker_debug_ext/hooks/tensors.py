@@ -1,0 +1,137 @@
+"""PyTorch tensors: copied, reduced where they live, and turned into arrays."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.errors import MissingDependencyError
+from sagemaker_debug_ext.store.messages import Array
+
+LOG = logging.getLogger(__name__)
+
+_OPERATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
+    "min": torch.min,
+    "max": torch.max,
+    "mean": torch.mean,
+    "std": torch.std,
+    "variance": torch.var,
+    "sum": torch.sum,
+    "prod": torch.prod,
+    "l1": lambda tensor: torch.linalg.vector_norm(tensor, 1),
+    "l2": lambda tensor: torch.linalg.vector_norm(tensor, 2),
+}
+"""Spread is unbiased and norms are entrywise (store format, section 2.6)."""
+
+_COUNTING: Final = frozenset({"min", "max", "sum", "prod"})
+"""Operations whose result over whole numbers is a whole number."""
+
+_WITHOUT_NUMPY: Final = {
+    torch.bfloat16: ("bfloat16", torch.int16),
+    torch.float8_e5m2: ("float8_e5m2", torch.uint8),
+    torch.float8_e4m3fn: ("float8_e4m3fn", torch.uint8),
+}
+"""dtypes that numpy has from ml_dtypes only: their name there, and whole numbers of the same size."""
+
+_NUMPY_DTYPES: Final = frozenset(
+    {
+        torch.float16,
+        torch.float32,
+        torch.float64,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
+        torch.uint8,
+        torch.uint16,
+        torch.uint32,
+        torch.uint64,
+        torch.bool,
+        torch.complex64,
+        torch.complex128,
+    }
+)
+
+
+def can_capture(tensor: Tensor) -> bool:
+    """Tell whether a tensor holds numbers of its own that this process can read.
+
+    Not so: tensors without data, quantised ones, and those of libraries that keep the data elsewhere or in pieces.
+    """
+    return not (tensor.is_meta or tensor.is_quantized) and type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__
+
+
+@torch.no_grad()
+def copy_tensor(tensor: Tensor) -> Tensor:
+    """Copy a tensor into the memory of the CPU, in one pass."""
+    dense = _dense(tensor)
+    if dense.device.type != "cpu":
+        return dense.to("cpu")
+    if dense is not tensor and tensor.layout is not torch.strided:
+        return dense  # made just now, and nobody else's
+    return dense.clone(memory_format=torch.contiguous_format)
+
+
+def tensor_to_array(tensor: Tensor) -> Array:
+    """Turn a copied or reduced tensor into an array.
+
+    bfloat16 and the float8 types keep their type if ml_dtypes is installed, and become float32 otherwise, which holds
+    all their values.
+    """
+    tensor = tensor.cpu()
+    if tensor.dtype in _WITHOUT_NUMPY:
+        name, bits = _WITHOUT_NUMPY[tensor.dtype]
+        try:
+            extension = getattr(import_optional("ml_dtypes", f"Saving dtype {name}"), name)
+        except MissingDependencyError:
+            tensor = tensor.to(torch.float32)
+        else:
+            array: Array = tensor.view(bits).numpy().view(extension)
+            return array
+    elif tensor.dtype not in _NUMPY_DTYPES:
+        tensor = tensor.to(torch.complex64 if tensor.is_complex() else torch.float32)
+    whole: Array = tensor.numpy()
+    return whole
+
+
+@torch.no_grad()
+def reduce_tensor(tensor: Tensor, reductions: Iterable[Reduction]) -> Iterator[tuple[Reduction, Tensor]]:
+    """Yield reductions of a tensor as tensors of no dimension on its device.
+
+    Whole numbers are reduced in float64 where the result need not be whole, and floats below 32 bits in float32. The
+    spread of a single number is NaN. Complex numbers have no least and greatest.
+    """
+    dense = _dense(tensor)
+    if dense.dtype is torch.bool:
+        dense = dense.to(torch.uint8)
+    elif dense.is_floating_point() and dense.element_size() < 4:
+        dense = dense.to(torch.float32)
+    for reduction in reductions:
+        if dense.is_complex() and not reduction.abs and reduction.name in ("min", "max"):
+            LOG.debug("%s of complex numbers does not exist", reduction.name)
+            continue
+        yield reduction, _reduce(dense, reduction)
+
+
+def _reduce(tensor: Tensor, reduction: Reduction) -> Tensor:
+    if not (tensor.is_floating_point() or tensor.is_complex()) and reduction.name not in _COUNTING:
+        tensor = tensor.to(torch.float64)
+    if reduction.abs:
+        tensor = tensor.abs()
+    if reduction.name in ("std", "variance") and tensor.numel() < 2:
+        return torch.full((), torch.nan, dtype=tensor.real.dtype, device=tensor.device)
+    return _OPERATIONS[reduction.name](tensor)
+
+
+def _dense(tensor: Tensor) -> Tensor:
+    """Return a tensor's own numbers, laid out in full, apart from its history."""
+    tensor = tensor.detach()
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    return tensor.resolve_conj().resolve_neg()
