@@ -1,0 +1,243 @@
+"""The demonstration: two jobs on real images, one sound and one broken, watched and judged while they train."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+import sagemaker_debug_ext
+from sagemaker_debug_ext import rule_configs
+from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext.config.actions import StopTraining
+from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.hook import DebuggerHookConfig
+from sagemaker_debug_ext.config.rules import Rule
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, TrainingJobError
+from sagemaker_debug_ext.local.events import Event, EventHandler, RuleStatusChanged
+from sagemaker_debug_ext.local.job import LocalTrainingJob, run_training_job
+from sagemaker_debug_ext.local.paths import Locations, write_object
+from sagemaker_debug_ext.local.source import upload_source
+from sagemaker_debug_ext.requests import check_training_job_request, training_job_request
+from sagemaker_debug_ext.store.backends import open_backend
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+NETS: Final = ("healthy", "vanishing")
+"""What the example trains: a convolutional net that learns, and a deep sigmoid net whose gradients vanish."""
+
+_BUCKET: Final = "s3://sagemaker-debug-demo"
+_REGION: Final = "us-east-1"
+_ROLE: Final = "arn:aws:iam::111122223333:role/SageMakerDebugDemo"
+_IMAGE: Final = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.6.0-cpu-py312"
+_EXAMPLE: Final = Path("examples", "pytorch_digits")
+_STOP_GRACE_SECONDS: Final = 10.0
+
+
+@attrs.frozen(kw_only=True)
+class RuleReport:
+    """What became of a rule: its status, and the first global step at which it fired, if it did."""
+
+    name: str
+    status: str
+    first_step: int | None
+
+
+@attrs.frozen(kw_only=True)
+class JobReport:
+    """What became of a job.
+
+    Attributes:
+        job_name: Name of the job.
+        net: What it trained.
+        status: Its ``TrainingJobStatus``.
+        steps: Saved steps of each mode, by name; over all modes under ``GLOBAL``.
+        tensors: Number of saved tensors.
+        collections: Name → number of saved tensors, of the collections that have any.
+        saved_bytes: Bytes of the trial's files.
+        accuracy: Share of right answers on the held-out images, last time it was measured; None if it never was.
+        wall_seconds: From the start of the job to its end, rules included.
+        rules: What became of each rule.
+        trial_path: Folder of the trial.
+    """
+
+    job_name: str
+    net: str
+    status: str
+    steps: Mapping[str, int]
+    tensors: int
+    collections: Mapping[str, int]
+    saved_bytes: int
+    accuracy: float | None
+    wall_seconds: float
+    rules: tuple[RuleReport, ...]
+    trial_path: str
+
+
+def stage(work_dir: str | os.PathLike[str]) -> tuple[str, str]:
+    """Put the script and the images where the requests look for them, and return both locations.
+
+    Raises:
+        MissingDependencyError: scikit-learn, which brings the images, is not installed.
+        SMDebugRuntimeError: The installation lacks the example.
+    """
+    datasets = import_optional("sklearn.datasets", "The demo", "demo")
+    numpy = import_optional("numpy", "The demo")
+    import_optional("torch", "The demo", "demo")
+    images, labels = datasets.load_digits(return_X_y=True)
+    archive = io.BytesIO()
+    numpy.savez_compressed(archive, images=images.reshape(-1, 8, 8).astype("float32"), labels=labels)
+    write_object(Locations(work_dir).backend(f"{_BUCKET}/digits"), "digits.npz", [archive.getvalue()])
+    return upload_source(_example_folder(), f"{_BUCKET}/source", work_dir), f"{_BUCKET}/digits"
+
+
+def _example_folder() -> Path:
+    package = Path(sagemaker_debug_ext.__file__).parent
+    for folder in (package, package.parent):  # installed, and in a checkout
+        if (folder / _EXAMPLE / "train.py").is_file():
+            return folder / _EXAMPLE
+    raise SMDebugRuntimeError(f"the example {_EXAMPLE} is missing beside the package")
+
+
+def demo_request(net: str, job_name: str, source: str, images: str, epochs: int) -> dict[str, Any]:
+    """Return the CreateTrainingJob request of one of `NETS`, checked.
+
+    Args:
+        net: What to train.
+        job_name: Name of the job.
+        source: Location of the script's archive.
+        images: Location of the images.
+        epochs: How often to go through the images.
+    """
+    hook_config = DebuggerHookConfig(
+        hook_parameters={"save_interval": 20, "eval.save_interval": 1},
+        collection_configs=[
+            CollectionConfig("weights"),
+            CollectionConfig("gradients"),
+            CollectionConfig("biases"),
+            CollectionConfig("losses", {"save_interval": 1}),
+            CollectionConfig("relu_output", {"include_regex": ".*relu.*_output", "train.save_interval": 20}),
+        ],
+    )
+    rules = [
+        Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining()),
+        Rule.sagemaker(rule_configs.exploding_tensor(), actions=StopTraining()),
+        Rule.sagemaker(rule_configs.loss_not_decreasing(), rule_parameters={"num_steps": 5}),
+        Rule.sagemaker(rule_configs.overfit(), rule_parameters={"patience": 5, "ratio_threshold": 0.5}),
+        Rule.sagemaker(rule_configs.dead_relu(), rule_parameters={"tensor_regex": ".*relu.*_output"}),
+    ]
+    request = training_job_request(
+        job_name=job_name,
+        role_arn=_ROLE,
+        image_uri=_IMAGE,
+        region=_REGION,
+        output_path=f"{_BUCKET}/output",
+        max_runtime_in_seconds=600,
+        inputs={"training": images},
+        hyperparameters={
+            "sagemaker_program": json.dumps("train.py"),
+            "sagemaker_submit_directory": json.dumps(source),
+            "model": net,
+            "epochs": epochs,
+        },
+        debugger_hook_config=hook_config,
+        rules=rules,
+    )
+    check_training_job_request(request)
+    return request
+
+
+def demo_requests(work_dir: str | os.PathLike[str], epochs: int) -> dict[str, dict[str, Any]]:
+    """Prepare the work folder and return the request of each net."""
+    source, images = stage(work_dir)
+    now = dt.datetime.now(dt.timezone.utc).strftime("%Y%m%d-%H%M%S")
+    return {net: demo_request(net, f"digits-{net}-{now}", source, images, epochs) for net in NETS}
+
+
+def run_demo(
+    requests: Mapping[str, Mapping[str, Any]], work_dir: str | os.PathLike[str], on_event: EventHandler
+) -> list[JobReport]:
+    """Run the jobs side by side, and say what became of them.
+
+    Args:
+        requests: Net → request, as `demo_requests` returns them.
+        work_dir: The work folder.
+        on_event: Called with every event of both jobs.
+
+    Raises:
+        TrainingJobError: A job failed.
+    """
+    watches = {net: _Watch(net, on_event) for net in requests}
+    jobs: dict[str, LocalTrainingJob] = {}
+    try:
+        for net, request in requests.items():
+            jobs[net] = run_training_job(
+                request, work_dir, on_event=watches[net], stop_grace_seconds=_STOP_GRACE_SECONDS, wait=False
+            )
+        return [watches[net].report(job) for net, job in jobs.items()]
+    except BaseException:
+        for job in jobs.values():
+            job.stop(grace_seconds=0.0)
+        raise
+
+
+class _Watch:
+    """Notes what only the events of a job tell, and passes them on."""
+
+    def __init__(self, net: str, on_event: EventHandler) -> None:
+        self._net = net
+        self._on_event = on_event
+        self._started_at = time.monotonic()
+        self._first_steps: dict[str, int] = {}
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, RuleStatusChanged) and event.step is not None:
+            self._first_steps.setdefault(event.rule, event.step)
+        self._on_event(event)
+
+    def report(self, job: LocalTrainingJob) -> JobReport:
+        """Wait for the job and say what became of it."""
+        description = job.wait()
+        wall_seconds = time.monotonic() - self._started_at
+        if job.trial_path is None:
+            raise TrainingJobError(job.name, "it has saved no trial")
+        trial = job.trial()
+        return JobReport(
+            job_name=job.name,
+            net=self._net,
+            status=description["TrainingJobStatus"],
+            steps={"GLOBAL": len(trial.steps())} | {mode.name: len(trial.steps(mode=mode)) for mode in trial.modes()},
+            tensors=len(trial.tensor_names()),
+            collections=_collections(trial),
+            saved_bytes=sum(info.size for info in open_backend(job.trial_path).list()),
+            accuracy=_last_value(trial, "scalar/accuracy"),
+            wall_seconds=wall_seconds,
+            rules=tuple(self._rules(description.get("DebugRuleEvaluationStatuses", ()))),
+            trial_path=os.fspath(job.trial_path),
+        )
+
+    def _rules(self, statuses: Iterable[Mapping[str, Any]]) -> Iterable[RuleReport]:
+        for status in statuses:
+            name = status["RuleConfigurationName"]
+            yield RuleReport(name=name, status=status["RuleEvaluationStatus"], first_step=self._first_steps.get(name))
+
+
+def _collections(trial: Trial) -> dict[str, int]:
+    counts = {name: len(trial.tensor_names(collection=name)) for name in sorted(trial.collections())}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _last_value(trial: Trial, name: str) -> float | None:
+    try:
+        tensor = trial.tensor(name)
+        return float(tensor.value(tensor.steps()[-1]).item())
+    except (DebugExtError, IndexError):  # a job that was stopped early has measured nothing yet
+        return None

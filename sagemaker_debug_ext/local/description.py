@@ -1,0 +1,238 @@
+"""What a job says of itself: the answer of ``describe_training_job``, in memory and as a file for other processes."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import fcntl
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
+from sagemaker_debug_ext.local.layout import JobFolder
+from sagemaker_debug_ext.local.paths import write_object
+from sagemaker_debug_ext.store.backends import LocalBackend
+
+MAX_REASON_LENGTH: Final = 1024
+"""Longest ``FailureReason`` and ``StatusDetails`` that SageMaker gives."""
+
+FINAL_STATUSES: Final = frozenset({"Completed", "Failed", "Stopped"})
+
+_LOG: Final = logging.getLogger(__name__)
+_NO_ACCOUNT: Final = "000000000000"
+_JOB_NAME: Final = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
+_TIMES: Final = frozenset(
+    {"CreationTime", "LastModifiedTime", "TrainingStartTime", "TrainingEndTime", "StartTime", "EndTime"}
+)
+_TELLS: Final = {
+    "Starting": "Preparing the job",
+    "Downloading": "Linking the input data and unpacking the source",
+    "Training": "The entry point is running",
+    "Uploading": "Copying the outputs",
+    "Stopping": "Stopping the training job",
+    "Stopped": "The training job was stopped",
+    "MaxRuntimeExceeded": "The training job ran longer than MaxRuntimeInSeconds and was stopped",
+    "Completed": "The training job has completed",
+    "Failed": "The training job has failed",
+}
+
+
+def now() -> dt.datetime:
+    """Return the time as descriptions give it: with time zone and without parts of milliseconds."""
+    time = dt.datetime.now(dt.timezone.utc).astimezone()
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def shorten(text: str, length: int = MAX_REASON_LENGTH, keep_end: bool = False) -> str:
+    """Cut a text to the length that SageMaker gives of a reason, or to another, at its end or at its beginning."""
+    if len(text) <= length:
+        return text
+    return "…" + text[1 - length :] if keep_end else text[: length - 1] + "…"
+
+
+def check_job_name(name: object) -> str:
+    """Return a job's name.
+
+    Raises:
+        SMDebugValueError: It is not one that SageMaker takes.
+    """
+    if not isinstance(name, str) or not _JOB_NAME.fullmatch(name):
+        raise SMDebugValueError(
+            f"TrainingJobName must be 1 to 63 letters, digits or hyphens, with no hyphen at either end (got {name!r})"
+        )
+    return name
+
+
+def job_arn(request: Mapping[str, Any], kind: str = "training-job", name: str | None = None) -> str:
+    """Return the ARN of a job of the request, with the account of its role where that can be told."""
+    role = str(request.get("RoleArn", "")).split(":")
+    partition, account = (role[1], role[4]) if len(role) > 5 and role[4] else ("aws", _NO_ACCOUNT)
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    return f"arn:{partition}:sagemaker:{region}:{account}:{kind}/{name or request['TrainingJobName']}"
+
+
+class Description:
+    """The state of a job, kept in its folder as JSON after every change.
+
+    Not safe for several threads; its owner holds a lock.
+
+    Args:
+        request: The CreateTrainingJob request, whose members the description repeats.
+        folder: The job's folder.
+        on_change: Called with status, secondary status and reason after every change of status.
+    """
+
+    def __init__(
+        self, request: Mapping[str, Any], folder: JobFolder, on_change: Callable[[str, str, str], object]
+    ) -> None:
+        self._file = LocalBackend(folder.root)
+        self._name = folder.description.name
+        self._on_change = on_change
+        created = now()
+        self._content: dict[str, Any] = {
+            "TrainingJobName": request["TrainingJobName"],
+            "TrainingJobArn": job_arn(request),
+            "TrainingJobStatus": "InProgress",
+            "SecondaryStatus": "Starting",
+            **{name: value for name, value in request.items() if name not in {"TrainingJobName", "Tags"}},
+            "CreationTime": created,
+            "LastModifiedTime": created,
+            "SecondaryStatusTransitions": [],
+        }
+
+    @property
+    def status(self) -> str:
+        """The ``TrainingJobStatus``."""
+        return str(self._content["TrainingJobStatus"])
+
+    @property
+    def secondary_status(self) -> str:
+        """The ``SecondaryStatus``."""
+        return str(self._content["SecondaryStatus"])
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of the description."""
+        return copy.deepcopy(self._content)
+
+    def move(self, status: str, secondary_status: str, reason: str = "", **members: Any) -> None:
+        """Enter a status.
+
+        Args:
+            status: The ``TrainingJobStatus``.
+            secondary_status: The ``SecondaryStatus``.
+            reason: Why; the ``FailureReason`` of a job that has failed.
+            members: Further members to set.
+        """
+        time = now()
+        transitions = self._content["SecondaryStatusTransitions"]
+        if transitions:
+            transitions[-1]["EndTime"] = time
+        message = reason or _TELLS[secondary_status]
+        transitions.append({"Status": secondary_status, "StartTime": time, "StatusMessage": message})
+        self._content |= {"TrainingJobStatus": status, "SecondaryStatus": secondary_status, **members}
+        if status == "Failed":
+            self._content["FailureReason"] = shorten(reason)
+        if status in FINAL_STATUSES:
+            transitions[-1]["EndTime"] = time
+            self._content["TrainingEndTime"] = time
+            started = self._content.get("TrainingStartTime", time)
+            self._content["TrainingTimeInSeconds"] = round((time - started).total_seconds())
+        self.update(time)
+        self._on_change(status, secondary_status, reason)
+
+    def update(self, time: dt.datetime | None = None, **members: Any) -> None:
+        """Set members and write the file.
+
+        The file is for others to read; that it cannot be written now does not end the job.
+        """
+        self._content |= {**members, "LastModifiedTime": time or now()}
+        text = json.dumps(self._content, indent=2, default=_as_iso)
+        try:
+            write_object(self._file, self._name, [text.encode()])
+        except SMDebugRuntimeError:
+            _LOG.warning("the description of job %s is out of date", self._content["TrainingJobName"], exc_info=True)
+
+
+def _as_iso(value: Any) -> str:
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    raise TypeError(f"a request holds JSON values only (got {value!r})")
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Read a description's file, and give its time stamps their type back."""
+    content: dict[str, Any] = json.loads(text)
+    statuses = content.get("DebugRuleEvaluationStatuses", [])
+    for part in (content, *content["SecondaryStatusTransitions"], *statuses):
+        for name in _TIMES & part.keys():
+            part[name] = dt.datetime.fromisoformat(part[name])
+    return content
+
+
+class JobLock:
+    """Marks a job as run by a living process: the kernel gives the lock up when that process ends."""
+
+    def __init__(self, folder: JobFolder) -> None:
+        self._file = folder.lock.open("ab")
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Give the lock up."""
+        self._file.close()
+
+
+def _is_run(folder: JobFolder) -> bool:
+    try:
+        with folder.lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def job_folder(name: str, work_dir: str | os.PathLike[str]) -> JobFolder:
+    """Return the folder of a job.
+
+    Raises:
+        SMDebugValueError: No job can have that name.
+    """
+    return JobFolder(Path(work_dir).expanduser().absolute() / "jobs" / check_job_name(name))
+
+
+def describe_training_job(name: str, work_dir: str | os.PathLike[str]) -> dict[str, Any]:
+    """Describe a job of a work folder, whichever process runs it or ran it.
+
+    A job whose process has died before it could say so is described as failed.
+
+    Args:
+        name: The job's name.
+        work_dir: The work folder.
+
+    Returns:
+        What ``describe_training_job`` of boto3 answers, without ``ResponseMetadata``.
+
+    Raises:
+        SMDebugValueError: No job can have that name.
+        SMDebugRuntimeError: There is no such job.
+    """
+    folder = job_folder(name, work_dir)
+    running = _is_run(folder)  # asked first: a job that ends meanwhile has written its end before it gave up the lock
+    try:
+        text = folder.description.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise SMDebugRuntimeError(f"no training job {name!r} in {str(folder.root.parent)!r}") from error
+    content = _read(text)
+    if content["TrainingJobStatus"] not in FINAL_STATUSES and not running:
+        content |= {
+            "TrainingJobStatus": "Failed",
+            "SecondaryStatus": "Failed",
+            "FailureReason": "InternalServerError: the process that ran the job has ended before the job",
+        }
+    return content

@@ -1,0 +1,259 @@
+"""The rules of a job, evaluated beside it as SageMaker does: over the trial at its S3 location, while it grows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import logging
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDebugValueError
+from sagemaker_debug_ext.local.description import job_arn, now, shorten
+from sagemaker_debug_ext.local.events import ActionTaken, EventHandler, IssueFound, RuleStatusChanged
+from sagemaker_debug_ext.local.paths import Locations, write_object
+from sagemaker_debug_ext.local.shipping import debugger_artifacts_path, rule_output_path
+from sagemaker_debug_ext.rules import Issue, Rule, create_custom_rule, create_rule, evaluate
+from sagemaker_debug_ext.store.manifest import has_ended, list_collections
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules import RuleStatus
+    from sagemaker_debug_ext.rules.action import ActionHandler, ActionParameters
+    from sagemaker_debug_ext.trials import Trial
+
+RESULT_FILE: Final = "rule-result.json"
+"""Name of the file with a rule's result, at the rule's output path."""
+
+_LOG: Final = logging.getLogger(__name__)
+_POLL_SECONDS: Final = 0.2
+_OTHER_TRIAL: Final = re.compile(r"other_trial_\d+")
+
+
+class RuleEvaluations:
+    """Evaluates the debugger rules of a request in a thread of its own.
+
+    As on SageMaker a rule ends at the first step at which its condition is met, its actions run then, and a rule that
+    cannot run has the status ``Error`` while the job goes on. Custom rules run in this process: use those you trust.
+
+    Args:
+        request: The CreateTrainingJob request.
+        locations: Where its locations lie.
+        on_event: Called with issues, changes of status and actions, from the thread.
+        on_status: Called with the new ``DebugRuleEvaluationStatuses`` when they have changed.
+        stop_job: Stops the job, for the action that does.
+    """
+
+    def __init__(
+        self,
+        request: Mapping[str, Any],
+        locations: Locations,
+        *,
+        on_event: EventHandler,
+        on_status: Callable[[list[dict[str, Any]]], object],
+        stop_job: Callable[[], object],
+    ) -> None:
+        self._request = request
+        self._job_name = str(request["TrainingJobName"])
+        self._locations = locations
+        self._on_event = on_event
+        self._on_status = on_status
+        self._stop_job = stop_job
+        self._cancelled = threading.Event()
+        self._records = {
+            rule["RuleConfigurationName"]: _Record(rule) for rule in request.get("DebugRuleConfigurations", ())
+        }
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, if there are rules."""
+        if self._records:
+            self._publish()
+            self._thread = threading.Thread(target=self._run, name=f"rules-of-{self._job_name}")
+            self._thread.start()
+
+    def cancel(self) -> None:
+        """Have rules that are not done yet end with the status ``Stopped``."""
+        self._cancelled.set()
+
+    def join(self) -> None:
+        """Wait until every rule is done, which needs the trial's end marker or `cancel`."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            trial = self._open_trial()
+            if trial is not None:
+                self._evaluate(trial)
+        except Exception as error:  # noqa: BLE001 - the end of the thread: every rule must get its last status
+            _LOG.exception("evaluating the rules of job %s failed", self._job_name)
+            self._end_all("Error", f"InternalServerError: {error}")
+        self._end_all("Stopped")
+
+    def _open_trial(self) -> Trial | None:
+        """Wait for the trial; None if there will be none."""
+        from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - most of what it loads only rules need
+
+        location = debugger_artifacts_path(self._request)
+        if location is None:
+            self._end_all("Error", "ClientError: the training job has no DebugHookConfig, so it saves no tensors")
+            return None
+        backend = self._locations.backend(location)
+        while not self._cancelled.is_set():
+            ended = has_ended(backend)
+            if list_collections(backend):
+                return create_trial(str(self._locations.path(location)))
+            if ended:
+                self._end_all("Error", "ClientError: the training job saved no tensors; is its hook attached?")
+                return None
+            self._cancelled.wait(_POLL_SECONDS)
+        return None
+
+    def _evaluate(self, trial: Trial) -> None:
+        made = {name: self._try_to_make(record, trial) for name, record in self._records.items()}
+        rules = {name: rule for name, rule in made.items() if rule is not None}
+        evaluation = evaluate(
+            rules,
+            trial,
+            stop_rule_on_first_issue=True,
+            should_stop=lambda: self._look_around(evaluation.statuses),
+            poll_seconds=_POLL_SECONDS,
+            sleep=self._cancelled.wait,
+        )
+        for issue in evaluation:
+            self._records[issue.rule].issues.append(issue)
+            self._on_event(IssueFound(job_name=self._job_name, issue=issue))
+            self._take_over(evaluation.statuses)
+        self._take_over(evaluation.statuses)
+
+    def _look_around(self, statuses: Sequence[RuleStatus]) -> bool:
+        self._take_over(statuses)
+        return self._cancelled.is_set()
+
+    def _try_to_make(self, record: _Record, trial: Trial) -> Rule | None:
+        try:
+            return self._make_rule(record, trial)
+        except Exception as error:  # noqa: BLE001 - the constructor of a custom rule is foreign code
+            _LOG.warning("rule %s cannot be evaluated", record.name, exc_info=not isinstance(error, DebugExtError))
+            self._update(record, "Error", f"{type(error).__name__}: {error}")
+            return None
+
+    def _make_rule(self, record: _Record, trial: Trial) -> Rule:
+        parameters = {
+            name: str(self._locations.path(value)) if _OTHER_TRIAL.fullmatch(name) else value
+            for name, value in record.config.get("RuleParameters", {}).items()
+        }
+        name = parameters.get("rule_to_invoke")
+        if not name:
+            raise SMDebugValueError("RuleParameters must hold 'rule_to_invoke', the name of the rule")
+        handlers = {action: self._handler(record, action) for action in ("stoptraining", "email", "sms")}
+        source = parameters.get("source_s3_uri")
+        if source is None:
+            return create_rule(name, trial, parameters, action_handlers=handlers)
+        return create_custom_rule(self._locations.path(source), name, trial, parameters, action_handlers=handlers)
+
+    def _handler(self, record: _Record, action: str) -> ActionHandler:
+        def handle(parameters: ActionParameters, rule_name: str, message: str) -> None:  # noqa: ARG001 - given names
+            outcome = self._stop(parameters) if action == "stoptraining" else _not_sent(parameters, message)
+            _LOG.info("action %s of rule %s: %s", action, record.name, outcome)
+            record.actions.append({"name": action, "outcome": outcome})
+            self._on_event(ActionTaken(job_name=self._job_name, rule=record.name, action=action, outcome=outcome))
+
+        return handle
+
+    def _stop(self, parameters: ActionParameters) -> str:
+        prefix = parameters["training_job_prefix"]
+        if not self._job_name.startswith(prefix):
+            return f"nothing was stopped: the name of this job does not begin with {prefix!r}"
+        self._stop_job()
+        return f"asked training job {self._job_name!r} to stop"
+
+    def _take_over(self, statuses: Sequence[RuleStatus]) -> None:
+        for status in statuses:
+            record = self._records[status.name]
+            if (status.status, status.details) != (record.status, record.details):
+                self._update(record, status.status, status.details, status.first_issue_step)
+
+    def _end_all(self, status: str, details: str = "") -> None:
+        for record in self._records.values():
+            if record.status in {"InProgress", "Stopping"}:
+                self._update(record, status, details)
+
+    def _update(self, record: _Record, status: str, details: str = "", step: int | None = None) -> None:
+        record.status, record.details, record.first_issue_step = status, shorten(details), step
+        record.modified_at = now()
+        self._write_result(record)
+        self._publish()
+        self._on_event(
+            RuleStatusChanged(
+                job_name=self._job_name, rule=record.name, status=status, details=record.details, step=step
+            )
+        )
+
+    def _write_result(self, record: _Record) -> None:
+        location = rule_output_path(self._request, record.config)
+        if location is None or record.status in {"InProgress", "Stopping"}:
+            return
+        text = json.dumps(record.to_json_dict(), indent=2) + "\n"
+        try:
+            write_object(self._locations.backend(location), RESULT_FILE, [text.encode()])
+        except SMDebugRuntimeError:
+            _LOG.warning("the result of rule %s is not stored", record.name, exc_info=True)
+
+    def _publish(self) -> None:
+        self._on_status([record.described(self._request) for record in self._records.values()])
+
+
+def _not_sent(parameters: ActionParameters, message: str) -> str:
+    return f"not sent from this machine, to {parameters['endpoint']}: {message}"
+
+
+@attrs.define
+class _Record:
+    """One rule of the request, and how far it is."""
+
+    config: Mapping[str, Any]
+    status: str = "InProgress"
+    details: str = ""
+    first_issue_step: int | None = None
+    modified_at: dt.datetime = attrs.field(factory=now)
+    issues: list[Issue] = attrs.field(factory=list)
+    actions: list[dict[str, str]] = attrs.field(factory=list)
+
+    @property
+    def name(self) -> str:
+        return str(self.config["RuleConfigurationName"])
+
+    def described(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the rule's entry in the job's description."""
+        arn = job_arn(request, "processing-job", _evaluation_name(request["TrainingJobName"], self.name))
+        entry = {
+            "RuleConfigurationName": self.name,
+            "RuleEvaluationJobArn": arn,
+            "RuleEvaluationStatus": self.status,
+            "LastModifiedTime": self.modified_at,
+        }
+        return {**entry, "StatusDetails": self.details} if self.details else entry
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """Return the rule's result, as it is stored at its output path."""
+        return {
+            "rule": self.name,
+            "status": self.status,
+            "details": self.details,
+            "first_issue_step": self.first_issue_step,
+            "issues": [issue.to_json_dict() for issue in self.issues],
+            "actions": self.actions,
+            "modified_at": self.modified_at.isoformat(),
+        }
+
+
+def _evaluation_name(job: str, rule: str) -> str:
+    """Name a rule's evaluation as SageMaker does: job, rule and some digits, in at most 63 characters."""
+    digits = hashlib.sha256(f"{job}/{rule}".encode()).hexdigest()[:8]
+    return f"{job[:26]}-{rule[:26]}-{digits}".lower()

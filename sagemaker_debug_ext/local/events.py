@@ -1,0 +1,154 @@
+"""What a running job tells those who watch it: a frozen value for each kind of event, and how they get there."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Final, TypeAlias, Union
+
+import attrs
+
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@attrs.frozen(kw_only=True)
+class StatusChanged:
+    """The job has entered another status.
+
+    Attributes:
+        status: The ``TrainingJobStatus``.
+        secondary_status: The ``SecondaryStatus``.
+        reason: Why, where there is something to say.
+    """
+
+    job_name: str
+    status: str
+    secondary_status: str
+    reason: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class StepSaved:
+    """One worker's part of a step lies complete at the job's output path.
+
+    Attributes:
+        step: The global step.
+        mode_step: The step within `mode`.
+        tensors: Number of values saved.
+        size: Bytes of the event file.
+    """
+
+    job_name: str
+    step: int
+    mode: ModeKeys
+    mode_step: int
+    worker: str
+    tensors: int
+    size: int
+
+
+@attrs.frozen(kw_only=True)
+class RuleStatusChanged:
+    """The evaluation of a rule has entered another status.
+
+    Attributes:
+        rule: The ``RuleConfigurationName``.
+        status: The ``RuleEvaluationStatus``.
+        details: The ``StatusDetails``; empty when there are none.
+        step: First global step at which the condition was met, if it was.
+    """
+
+    job_name: str
+    rule: str
+    status: str
+    details: str = ""
+    step: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class IssueFound:
+    """A rule found something; `Issue.rule` is the ``RuleConfigurationName``."""
+
+    job_name: str
+    issue: Issue
+
+
+@attrs.frozen(kw_only=True)
+class ActionTaken:
+    """An action of a rule was carried out, or recorded where this machine cannot do it.
+
+    Attributes:
+        rule: The ``RuleConfigurationName``.
+        action: ``stoptraining``, ``email`` or ``sms``.
+        outcome: What was done.
+    """
+
+    job_name: str
+    rule: str
+    action: str
+    outcome: str
+
+
+@attrs.frozen(kw_only=True)
+class LinePrinted:
+    """The entry point printed a line.
+
+    Attributes:
+        stream: ``stdout`` or ``stderr``.
+        text: The line without its end.
+    """
+
+    job_name: str
+    stream: str
+    text: str
+
+
+Event: TypeAlias = Union[StatusChanged, StepSaved, RuleStatusChanged, IssueFound, ActionTaken, LinePrinted]  # noqa: UP007 - alias
+"""Any of the events."""
+
+EventHandler: TypeAlias = Callable[[Event], object]
+"""What a caller gives to watch a job."""
+
+
+class EventQueue:
+    """Hands events to the caller's handler, in order and from one thread, which holds none of the job's locks.
+
+    A slow handler delays neither the job nor its rules.
+
+    Args:
+        handler: Called with each event; what it raises is logged. None drops all events.
+    """
+
+    def __init__(self, handler: EventHandler | None) -> None:
+        self._handler = handler
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._deliver, name="training-job-events")
+
+    def start(self) -> None:
+        """Begin to deliver."""
+        if self._handler is not None:
+            self._thread.start()
+
+    def put(self, event: Event) -> None:
+        """Deliver an event after those before it."""
+        if self._handler is not None:
+            self._events.put(event)
+
+    def close(self) -> None:
+        """Wait until everything is delivered; nothing may be put afterwards."""
+        if self._thread.is_alive():
+            self._events.put(None)
+            self._thread.join()
+
+    def _deliver(self) -> None:
+        assert self._handler is not None
+        while (event := self._events.get()) is not None:
+            try:
+                self._handler(event)
+            except Exception:  # noqa: BLE001 - the caller's own code; a display that breaks does not end the job
+                _LOG.exception("the event handler of training job %s failed on %r", event.job_name, event)

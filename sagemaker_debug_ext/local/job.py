@@ -1,0 +1,393 @@
+"""A CreateTrainingJob request, run on this machine: `run_training_job` and `LocalTrainingJob`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError, TrainingJobError
+from sagemaker_debug_ext.local.channels import link_channels
+from sagemaker_debug_ext.local.description import (
+    MAX_REASON_LENGTH,
+    Description,
+    JobLock,
+    job_arn,
+    now,
+    shorten,
+)
+from sagemaker_debug_ext.local.environment import job_environment
+from sagemaker_debug_ext.local.evaluation import RuleEvaluations
+from sagemaker_debug_ext.local.events import EventHandler, EventQueue, LinePrinted, StatusChanged, StepSaved
+from sagemaker_debug_ext.local.layout import create_folders
+from sagemaker_debug_ext.local.plan import plan_job
+from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
+from sagemaker_debug_ext.local.shipping import Shipping, debugger_artifacts_path
+from sagemaker_debug_ext.local.source import install_source
+from sagemaker_debug_ext.store.keys import INDEX_PREFIX, parse_index_key
+from sagemaker_debug_ext.store.reader import read_index
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.store.backends import Backend, ObjectInfo
+    from sagemaker_debug_ext.trials import Trial
+
+STOP_GRACE_SECONDS: Final = 120.0
+"""How long SageMaker lets a job end by itself once it is asked to stop."""
+
+_LOG: Final = logging.getLogger(__name__)
+_POLL_SECONDS: Final = 0.1
+_MAX_POLL_SECONDS: Final = 2.0
+_SHARE_OF_TIME: Final = 0.1  # of one core, that looking for new files may take
+_TAIL_LINES: Final = 20
+
+
+def run_training_job(
+    request: Mapping[str, Any],
+    work_dir: str | os.PathLike[str],
+    *,
+    on_event: EventHandler | None = None,
+    python: str = sys.executable,
+    stop_grace_seconds: float = STOP_GRACE_SECONDS,
+    wait: bool = True,
+) -> LocalTrainingJob:
+    """Run a CreateTrainingJob request on this machine.
+
+    Args:
+        request: The request, as it would go to AWS.
+        work_dir: The work folder: ``jobs/<job name>`` becomes the job's folder, ``s3/<bucket>/<key>`` stands for S3.
+        on_event: Called with every event, in order, from a thread of its own; it must not wait for the job. What it
+            raises is logged.
+        python: Interpreter for the user's code.
+        stop_grace_seconds: How long the entry point may take to end once it is asked to, before it is killed.
+        wait: Return when the job has ended and its rules are evaluated, instead of at once. An interruption, such as
+            Ctrl-C, stops the job.
+
+    Returns:
+        The job.
+
+    Raises:
+        RequestValidationError: The request cannot be run here; all reasons at once.
+        SMDebugRuntimeError: The name is in use, or the job cannot be prepared; nothing is left of it.
+        TrainingJobError: The job failed; only when waiting.
+    """
+    job = LocalTrainingJob(request, work_dir, on_event=on_event, python=python, stop_grace_seconds=stop_grace_seconds)
+    job.start()
+    if wait:
+        with job:
+            job.wait()
+    return job
+
+
+class LocalTrainingJob:
+    """One training job of this machine; the arguments are those of `run_training_job`.
+
+    Methods and properties may be used from any thread. A started job runs until it ends, also when nobody waits for it,
+    but never outlives the process that started it. As a context manager it is stopped at the end of the block.
+    """
+
+    def __init__(
+        self,
+        request: Mapping[str, Any],
+        work_dir: str | os.PathLike[str],
+        *,
+        on_event: EventHandler | None = None,
+        python: str = sys.executable,
+        stop_grace_seconds: float = STOP_GRACE_SECONDS,
+    ) -> None:
+        self._plan: Final = plan_job(request, work_dir, python)
+        self._request: Final = self._plan.request
+        self._folder: Final = self._plan.folder
+        self._grace_seconds: Final = stop_grace_seconds
+        self._events = EventQueue(on_event)
+        self._state_lock = threading.RLock()  # guards the three below
+        self._description = Description(self._request, self._folder, self._status_changed)
+        self._stop_as: str | None = None  # the SecondaryStatus to end in, once the job is asked to stop
+        self._stop_within = stop_grace_seconds
+        self._wake = threading.Event()  # set to have the job's thread look around at once
+        self._ended = threading.Event()
+        self._shipping = Shipping(self._request, self._folder, self._plan.locations)
+        self._shipping_problem = ""
+        self._evaluations = RuleEvaluations(
+            self._request,
+            self._plan.locations,
+            on_event=self._events.put,
+            on_status=self._rules_changed,
+            stop_job=self.stop,
+        )
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self._plan.name
+
+    @property
+    def folder(self) -> Path:
+        """The job's folder."""
+        return self._folder.root
+
+    @property
+    def debugger_artifacts_path(self) -> str | None:
+        """S3 location of the trial, as on AWS; None without a ``DebugHookConfig``."""
+        return debugger_artifacts_path(self._request)
+
+    @property
+    def trial_path(self) -> Path | None:
+        """The folder of this machine that stands for `debugger_artifacts_path`."""
+        location = self.debugger_artifacts_path
+        return None if location is None else self._plan.locations.path(location)
+
+    def trial(self) -> Trial:
+        """Open what the job has saved so far; waits for the first collections file.
+
+        Raises:
+            SMDebugRuntimeError: The job saves no tensors.
+            MissingCollectionFiles: It has ended without saving any.
+        """
+        from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - a job without rules needs no trial
+
+        if self.trial_path is None:
+            raise SMDebugRuntimeError(f"training job {self.name!r} has no DebugHookConfig, so it saves no trial")
+        return create_trial(str(self.trial_path), name=self.name)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what ``describe_training_job`` of boto3 answers, without ``ResponseMetadata``."""
+        with self._state_lock:
+            return self._description.snapshot()
+
+    def start(self) -> None:
+        """Prepare the job and start its entry point.
+
+        Raises:
+            SMDebugRuntimeError: The name is in use, or the job cannot be prepared; nothing is left of it.
+        """
+        self._shipping.check_unused()
+        root = self._folder.root
+        try:
+            root.parent.mkdir(parents=True, exist_ok=True)
+            root.mkdir()
+        except FileExistsError as error:
+            raise SMDebugRuntimeError(f"{str(root)!r} exists already: give the job another name") from error
+        except OSError as error:
+            raise SMDebugRuntimeError(f"{str(root)!r} could not be made: {error.strerror}") from error
+        self._lock = JobLock(self._folder)
+        self._events.start()
+        try:
+            process = self._launch()
+        except BaseException as error:
+            self._events.close()
+            self._lock.release()
+            shutil.rmtree(root)
+            if isinstance(error, OSError):
+                reason = f"training job {self.name!r} could not be prepared: {error}"
+                raise SMDebugRuntimeError(reason) from error
+            raise
+        threading.Thread(target=self._run, args=(process,), name=f"training-job-{self.name}").start()
+
+    def stop(self, grace_seconds: float | None = None) -> None:
+        """Ask the entry point to end, and kill it if it does not; without waiting, and without effect on an ended job.
+
+        Args:
+            grace_seconds: How long it may take; by default what the job was made with.
+        """
+        self._ask_to_stop("Stopped", self._grace_seconds if grace_seconds is None else grace_seconds)
+
+    def wait(self, timeout: float | None = None) -> dict[str, Any]:
+        """Wait until the job has ended and its rules are evaluated, and return its description.
+
+        Args:
+            timeout: How many seconds to wait at most; None is without limit.
+
+        Raises:
+            TrainingJobError: The job failed.
+            TimeoutError: It has not ended in time.
+        """
+        if not self._ended.wait(timeout):
+            raise TimeoutError(f"training job {self.name!r} has not ended within {timeout} seconds")
+        description = self.describe()
+        if description["TrainingJobStatus"] == "Failed":
+            raise TrainingJobError(self.name, description["FailureReason"])
+        return description
+
+    def __enter__(self) -> LocalTrainingJob:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._ended.is_set():
+            return
+        self._evaluations.cancel()
+        try:
+            self.stop()
+            self._ended.wait()
+        except BaseException:
+            self.stop(grace_seconds=0.0)  # whoever interrupts twice will not wait
+            raise
+
+    def _launch(self) -> JobProcess:
+        self._move("InProgress", "Starting")
+        create_folders(self._request, self._folder)
+        self._move("InProgress", "Downloading")
+        link_channels(self._request, self._folder, self._plan.locations)
+        self._shipping.fetch_checkpoints()
+        install_source(self._request, self._folder, self._plan.locations)
+        environment = job_environment(self._request, self._folder, arn=job_arn(self._request), python=self._plan.python)
+        process = JobProcess(
+            self._plan.command,
+            cwd=self._folder.code,
+            environment=environment,
+            stdout=self._folder.stdout,
+            stderr=self._folder.stderr,
+        )
+        self._move("InProgress", "Training", TrainingStartTime=now())
+        self._evaluations.start()
+        return process
+
+    def _run(self, process: JobProcess) -> None:
+        """Accompany the process to its end, and the job beyond; runs in the job's own thread."""
+        try:
+            self._conclude(self._follow(process))
+        except Exception as error:  # noqa: BLE001 - the end of the thread: who waits must hear of whatever it was
+            _LOG.exception("running training job %s failed", self.name)
+            process.stop(0.0)
+            process.wait()
+            self._evaluations.cancel()
+            self._move("Failed", "Failed", f"InternalServerError: {error}")
+        finally:
+            self._evaluations.join()
+            self._lock.release()
+            self._events.close()
+            self._ended.set()
+
+    def _follow(self, process: JobProcess) -> int:
+        """Ship, show and watch the time until everything the entry point started has ended; return its exit code."""
+        lines = {"stdout": LineReader(self._folder.stdout), "stderr": LineReader(self._folder.stderr)}
+        limit = self._plan.max_runtime_seconds
+        deadline = None if limit is None else time.monotonic() + limit
+        asked_within: float | None = None
+        while True:
+            self._wake.clear()
+            code = process.poll()
+            begun = time.monotonic()
+            if deadline is not None and begun >= deadline:
+                self._ask_to_stop("MaxRuntimeExceeded", self._grace_seconds)
+                deadline = None
+            if self._stop_as is not None and self._stop_within != asked_within:
+                asked_within = self._stop_within
+                process.stop(asked_within)
+            self._try_to_ship()
+            for stream, reader in lines.items():
+                for text in reader.read(last=code is not None):
+                    self._events.put(LinePrinted(job_name=self.name, stream=stream, text=text))
+            if code is not None:
+                return code
+            used = time.monotonic() - begun
+            self._wake.wait(min(max(_POLL_SECONDS, used / _SHARE_OF_TIME), _MAX_POLL_SECONDS))
+
+    def _conclude(self, code: int) -> None:
+        """Bring everything to its place and end the job."""
+        with self._state_lock:
+            stopped_as = self._stop_as
+            self._stop_as = stopped_as or "Completed"  # from here on there is nothing to stop
+        if stopped_as is None:
+            self._move("InProgress", "Uploading")
+        failed = code != 0 and stopped_as is None
+        reason = self._failure_reason(code) if failed else ""
+        members: dict[str, Any] = {}
+        try:
+            model = self._shipping.ship_output(with_model=not failed)
+            if model is not None:
+                members["ModelArtifacts"] = {"S3ModelArtifacts": model}
+            self._show_steps(self._shipping.ship(final=True))
+        except SMDebugRuntimeError as error:
+            self._evaluations.cancel()  # they would wait for the end marker
+            failed, reason = True, reason or f"InternalServerError: {error}"
+        if failed:
+            self._move("Failed", "Failed", reason, **members)
+        elif stopped_as is not None:
+            self._move("Stopped", stopped_as, **members)
+        else:
+            self._move("Completed", "Completed", **members)
+
+    def _failure_reason(self, code: int) -> str:
+        """Say why the entry point failed: in its own words if it left any, else with the end of what it printed."""
+        how = f"AlgorithmError: {describe_exit(code)}"
+        try:
+            own_words = self._folder.failure.read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            own_words = ""
+        if own_words:
+            return shorten(f"{how}: {own_words}")
+        for path in (self._folder.stderr, self._folder.stdout):
+            printed = tail(path, _TAIL_LINES)
+            if printed:
+                head = f"{how}, last lines of {path.name}:\n"
+                return head + shorten(printed, MAX_REASON_LENGTH - len(head), keep_end=True)
+        return f"{how}, nothing was printed"
+
+    def _ask_to_stop(self, stop_as: str, grace_seconds: float) -> None:
+        with self._state_lock:
+            if self._stop_as is None:
+                self._stop_as = stop_as
+                self._stop_within = grace_seconds
+                self._move("Stopping", "Stopping")
+            self._stop_within = min(self._stop_within, grace_seconds)
+        self._wake.set()
+
+    def _try_to_ship(self) -> None:
+        try:
+            self._show_steps(self._shipping.ship())
+        except SMDebugRuntimeError as error:
+            # The next round tries again; what is still not shipped when the job has ended makes it fail.
+            if str(error) != self._shipping_problem:
+                _LOG.warning("training job %s: %s", self.name, error)
+            self._shipping_problem = str(error)
+
+    def _show_steps(self, shipped: list[ObjectInfo]) -> None:
+        trial = self._shipping.tensors
+        if trial is None:
+            return
+        for info in shipped:
+            if info.key.startswith(INDEX_PREFIX):
+                event = _step_saved(self.name, trial.target, info.key)
+                if event is not None:
+                    self._events.put(event)
+
+    def _move(self, status: str, secondary_status: str, reason: str = "", **members: Any) -> None:
+        with self._state_lock:
+            self._description.move(status, secondary_status, reason, **members)
+
+    def _status_changed(self, status: str, secondary_status: str, reason: str) -> None:
+        self._events.put(
+            StatusChanged(job_name=self.name, status=status, secondary_status=secondary_status, reason=reason)
+        )
+
+    def _rules_changed(self, statuses: list[dict[str, Any]]) -> None:
+        with self._state_lock:
+            self._description.update(DebugRuleEvaluationStatuses=statuses)
+
+
+def _step_saved(job_name: str, trial: Backend, index_key: str) -> StepSaved | None:
+    try:
+        step, worker = parse_index_key(index_key)
+        index = read_index(trial, index_key)
+    except IndexReaderException as error:
+        _LOG.warning("training job %s wrote a file that is no index file: %s", job_name, error)
+        return None
+    size = sum(location.length for location in index.tensors.values())
+    return StepSaved(
+        job_name=job_name,
+        step=step,
+        mode=index.mode,
+        mode_step=index.mode_step,
+        worker=worker,
+        tensors=len(index.tensors),
+        size=size,
+    )

@@ -1,0 +1,101 @@
+"""Where the locations that a request names lie on this machine.
+
+A bucket is a folder: ``s3://bucket/some/key`` is ``<work folder>/s3/bucket/some/key``. Everything else in this package
+asks here, so that a real S3 endpoint can take the folders' place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
+from sagemaker_debug_ext.store.backends import Backend, Buffer, open_backend
+
+_S3: Final = "s3://"
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+
+
+def split_s3_uri(uri: str) -> tuple[str, str]:
+    """Split ``s3://bucket/key`` into bucket and key; repeated and closing slashes of the key are dropped.
+
+    Raises:
+        SMDebugValueError: Not an S3 URI, a bucket name that S3 does not allow, or a key with ``.`` or ``..`` in it,
+            which as a folder would mean another key.
+    """
+    if not uri.startswith(_S3):
+        raise SMDebugValueError(f"an S3 location must look like s3://bucket/key (got {uri!r})")
+    bucket, _, key = uri[len(_S3) :].partition("/")
+    if not _BUCKET.fullmatch(bucket):
+        raise SMDebugValueError(
+            f"the bucket of {uri!r} must be 3 to 63 lower-case letters, digits, dots or hyphens (got {bucket!r})"
+        )
+    parts = [part for part in key.split("/") if part]
+    if "\0" in key or any(part in {".", ".."} for part in parts):
+        raise SMDebugValueError(f"the key of {uri!r} must not hold '.' or '..' as a folder, nor a NUL character")
+    return bucket, "/".join(parts)
+
+
+def join_location(location: str, *parts: str) -> str:
+    """Join a location and further parts with single slashes."""
+    return "/".join([location.rstrip("/"), *(part.strip("/") for part in parts)])
+
+
+def write_object(backend: Backend, key: str, parts: Sequence[Buffer]) -> None:
+    """Write an object whole or not at all.
+
+    Raises:
+        SMDebugRuntimeError: It cannot be written, for example because the disk is full.
+    """
+    try:
+        backend.write(key, parts)
+    except OSError as error:
+        raise SMDebugRuntimeError(f"{key!r} could not be written to {backend.url!r}: {error.strerror}") from error
+
+
+class Locations:
+    """Finds the files behind the locations of requests.
+
+    Args:
+        work_dir: The work folder; it need not exist yet.
+    """
+
+    def __init__(self, work_dir: str | os.PathLike[str]) -> None:
+        self.work_dir: Final = Path(work_dir).expanduser().absolute()
+        self.s3_root: Final = self.work_dir / "s3"
+
+    def path(self, location: str) -> Path:
+        """Return the file or folder of an S3 URI, a ``file://`` URI or a plain local path.
+
+        Raises:
+            SMDebugValueError: The location is of another kind, or would lead out of its bucket.
+        """
+        if location.startswith(_S3):
+            bucket, key = split_s3_uri(location)
+            return self.s3_root / bucket / key
+        if location.startswith("file://"):
+            parts = urlsplit(location)
+            if parts.netloc not in {"", "localhost"} or not parts.path:
+                raise SMDebugValueError(f"a file URI must look like file:///folder/file (got {location!r})")
+            return Path(unquote(parts.path))
+        if not location or "://" in location:
+            raise SMDebugValueError(
+                f"a location must be an s3:// URI, a file:// URI or a local path (got {location!r})"
+            )
+        return Path(location).expanduser().absolute()
+
+    def uri(self, path: Path) -> str:
+        """Return the location of a path, the inverse of `path`: an S3 URI below the folder of buckets."""
+        try:
+            key = path.relative_to(self.s3_root)
+        except ValueError:
+            return str(path)
+        return _S3 + str(PurePosixPath(key))
+
+    def backend(self, location: str) -> Backend:
+        """Return the store's back end for a location."""
+        return open_backend(self.path(location))

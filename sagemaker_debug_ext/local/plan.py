@@ -1,0 +1,121 @@
+"""What a job is going to do, worked out and checked before anything is written or started."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from sagemaker_debug_ext.errors import DebugExtError, RequestValidationError, SMDebugValueError
+from sagemaker_debug_ext.local.channels import check_channels
+from sagemaker_debug_ext.local.description import check_job_name, job_folder
+from sagemaker_debug_ext.local.layout import OUTPUTS, JobFolder
+from sagemaker_debug_ext.local.paths import Locations
+from sagemaker_debug_ext.local.shipping import (
+    debugger_artifacts_path,
+    output_path,
+    rule_output_path,
+    tensorboard_artifacts_path,
+)
+from sagemaker_debug_ext.local.source import check_submit_directory, entry_point
+
+
+@attrs.frozen(kw_only=True)
+class JobPlan:
+    """One job, ready to be started.
+
+    Attributes:
+        request: The CreateTrainingJob request, a copy of the caller's.
+        folder: The job's folder.
+        locations: Where the request's locations lie.
+        python: Interpreter for the user's code.
+        command: The entry point, to be run in the code folder.
+        max_runtime_seconds: How long it may run; None is without limit.
+    """
+
+    request: Mapping[str, Any]
+    folder: JobFolder
+    locations: Locations
+    python: str
+    command: tuple[str, ...]
+    max_runtime_seconds: float | None
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return str(self.request["TrainingJobName"])
+
+
+def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], python: str) -> JobPlan:
+    """Work out how to run a request on this machine.
+
+    Raises:
+        RequestValidationError: It cannot be run here; all reasons at once, each with the member it is about.
+    """
+    own = copy.deepcopy(dict(request))
+    name = own.get("TrainingJobName")
+    problems = list(_problems([("TrainingJobName", lambda: check_job_name(name))]))
+    if problems:
+        raise RequestValidationError(problems)
+    folder = job_folder(str(name), work_dir)
+    locations = Locations(work_dir)
+    problems += check_channels(own, locations)
+    problems += _problems(_checks(own, folder, locations, python))
+    if problems:
+        raise RequestValidationError(problems)
+    return JobPlan(
+        request=own,
+        folder=folder,
+        locations=locations,
+        python=python,
+        command=tuple(entry_point(own, folder, python)),
+        max_runtime_seconds=_max_runtime(own),
+    )
+
+
+_Check = tuple[str, Callable[[], object]]
+
+
+def _checks(request: Mapping[str, Any], folder: JobFolder, locations: Locations, python: str) -> Iterator[_Check]:
+    """Yield where to look and a call that raises if something is wrong there."""
+    yield "AlgorithmSpecification", lambda: entry_point(request, folder, python)
+    yield "HyperParameters", lambda: check_submit_directory(request, locations)
+    yield "StoppingCondition", lambda: _max_runtime(request)
+    for output in OUTPUTS:
+        yield output.member, functools.partial(output.folder, request, folder)
+    written = {
+        "DebugHookConfig": debugger_artifacts_path(request),
+        "TensorBoardOutputConfig": tensorboard_artifacts_path(request),
+        "OutputDataConfig": output_path(request),
+        "CheckpointConfig": request.get("CheckpointConfig", {}).get("S3Uri"),
+    }
+    for number, rule in enumerate(request.get("DebugRuleConfigurations", ())):
+        written[f"DebugRuleConfigurations[{number}]"] = rule_output_path(request, rule)
+    for member, location in written.items():
+        if location is not None:
+            yield member, functools.partial(locations.path, location)
+
+
+def _problems(checks: Iterator[_Check] | list[_Check]) -> Iterator[str]:
+    return (f"{where}: {problem}" for where, check in checks if (problem := _problem(check)))
+
+
+def _problem(check: Callable[[], object]) -> str | None:
+    try:
+        check()
+    except DebugExtError as error:
+        return str(error)
+    return None
+
+
+def _max_runtime(request: Mapping[str, Any]) -> float | None:
+    seconds = request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds")
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0:
+        raise SMDebugValueError(f"MaxRuntimeInSeconds must be a number above 0 (got {seconds!r})")
+    return float(seconds)

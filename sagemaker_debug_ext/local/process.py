@@ -1,0 +1,163 @@
+"""The entry point of a job as a process of this machine, with all that it starts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.local import supervisor
+
+_TAIL_BYTES: Final = 16_384
+
+
+class JobProcess:
+    """A command and everything it starts, which end with the process that made this object.
+
+    A supervisor process stands between the two (see `supervisor`), so killing this process, even with SIGKILL, leaves
+    nothing running. Methods may be called from any thread, but only one at a time.
+
+    Args:
+        command: Program and arguments.
+        cwd: Folder to run it in.
+        environment: All of its environment variables.
+        stdout: File for what it prints.
+        stderr: File for what it prints to standard error.
+
+    Raises:
+        SMDebugRuntimeError: The command cannot be started.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdout: Path, stderr: Path
+    ) -> None:
+        control_read, self._control = os.pipe()
+        report_read, report_write = os.pipe()
+        self._exit_code: int | None = None
+        try:
+            with stdout.open("ab") as out, stderr.open("ab") as err:
+                self._supervisor = subprocess.Popen(  # noqa: S603 - our own program and the user's own command
+                    [sys.executable, "-I", "-S", supervisor.__file__, str(control_read), str(report_write), *command],
+                    cwd=cwd,
+                    env=dict(environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    pass_fds=(control_read, report_write),
+                    start_new_session=True,
+                )
+        except BaseException:
+            os.close(self._control)
+            os.close(report_read)
+            raise
+        finally:
+            os.close(control_read)
+            os.close(report_write)
+        self._report = os.fdopen(report_read, encoding="utf-8")
+        self.pid: Final = self._started()
+
+    def _started(self) -> int:
+        """Return the entry point's process id, which is that of its process group too."""
+        report = json.loads(self._report.readline() or '{"error": "its supervisor did not start"}')
+        if "pid" in report:
+            return int(report["pid"])
+        self._supervisor.wait()
+        self._close()
+        raise SMDebugRuntimeError(f"the entry point could not be started: {report['error']}")
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal, once the entry point and all it started have ended."""
+        if self._exit_code is None and self._supervisor.poll() is not None:
+            self._exit_code = self._collect()
+        return self._exit_code
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait up to `timeout` seconds, or without end, and return what `poll` does."""
+        if self._exit_code is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._supervisor.wait(timeout)
+        return self.poll()
+
+    def stop(self, grace_seconds: float) -> None:
+        """Ask the entry point to end with SIGTERM; kill whatever is left after `grace_seconds`.
+
+        A second call can only shorten the time. Does not wait.
+        """
+        if self.poll() is None:
+            with contextlib.suppress(BrokenPipeError):  # it has just ended
+                os.write(self._control, f"{grace_seconds}\n".encode())
+
+    def _collect(self) -> int:
+        reports = [json.loads(line) for line in self._report]
+        self._close()
+        for report in reports:
+            if "exit" in report:
+                return int(report["exit"])
+        # The supervisor was killed. The kernel has taken the entry point with it, but not what that had started.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        return -signal.SIGKILL
+
+    def _close(self) -> None:
+        os.close(self._control)
+        self._report.close()
+
+
+def describe_exit(code: int) -> str:
+    """Say how a process ended: ``exit code 1`` or ``signal SIGKILL``."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"
+
+
+def tail(path: Path, lines: int = 20) -> str:
+    """Return the last lines of a text file that may be large; empty if it is not there."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(_shown(line) for line in text.rstrip().split("\n")[-lines:])
+
+
+def _shown(line: str) -> str:
+    """Return what a terminal would show of a line that a progress bar has rewritten."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
+class LineReader:
+    """Reads whole lines from a text file while another process appends to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        self._rest = b""
+
+    def read(self, last: bool = False) -> Iterator[str]:
+        """Yield the lines that have been completed since the last call.
+
+        Args:
+            last: Whether nothing more will come, so that an unfinished line counts too.
+        """
+        with self._path.open("rb") as file:
+            file.seek(self._position)
+            data = file.read()
+        self._position += len(data)
+        *complete, self._rest = (self._rest + data).split(b"\n")
+        if last and self._rest:
+            complete.append(self._rest)
+            self._rest = b""
+        for line in complete:
+            yield _shown(line.decode(errors="replace"))
