@@ -138,7 +138,7 @@ def rules_for_framework(name: str) -> list[str]:
 
 
 def _framework(name: str) -> str:
-    folded = name.lower() if isinstance(name, str) else name
+    folded = str(name).lower()
     if folded not in FRAMEWORKS:
         raise SMDebugValueError(
             f"framework must be one of {', '.join(FRAMEWORKS)} (got {name!r}){did_you_mean(name, FRAMEWORKS)}"

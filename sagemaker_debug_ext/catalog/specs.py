@@ -13,7 +13,6 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import attrs
 
-from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.config._fields import did_you_mean, is_pipeline_variable, render_value
 from sagemaker_debug_ext.config._parameters import split_patterns
 from sagemaker_debug_ext.config.collections import CollectionConfig
@@ -174,12 +173,14 @@ class ParameterSpec:
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> ParameterSpec:
         """Build from an entry of the catalog."""
-        fields = {key: tuple(value) if key in ("choices", "aliases") else value for key, value in entry.items()}
+        fields: dict[str, Any] = dict(entry)
+        fields["choices"] = tuple(entry.get("choices", ()))
+        fields["aliases"] = tuple(entry.get("aliases", ()))
         default = fields.pop("default", None)
         spec = cls(**fields)
         return attrs.evolve(spec, default=attrs.evolve(spec, required=False).parse(default))
 
-    def to_dict(self) -> JSONObject:
+    def to_dict(self) -> dict[str, Any]:
         """Return the entry of the catalog; the inverse of `from_dict`."""
         return _without_defaults(self)
 
@@ -263,7 +264,7 @@ class RuleSpec:
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> RuleSpec:
         """Build from an entry of the catalog."""
-        fields = dict(entry)
+        fields: dict[str, Any] = dict(entry)
         fields["parameters"] = tuple(map(ParameterSpec.from_dict, entry["parameters"]))
         fields["frameworks"] = tuple(entry.get("frameworks", ()))
         fields["at_least_one_of"] = tuple(map(tuple, entry.get("at_least_one_of", ())))
@@ -272,7 +273,7 @@ class RuleSpec:
         )
         return cls(**fields)
 
-    def to_dict(self) -> JSONObject:
+    def to_dict(self) -> dict[str, Any]:
         """Return the entry of the catalog; the inverse of `from_dict`."""
         entry = _without_defaults(self)
         entry["parameters"] = [spec.to_dict() for spec in self.parameters]
@@ -319,8 +320,8 @@ def _own(parameters: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _without_defaults(spec: ParameterSpec | RuleSpec) -> JSONObject:
-    entry: JSONObject = {}
+def _without_defaults(spec: ParameterSpec | RuleSpec) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
     for field in attrs.fields(type(spec)):
         value = getattr(spec, field.name)
         if value != field.default or field.default is attrs.NOTHING:

@@ -1,0 +1,155 @@
+"""Checks a finished CreateTrainingJob request: all problems at once, each with its path.
+
+Two kinds of checks: the shapes of the installed botocore's service model as JSON Schema (members, types, lengths,
+patterns, values), of which botocore itself checks only a part; and what the service is known to ask beyond its model.
+
+This is the only module of the package that needs botocore and jsonschema to make requests. Import it where it is used.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, cast
+
+import botocore.loaders
+import jsonschema
+import jsonschema.protocols
+
+from sagemaker_debug_ext.config._fields import did_you_mean, is_pipeline_variable
+from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError
+from sagemaker_debug_ext.requests._model_schema import DRIFTING, Schema, to_schema
+from sagemaker_debug_ext.requests._service_rules import service_problems
+
+_REQUEST_SHAPE: Final = "CreateTrainingJobRequest"
+
+
+def training_job_schema() -> Schema:
+    """Return a JSON Schema (draft 2020-12) of the request, made from the installed botocore's model.
+
+    Patterns are in Python's syntax. Values that AWS adds to with time, such as instance types, stand under the keyword
+    ``knownValues`` instead of ``enum``.
+    """
+    return copy.deepcopy(_schema())
+
+
+@functools.cache
+def _schema() -> Schema:
+    model = botocore.loaders.Loader().load_service_model("sagemaker", "service-2")
+    schema = to_schema(_REQUEST_SHAPE, model["shapes"])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": _REQUEST_SHAPE, **schema}
+
+
+def check_training_job_request(request: Mapping[str, Any], region: str | None = None) -> None:
+    """Compare a request with the service's model and with what the service is known to ask beyond it.
+
+    Pipeline variables are taken to be right. Instance types that the installed botocore does not know, and rules
+    without a hook, give a warning.
+
+    Args:
+        request: The request.
+        region: Region of the job; where it is not given, images of rules have to agree with each other.
+
+    Raises:
+        RequestValidationError: The service would refuse the request, or a rule or the hook could not read its
+            parameters. The error tells all problems.
+    """
+    _check(request, _schema_problems(request), region)
+
+
+def check_debugger_members(members: Mapping[str, Any], region: str | None = None) -> None:
+    """Do the same for the Debugger members alone, which miss the other members that a request has to have."""
+    missing = set(_schema()["required"]) - set(members)
+    lines = (line for line in _schema_problems(members) if line not in {_missing("", name) for name in missing})
+    _check(members, lines, region)
+
+
+def _check(request: Mapping[str, Any], schema_problems: Iterable[str], region: str | None) -> None:
+    lines = list(dict.fromkeys([*schema_problems, *service_problems(request, region)]))
+    if lines:
+        raise RequestValidationError(lines)
+    if request.get("DebugRuleConfigurations") and "DebugHookConfig" not in request:
+        warnings.warn(
+            "the request has rules and no DebugHookConfig: they never see data", DebugExtWarning, stacklevel=3
+        )
+
+
+def _known_values(_: Any, allowed: list[str], instance: object, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if isinstance(instance, str) and instance not in allowed:
+        yield jsonschema.ValidationError(f"unknown value {instance!r}{did_you_mean(instance, allowed)}")
+
+
+def _is_whole_number(_: object, instance: object) -> bool:
+    return isinstance(instance, int) and not isinstance(instance, bool)
+
+
+def _is_list(_: object, instance: object) -> bool:
+    return isinstance(instance, (list, tuple))
+
+
+@functools.cache
+def _validator() -> jsonschema.protocols.Validator:
+    base = jsonschema.Draft202012Validator
+    types = base.TYPE_CHECKER.redefine_many({"integer": _is_whole_number, "array": _is_list})
+    kind = jsonschema.validators.extend(base, {DRIFTING: _known_values}, type_checker=types)  # type: ignore[no-untyped-call]
+    return cast("jsonschema.protocols.Validator", kind(_schema()))
+
+
+def _schema_problems(request: Mapping[str, Any]) -> Iterator[str]:
+    errors = sorted(_validator().iter_errors(request), key=lambda error: [str(part) for part in error.absolute_path])
+    for error in errors:
+        path = _path(error.absolute_path)
+        if is_pipeline_variable(error.instance):
+            continue
+        if error.validator == DRIFTING:
+            warnings.warn(f"{path}: {error.message}", DebugExtWarning, stacklevel=4)
+            continue
+        yield from _describe(path, error)
+
+
+def _path(parts: Iterable[str | int]) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return path.removeprefix(".")
+
+
+def _missing(path: str, name: str) -> str:
+    return f"{path}.{name}: must be given".removeprefix(".")
+
+
+def _describe(path: str, error: jsonschema.ValidationError) -> list[str]:
+    instance: Any = error.instance
+    rule: Any = error.validator_value
+    if error.validator == "required":
+        return [_missing(path, name) for name in rule if name not in instance]
+    if error.validator == "additionalProperties":
+        known = tuple(cast("Schema", error.schema)["properties"])
+        return [
+            f"{path}.{name}: unknown member{did_you_mean(name, known)} (members: {', '.join(known)})".removeprefix(".")
+            for name in instance
+            if name not in known
+        ]
+    return [f"{path}: {_EXPECTED[str(error.validator)].format(rule=rule)} (got {_shown(instance)})"]
+
+
+_EXPECTED: Final = {
+    "type": "must be of type {rule}",
+    "enum": "must be one of {rule}",
+    "pattern": "must match {rule}",
+    "minLength": "must have at least {rule} characters",
+    "maxLength": "must have at most {rule} characters",
+    "minItems": "must have at least {rule} items",
+    "maxItems": "must have at most {rule} items",
+    "minProperties": "must have at least {rule} entries",
+    "maxProperties": "must have at most {rule} entries",
+    "minimum": "must be at least {rule}",
+    "maximum": "must be at most {rule}",
+}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, (list, tuple, dict)):
+        return f"{len(value)}"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{len(str(value))} characters, {text[:60]}…"

@@ -1,0 +1,139 @@
+"""The ``DebugHookConfig`` member: what the hook saves, with the collections that rules ask for merged in."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from sagemaker_debug_ext.config._fields import Text
+from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.hook import DebuggerHookConfig
+from sagemaker_debug_ext.config.rules import Rule
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.requests._problems import Problems
+from sagemaker_debug_ext.requests.outputs import required_output_path
+
+HookSetting: TypeAlias = "DebuggerHookConfig | Mapping[str, Any] | bool | None"
+"""What users give as ``debugger_hook_config``."""
+
+_FROM_HOOK: Final = 0
+_FROM_USER: Final = 1
+_FROM_RULE: Final = 2
+
+
+class _Source(NamedTuple):
+    """Who asks for a collection. A lower rank wins."""
+
+    rank: int
+    who: str
+    collection: CollectionConfig
+
+
+class _Setting(NamedTuple):
+    """A parameter of a collection, and who asks for it."""
+
+    rank: int
+    who: str
+    value: Text
+
+
+def resolve_hook(setting: HookSetting) -> DebuggerHookConfig | None:
+    """Return the hook that a user's setting means: None, True and ``{}`` the default one, False none at all.
+
+    Raises:
+        SMDebugTypeError: It is something else.
+    """
+    if isinstance(setting, DebuggerHookConfig):
+        return setting
+    if setting is False:
+        return None
+    if setting is None or setting is True or setting == {}:
+        return DebuggerHookConfig()
+    raise SMDebugTypeError(f"debugger_hook_config must be a DebuggerHookConfig, True, False or None (got {setting!r})")
+
+
+def build_debug_hook_config(
+    hook: DebuggerHookConfig, rules: Sequence[Rule] = (), output_path: Text | None = None
+) -> dict[str, Any]:
+    """Build the member.
+
+    Args:
+        hook: What to save.
+        rules: Rules whose collections are to be saved as well.
+        output_path: Where tensors go if the hook does not say.
+
+    Raises:
+        RequestValidationError: There is no place for the tensors, or two sources of one rank contradict each other.
+    """
+    problems = Problems()
+    member: dict[str, Any] = {}
+    with problems.below("S3OutputPath"):
+        member["S3OutputPath"] = required_output_path(hook.s3_output_path, output_path)
+    if hook.container_local_output_path is not None:
+        member["LocalPath"] = hook.container_local_output_path
+    if hook.hook_parameters:
+        member["HookParameters"] = dict(hook.hook_parameters)
+    with problems.below("CollectionConfigurations"):
+        collections = merge_collections(hook, rules)
+        if collections:
+            member["CollectionConfigurations"] = [_build_collection(collection) for collection in collections]
+    problems.raise_if_any()
+    return member
+
+
+def _build_collection(collection: CollectionConfig) -> dict[str, Any]:
+    member: dict[str, Any] = {"CollectionName": collection.name}
+    if collection.parameters:
+        member["CollectionParameters"] = dict(collection.parameters)
+    return member
+
+
+def merge_collections(hook: DebuggerHookConfig, rules: Sequence[Rule] = ()) -> tuple[CollectionConfig, ...]:
+    """Return one collection for each name, in the order in which the names are first met: hook first, then rules.
+
+    Parameters are merged one by one. The hook's own win over those that the user gives with a rule, and these over the
+    defaults of a rule. Between two defaults the smaller ``save_interval`` wins, so that either rule sees enough.
+
+    Raises:
+        RequestValidationError: The user asks for two values of one parameter, and neither wins.
+    """
+    by_name: dict[Hashable, list[_Source]] = {}
+    for source in _sources(hook, rules):
+        name = source.collection.name
+        # A name unknown until the pipeline runs equals only itself, and need not be hashable.
+        by_name.setdefault(name if isinstance(name, str) else id(name), []).append(source)
+    problems = Problems()
+    merged = []
+    for sources in by_name.values():
+        name = sources[0].collection.name
+        settings = _merge(sources, problems)
+        merged.append(CollectionConfig(name, {key: setting.value for key, setting in settings.items()}))
+    problems.raise_if_any()
+    return tuple(merged)
+
+
+def _sources(hook: DebuggerHookConfig, rules: Sequence[Rule]) -> Iterator[_Source]:
+    yield from (_Source(_FROM_HOOK, "the hook", collection) for collection in hook.collection_configs)
+    for rule in rules:
+        rank = _FROM_USER if rule.collections_to_save else _FROM_RULE
+        yield from (_Source(rank, f"rule {rule.name!r}", collection) for collection in rule.collection_configs)
+
+
+def _merge(sources: Sequence[_Source], problems: Problems) -> dict[str, _Setting]:
+    settings: dict[str, _Setting] = {}
+    for rank, who, collection in sources:
+        for key, value in collection.parameters.items():
+            known = settings.setdefault(key, _Setting(rank, who, value))
+            if rank < known.rank or (rank == known.rank == _FROM_RULE and _is_denser(key, value, known.value)):
+                settings[key] = _Setting(rank, who, value)
+            elif rank == known.rank != _FROM_RULE and value != known.value:
+                problems.add(
+                    f"[{collection.name!r}].CollectionParameters.{key}",
+                    f"{known.who} asks for {known.value!r} and {who} for {value!r}; "
+                    "decide in the collection_configs of the hook",
+                )
+    return settings
+
+
+def _is_denser(key: str, value: Text, known: Text) -> bool:
+    return key == "save_interval" and isinstance(value, str) and isinstance(known, str) and int(value) < int(known)

@@ -1,0 +1,126 @@
+"""Where a job's artifacts go: the ``TensorBoardOutputConfig`` member, and the paths that the service makes.
+
+The service appends ``<job name>/<kind>-output`` to the paths in a request, so these must not contain it already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from sagemaker_debug_ext.config._fields import Text
+from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+
+
+def required_output_path(own: Text | None, output_path: Text | None) -> Text:
+    """Return the path given for one kind of artifact, or the job's.
+
+    Raises:
+        SMDebugValueError: Neither is given.
+    """
+    path = output_path if own is None else own
+    if path is None:
+        raise SMDebugValueError("a location on S3 must be given: s3_output_path here, or output_path for the job")
+    return path
+
+
+def build_tensorboard_output_config(config: TensorBoardOutputConfig, output_path: Text | None = None) -> dict[str, Any]:
+    """Build the member.
+
+    Raises:
+        SMDebugValueError: There is no place for the data.
+    """
+    member: dict[str, Any] = {"S3OutputPath": required_output_path(config.s3_output_path, output_path)}
+    if config.container_local_output_path is not None:
+        member["LocalPath"] = config.container_local_output_path
+    return member
+
+
+def _below(s3_output_path: object, *parts: str) -> str | None:
+    if s3_output_path is None:
+        return None
+    if not isinstance(s3_output_path, str):
+        raise SMDebugTypeError(f"the path must be known, not a pipeline variable (got {s3_output_path!r})")
+    return "/".join((s3_output_path.removesuffix("/"), *parts))
+
+
+def debugger_artifacts_path(s3_output_path: Text | None, job_name: str) -> str | None:
+    """Return where a job's tensors are; None if it saves none.
+
+    Args:
+        s3_output_path: Path in the request's hook configuration; None if there is no hook.
+        job_name: Name of the job.
+
+    Raises:
+        SMDebugTypeError: The path is a pipeline variable.
+    """
+    return _below(s3_output_path, job_name, "debug-output")
+
+
+def tensorboard_artifacts_path(s3_output_path: Text | None, job_name: str) -> str | None:
+    """Return where a job's TensorBoard data are; see `debugger_artifacts_path`."""
+    return _below(s3_output_path, job_name, "tensorboard-output")
+
+
+def profiler_artifacts_path(s3_output_path: Text | None, job_name: str) -> str | None:
+    """Return where a job's profiler metrics are; see `debugger_artifacts_path`."""
+    return _below(s3_output_path, job_name, "profiler-output")
+
+
+def rule_output_path(s3_output_path: Text | None, job_name: str, rule_name: str) -> str | None:
+    """Return where a rule's reports are.
+
+    Args:
+        s3_output_path: Path given for the rule, or that of the job.
+        job_name: Name of the job.
+        rule_name: Name of the rule within the job.
+    """
+    return _below(s3_output_path, job_name, "rule-output", rule_name)
+
+
+@attrs.frozen(kw_only=True)
+class ArtifactPaths:
+    """Where the artifacts of one job are. None: the job has no such artifacts.
+
+    Args:
+        debugger: Saved tensors.
+        tensorboard: TensorBoard data.
+        profiler: Profiler metrics.
+        rules: Reports of each rule, by its name.
+    """
+
+    debugger: str | None
+    tensorboard: str | None
+    profiler: str | None
+    rules: Mapping[str, str | None]
+
+
+def artifact_paths(job: Mapping[str, Any]) -> ArtifactPaths:
+    """Read the paths from a CreateTrainingJob request, or from what DescribeTrainingJob answers.
+
+    Args:
+        job: Request or description.
+
+    Raises:
+        SMDebugTypeError: A path is a pipeline variable.
+    """
+    name = job["TrainingJobName"]
+    output_path = job.get("OutputDataConfig", {}).get("S3OutputPath")
+    profiler = job.get("ProfilerConfig", {})
+    rules = [*job.get("DebugRuleConfigurations", ()), *job.get("ProfilerRuleConfigurations", ())]
+    return ArtifactPaths(
+        debugger=debugger_artifacts_path(job.get("DebugHookConfig", {}).get("S3OutputPath"), name),
+        tensorboard=tensorboard_artifacts_path(job.get("TensorBoardOutputConfig", {}).get("S3OutputPath"), name),
+        profiler=None
+        if profiler.get("DisableProfiler")
+        else profiler_artifacts_path(profiler.get("S3OutputPath"), name),
+        rules={
+            rule["RuleConfigurationName"]: rule_output_path(
+                rule.get("S3OutputPath", output_path), name, rule["RuleConfigurationName"]
+            )
+            for rule in rules
+        },
+    )

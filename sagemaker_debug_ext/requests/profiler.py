@@ -1,0 +1,104 @@
+"""The ``ProfilerConfig`` member."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sagemaker_debug_ext.config._fields import Text
+from sagemaker_debug_ext.config.profiler import (
+    DataloaderProfilingConfig,
+    FrameworkProfile,
+    MetricsConfigBase,
+    Profiler,
+    ProfilerConfig,
+    PythonProfilingConfig,
+)
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.requests.outputs import required_output_path
+
+
+def resolve_profiler(
+    config: ProfilerConfig | None, disable_profiler: bool | None, has_rules: bool
+) -> ProfilerConfig | None:
+    """Return the profiler that a user's settings mean together; None if they say nothing of it.
+
+    Args:
+        config: What to collect.
+        disable_profiler: True switches the profiler off, False on.
+        has_rules: Whether there are profiler rules, which need the profiler.
+
+    Raises:
+        SMDebugValueError: The settings contradict each other.
+    """
+    off_by_config = config is not None and config.disable_profiler is True
+    if disable_profiler is True and config is not None and not off_by_config:
+        raise SMDebugValueError("disable_profiler=True must not come with a profiler_config that collects something")
+    if disable_profiler is False and off_by_config:
+        raise SMDebugValueError("disable_profiler=False must not come with a profiler_config that is disabled")
+    if has_rules and (disable_profiler is True or off_by_config):
+        raise SMDebugValueError("profiler rules must come with the profiler on: they read what it collects")
+    if config is None and (disable_profiler is not None or has_rules):
+        return ProfilerConfig(disable_profiler=disable_profiler is True)
+    return config
+
+
+def build_profiler_config(config: ProfilerConfig, output_path: Text | None = None) -> dict[str, Any]:
+    """Build the member. ``DisableProfiler`` is left out unless it says something, because old clients do not know it.
+
+    Raises:
+        SMDebugValueError: There is no place for the metrics.
+    """
+    if config.disable_profiler is True:
+        return {"DisableProfiler": True}
+    member: dict[str, Any] = {"S3OutputPath": required_output_path(config.s3_output_path, output_path)}
+    if config.disable_profiler is not False:
+        member["DisableProfiler"] = config.disable_profiler
+    if config.system_monitor_interval_millis is not None:
+        member["ProfilingIntervalInMilliseconds"] = config.system_monitor_interval_millis
+    if config.framework_profile_params is not None:
+        member["ProfilingParameters"] = framework_parameters(config.framework_profile_params)
+    if config.profile_params is not None:
+        member["ProfilingParameters"] = _profiler_parameters(config.profile_params)
+    return member
+
+
+def framework_parameters(profile: FrameworkProfile) -> dict[str, str]:
+    """Return framework metrics as the container reads them."""
+    return {
+        "LocalPath": profile.local_path,
+        "RotateMaxFileSizeInBytes": str(profile.file_max_size),
+        "RotateFileCloseIntervalInSeconds": str(profile.file_close_interval),
+        "FileOpenFailThreshold": str(profile.file_open_fail_threshold),
+        **{type(config).__name__: _literal(_metrics(config)) for config in profile.metrics_configs},
+    }
+
+
+def _profiler_parameters(profiler: Profiler) -> dict[str, str]:
+    return {
+        "CPUProfilingDuration": str(profiler.cpu_profiling_duration),
+        "SMPFileRotationSecs": str(profiler.file_rotation_interval),
+    }
+
+
+def _metrics(config: MetricsConfigBase) -> dict[str, int | float | str]:
+    fields: dict[str, int | float | str | None] = {}
+    if config.step_range is not None:
+        fields["StartStep"], fields["NumSteps"] = config.step_range
+    else:
+        fields["StartTimeInSecSinceEpoch"] = config.start_unix_time
+        fields["Duration"] = config.duration
+    if isinstance(config, DataloaderProfilingConfig):
+        fields["MetricsRegex"] = config.metrics_regex
+    if isinstance(config, PythonProfilingConfig):
+        fields["ProfilerName"] = config.python_profiler.value
+        fields["cProfileTimer"] = config.timer.value if config.timer else None
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _literal(fields: dict[str, int | float | str]) -> str:
+    """Write the Python literal that the container evaluates: with a comma at the end, hence not JSON."""
+    return "{" + "".join(f'"{name}": {_quoted(value)}, ' for name, value in fields.items()) + "}"
+
+
+def _quoted(value: float | str) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)

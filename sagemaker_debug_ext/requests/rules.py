@@ -1,0 +1,156 @@
+"""The ``DebugRuleConfigurations`` and ``ProfilerRuleConfigurations`` members."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from sagemaker_debug_ext.catalog.images import dns_suffix, parse_image_uri, rule_image_uri
+from sagemaker_debug_ext.catalog.registry import get_rule_spec
+from sagemaker_debug_ext.config._fields import MAX_TEXT, Text
+from sagemaker_debug_ext.config.actions import Action, ActionList, StopTraining
+from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
+from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugValueError
+from sagemaker_debug_ext.requests._problems import Problems
+
+
+@attrs.frozen(kw_only=True)
+class RuleSurroundings:
+    """What a rule has to know of its job.
+
+    Args:
+        region: Region of the job.
+        job_name: Name of the job; None if it is not known yet, as in a pipeline.
+        image_account: Account with a copy of the evaluator images; AWS's own when None.
+        source_uris: Where local files with rule code have been uploaded: path → location on S3.
+    """
+
+    region: str
+    job_name: str | None = None
+    image_account: str | None = None
+    source_uris: Mapping[str, str] = attrs.field(factory=dict)
+
+
+def build_rule_configurations(
+    rules: Sequence[Rule | ProfilerRule], surroundings: RuleSurroundings
+) -> list[dict[str, Any]]:
+    """Build the members of all rules of one kind, in their order.
+
+    Raises:
+        RequestValidationError: Two rules have one name, or a rule cannot be built.
+    """
+    problems = Problems()
+    seen: set[str] = set()
+    members = []
+    for index, rule in enumerate(rules):
+        with problems.below(f"[{index}]"):
+            members.append(_build_rule(rule, surroundings))
+        if isinstance(rule.name, str) and rule.name in seen:
+            problems.add(
+                f"[{index}].RuleConfigurationName",
+                f"names of rules must be unique (got {rule.name!r} again); give this rule another name",
+            )
+        seen.update([rule.name] if isinstance(rule.name, str) else ())
+    problems.raise_if_any()
+    return members
+
+
+def _build_rule(rule: Rule | ProfilerRule, surroundings: RuleSurroundings) -> dict[str, Any]:
+    problems = Problems()
+    member: dict[str, Any] = {"RuleConfigurationName": rule.name}
+    with problems.below("RuleEvaluatorImage"):
+        member["RuleEvaluatorImage"] = _image(rule, surroundings)
+    optional = {
+        "InstanceType": rule.instance_type,
+        "VolumeSizeInGB": rule.volume_size_in_gb,
+        "LocalPath": rule.container_local_output_path,
+        "S3OutputPath": rule.s3_output_path,
+    }
+    member.update({name: value for name, value in optional.items() if value is not None})
+    with problems.below("RuleParameters"):
+        parameters = _parameters(rule, surroundings)
+        if parameters:
+            member["RuleParameters"] = parameters
+    problems.raise_if_any()
+    return member
+
+
+def _image(rule: Rule | ProfilerRule, surroundings: RuleSurroundings) -> Text:
+    if rule.image_uri is None:
+        return rule_image_uri(surroundings.region, custom=not rule.built_in, account=surroundings.image_account)
+    if isinstance(rule.image_uri, str):
+        check_image_region(rule.image_uri, surroundings.region)
+    return rule.image_uri
+
+
+def check_image_region(uri: str, region: str | None) -> None:
+    """Refuse an image in ECR that lies in another region or partition than the job; the service does.
+
+    Args:
+        uri: Address of the image.
+        region: Region of the job; the image's own if None.
+
+    Raises:
+        SMDebugValueError: It does.
+    """
+    image = parse_image_uri(uri)
+    if image is None:
+        return
+    if region is not None and image.region != region:
+        raise SMDebugValueError(f"the image must lie in the region of the job, {region!r} (got {uri!r})")
+    if image.dns_suffix != dns_suffix(image.region):
+        raise SMDebugValueError(
+            f"hosts in region {image.region!r} must end in {dns_suffix(image.region)!r} (got {uri!r})"
+        )
+
+
+def _parameters(rule: Rule | ProfilerRule, surroundings: RuleSurroundings) -> dict[str, Text]:
+    parameters = dict(rule.rule_parameters)
+    if rule.built_in and isinstance(rule.rule_to_invoke, str):
+        get_rule_spec(rule.rule_to_invoke).check_parameters(parameters)
+    if isinstance(rule.source, str):
+        parameters["source_s3_uri"] = _source_uri(rule.source, surroundings.source_uris)
+    if isinstance(rule, Rule) and rule.actions is not None:
+        parameters["action_json"] = render_actions(rule.actions, surroundings.job_name)
+    return parameters
+
+
+def _source_uri(source: str, uploaded: Mapping[str, str]) -> str:
+    uri = uploaded.get(source, source)
+    if not uri.startswith("s3://"):
+        raise SMDebugValueError(
+            f"source_s3_uri must lie on S3: upload the file, and tell where in source_uris (got {source!r})"
+        )
+    return uri
+
+
+def render_actions(actions: Action | ActionList, job_name: str | None) -> str:
+    """Return the value of the parameter ``action_json``, with the job's name as prefix where the user gave none.
+
+    Raises:
+        SMDebugValueError: It is longer than a parameter may be; or the name of the job is needed and not known.
+    """
+    members = actions.actions if isinstance(actions, ActionList) else (actions,)
+    for action in members:
+        if isinstance(action, StopTraining):
+            _warn_of_capitals(action.to_dict(job_name)["training_job_prefix"])
+    text = actions.serialize(job_name)
+    if len(text) > MAX_TEXT:
+        raise SMDebugValueError(
+            f"actions must take at most {MAX_TEXT} characters when written out (got {len(text)}); "
+            "name fewer of them, or give StopTraining a shorter prefix"
+        )
+    return text
+
+
+def _warn_of_capitals(prefix: str) -> None:
+    if prefix != prefix.lower():
+        warnings.warn(
+            f"StopTraining will not stop a job called {prefix!r}: AWS's rule container looks for the prefix in lower "
+            "case, and names of jobs are case-sensitive",
+            DebugExtWarning,
+            stacklevel=2,
+        )

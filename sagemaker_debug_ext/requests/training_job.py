@@ -1,0 +1,200 @@
+"""Puts the members together: the Debugger part of a CreateTrainingJob request, and a whole request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sagemaker_debug_ext.config._fields import Text, render_value
+from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
+from sagemaker_debug_ext.config.profiler import ProfilerConfig
+from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.requests._problems import Problems
+from sagemaker_debug_ext.requests.hook import HookSetting, build_debug_hook_config, resolve_hook
+from sagemaker_debug_ext.requests.outputs import build_tensorboard_output_config
+from sagemaker_debug_ext.requests.profiler import build_profiler_config, resolve_profiler
+from sagemaker_debug_ext.requests.rules import RuleSurroundings, build_rule_configurations
+
+
+def debugger_request(
+    *,
+    job_name: str | None,
+    region: str,
+    output_path: Text | None = None,
+    debugger_hook_config: HookSetting = None,
+    rules: Iterable[Rule | ProfilerRule] | None = (),
+    tensorboard_output_config: TensorBoardOutputConfig | None = None,
+    profiler_config: ProfilerConfig | None = None,
+    disable_profiler: bool | None = None,
+    rule_image_account: str | None = None,
+    source_uris: Mapping[str, str] | None = None,
+    allow_rules_without_hook: bool = False,
+) -> dict[str, Any]:
+    """Return the Debugger members for ``create_training_job(**request, **members)``.
+
+    The same arguments give the same members, and none of them is changed.
+
+    Args:
+        job_name: Name of the job; None if it is not known yet, as in a pipeline.
+        region: Region of the job, which decides the images of rules.
+        output_path: The job's output path, used where a configuration names none.
+        debugger_hook_config: What to save. None and True mean the framework's default collections, False nothing.
+        rules: Rules on tensors and on profiler metrics, in any order.
+        tensorboard_output_config: Asks for TensorBoard data.
+        profiler_config: What the profiler collects. The profiler is left to the service's default if nothing asks for
+            it.
+        disable_profiler: True switches the profiler off, False on.
+        rule_image_account: Account with a copy of the rule evaluators; AWS's own when not given.
+        source_uris: Where local files with the code of custom rules were uploaded: path → location on S3.
+        allow_rules_without_hook: Send rules although the hook is off, so that they cannot see data of this job.
+
+    Raises:
+        SMDebugTypeError: An argument is of another type.
+        RequestValidationError: The settings do not fit together; it tells all problems.
+    """
+    debugger_rules, profiler_rules = _split(rules)
+    hook = resolve_hook(debugger_hook_config)
+    surroundings = RuleSurroundings(
+        region=region, job_name=job_name, image_account=rule_image_account, source_uris=source_uris or {}
+    )
+    problems = Problems()
+    members: dict[str, Any] = {}
+    if hook is None and debugger_rules and not allow_rules_without_hook:
+        problems.add(
+            "DebugRuleConfigurations", "rules must come with a hook: without one they never see data of the job"
+        )
+    if hook is not None:
+        with problems.below("DebugHookConfig"):
+            members["DebugHookConfig"] = build_debug_hook_config(hook, debugger_rules, output_path)
+    if debugger_rules:
+        with problems.below("DebugRuleConfigurations"):
+            members["DebugRuleConfigurations"] = build_rule_configurations(debugger_rules, surroundings)
+    if tensorboard_output_config is not None:
+        with problems.below("TensorBoardOutputConfig"):
+            members["TensorBoardOutputConfig"] = build_tensorboard_output_config(tensorboard_output_config, output_path)
+    with problems.below("ProfilerConfig"):
+        profiler = resolve_profiler(profiler_config, disable_profiler, has_rules=bool(profiler_rules))
+        if profiler is not None:
+            members["ProfilerConfig"] = build_profiler_config(profiler, output_path)
+    if profiler_rules:
+        with problems.below("ProfilerRuleConfigurations"):
+            members["ProfilerRuleConfigurations"] = build_rule_configurations(profiler_rules, surroundings)
+    problems.raise_if_any()
+    return members
+
+
+def _split(rules: object) -> tuple[list[Rule], list[ProfilerRule]]:
+    if rules is not None and not isinstance(rules, Iterable):
+        raise SMDebugTypeError(f"rules must be a list of Rule and ProfilerRule (got {rules!r})")
+    chosen = list(rules or ())
+    for rule in chosen:
+        if not isinstance(rule, (Rule, ProfilerRule)):
+            raise SMDebugTypeError(f"rules must be a list of Rule and ProfilerRule (got {rule!r} among them)")
+    debugger_rules = [rule for rule in chosen if isinstance(rule, Rule)]
+    return debugger_rules, [rule for rule in chosen if isinstance(rule, ProfilerRule)]
+
+
+def training_job_request(
+    *,
+    job_name: str,
+    role_arn: str,
+    image_uri: str,
+    region: str,
+    output_path: str,
+    instance_type: str = "ml.m5.xlarge",
+    instance_count: int = 1,
+    volume_size_in_gb: int = 30,
+    max_runtime_in_seconds: int = 24 * 60 * 60,
+    entry_point: Sequence[str] | None = None,
+    arguments: Sequence[str] | None = None,
+    input_mode: str = "File",
+    inputs: Mapping[str, str] | None = None,
+    hyperparameters: Mapping[str, Any] | None = None,
+    environment: Mapping[str, Any] | None = None,
+    other_members: Mapping[str, Any] | None = None,
+    debugger_hook_config: HookSetting = None,
+    rules: Iterable[Rule | ProfilerRule] | None = (),
+    tensorboard_output_config: TensorBoardOutputConfig | None = None,
+    profiler_config: ProfilerConfig | None = None,
+    disable_profiler: bool | None = None,
+    source_uris: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return a whole CreateTrainingJob request, for ``create_training_job(**request)`` or the local runner.
+
+    The request is not checked against the service's model; see `sagemaker_debug_ext.requests.checks`.
+
+    Args:
+        job_name: Name of the job.
+        role_arn: Role that the job runs with.
+        image_uri: Training image.
+        region: Region of the job.
+        output_path: Where the job's artifacts go.
+        instance_type: Instance to train on.
+        instance_count: How many of them.
+        volume_size_in_gb: Volume of each.
+        max_runtime_in_seconds: When the service stops the job.
+        entry_point: Command to run in place of the image's own.
+        arguments: Arguments of the command.
+        input_mode: How channels are provided: ``File``, ``FastFile`` or ``Pipe``.
+        inputs: Channels: name → location on S3.
+        hyperparameters: Names and values; values are rendered as text.
+        environment: Environment variables; values are rendered as text.
+        other_members: Further members, such as ``VpcConfig``; they replace those made here.
+        debugger_hook_config: See `debugger_request`.
+        rules: See `debugger_request`.
+        tensorboard_output_config: See `debugger_request`.
+        profiler_config: See `debugger_request`.
+        disable_profiler: See `debugger_request`.
+        source_uris: See `debugger_request`.
+
+    Raises:
+        SMDebugTypeError: An argument is of another type.
+        RequestValidationError: The Debugger settings do not fit together.
+    """
+    members = debugger_request(
+        job_name=job_name,
+        region=region,
+        output_path=output_path,
+        debugger_hook_config=debugger_hook_config,
+        rules=rules,
+        tensorboard_output_config=tensorboard_output_config,
+        profiler_config=profiler_config,
+        disable_profiler=disable_profiler,
+        source_uris=source_uris,
+    )
+    algorithm = {
+        "TrainingImage": image_uri,
+        "TrainingInputMode": input_mode,
+        "ContainerEntrypoint": list(entry_point or ()),
+        "ContainerArguments": list(arguments or ()),
+    }
+    optional = {
+        "InputDataConfig": [_build_channel(name, uri) for name, uri in (inputs or {}).items()],
+        "HyperParameters": _render_all(hyperparameters, "hyperparameters"),
+        "Environment": _render_all(environment, "environment"),
+    }
+    return {
+        "TrainingJobName": job_name,
+        "RoleArn": role_arn,
+        "AlgorithmSpecification": {name: value for name, value in algorithm.items() if value},
+        "ResourceConfig": {
+            "InstanceType": instance_type,
+            "InstanceCount": instance_count,
+            "VolumeSizeInGB": volume_size_in_gb,
+        },
+        "OutputDataConfig": {"S3OutputPath": output_path},
+        "StoppingCondition": {"MaxRuntimeInSeconds": max_runtime_in_seconds},
+        **{name: value for name, value in optional.items() if value},
+        **members,
+        **(other_members or {}),
+    }
+
+
+def _build_channel(name: str, uri: str) -> dict[str, Any]:
+    source = {"S3DataType": "S3Prefix", "S3Uri": uri, "S3DataDistributionType": "FullyReplicated"}
+    return {"ChannelName": name, "DataSource": {"S3DataSource": source}}
+
+
+def _render_all(values: Mapping[str, Any] | None, where: str) -> dict[str, Text]:
+    return {name: render_value(value, f"{where}[{name!r}]") for name, value in (values or {}).items()}
