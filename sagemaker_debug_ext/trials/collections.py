@@ -1,0 +1,203 @@
+"""The collections of a trial: read from its collections files, held by a `CollectionManager`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError
+from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.backends.base import Backend
+from sagemaker_debug_ext.store.keys import COLLECTIONS_PREFIX, parse_collections_key
+from sagemaker_debug_ext.store.manifest import CollectionsFile, read_collections
+from sagemaker_debug_ext.trials.problems import Problems
+
+_KEY_SUFFIX: Final = "_collections.json"
+_NUM_WORKERS: Final = "num_workers"
+
+
+class CollectionManager:
+    """The collections of a trial, by name.
+
+    Args:
+        collections: Name → collection, to begin with.
+        create_default: Has no effect: only hooks have default collections.
+    """
+
+    def __init__(self, collections: Mapping[str, Collection] | None = None, create_default: bool = False) -> None:
+        del create_default
+        self.collections = dict(collections or {})
+        self._meta: dict[str, Any] = {}
+
+    def create_collection(self, name: str) -> None:
+        """Add an empty collection; one of that name is replaced."""
+        self.collections[name] = Collection(name)
+
+    def get(self, name: str, create: bool = True) -> Collection:
+        """Return a collection.
+
+        Args:
+            name: Its name.
+            create: Add it if it is not there.
+
+        Raises:
+            SMDebugValueError: It is not there and is not to be added.
+        """
+        if name not in self.collections:
+            if not create:
+                known = ", ".join(sorted(self.collections)) or "none"
+                raise SMDebugValueError(f"there is no collection {name!r} (known: {known})")
+            self.create_collection(name)
+        return self.collections[name]
+
+    def add(self, collection: Collection | str) -> None:
+        """Add a collection, or an empty one of a name; one of that name is replaced."""
+        if isinstance(collection, str):
+            self.create_collection(collection)
+        else:
+            self.collections[collection.name] = collection
+
+    def get_collections(self) -> dict[str, Collection]:
+        """Return name → collection."""
+        return self.collections
+
+    def set_num_workers(self, num_workers: int) -> None:
+        """Set how many workers write to the trial."""
+        self._meta[_NUM_WORKERS] = num_workers
+
+    def get_num_workers(self) -> int:
+        """Return how many workers write to the trial."""
+        return int(self._meta.get(_NUM_WORKERS, 1))
+
+    def update_meta(self, meta: Mapping[str, Any]) -> None:
+        """Set what else the collections file says of the trial."""
+        self._meta.update(meta)
+
+    def export(self, out_dir: str | os.PathLike[str], filename: str) -> None:
+        """Write a collections file into the trial at `out_dir`; `filename` ends in ``_collections.json``."""
+        content = CollectionsFile(
+            {name: collection.to_json_dict() for name, collection in self.collections.items()}, self.get_num_workers()
+        )
+        open_backend(out_dir).write(COLLECTIONS_PREFIX + filename, (content.to_json().encode(),))
+
+    @classmethod
+    def load(cls, filename: str | os.PathLike[str]) -> CollectionManager:
+        """Read a collections file.
+
+        Raises:
+            SMDebugValueError: It is no collections file.
+        """
+        with open(filename, encoding="utf-8") as file:
+            return cls._from_file(CollectionsFile.from_json(file.read(), os.fspath(filename)))
+
+    @classmethod
+    def load_from_string(cls, text: str) -> CollectionManager:
+        """Read the text of a collections file.
+
+        Raises:
+            SMDebugValueError: It is no collections file.
+        """
+        return cls._from_file(CollectionsFile.from_json(text, "the text"))
+
+    @classmethod
+    def _from_file(cls, file: CollectionsFile) -> CollectionManager:
+        manager = cls({name: Collection.from_dict(params) for name, params in file.collections.items()})
+        manager.set_num_workers(file.num_workers)
+        return manager
+
+    def __repr__(self) -> str:
+        return f"CollectionManager({', '.join(sorted(self.collections))})"
+
+
+@attrs.frozen
+class FoundCollections:
+    """What the collections files of a trial say.
+
+    Args:
+        collections: The settings of each collection as the first worker knows them, the tensor names of all workers.
+        workers: The workers that wrote a collections file, sorted by file name.
+        num_workers: How many workers write, according to the first file.
+    """
+
+    collections: tuple[Collection, ...]
+    workers: tuple[str, ...]
+    num_workers: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all workers' files are there."""
+        return len(self.workers) >= self.num_workers
+
+
+def find_collections(backend: Backend, problems: Problems) -> FoundCollections | None:
+    """Read all collections files of a trial; None if there are none.
+
+    A damaged file is noted as a problem as long as another one can be read; so is a setting that makes no sense.
+
+    Raises:
+        SMDebugValueError: There are collections files, and none can be read.
+    """
+    files: dict[str, CollectionsFile] = {}
+    workers: list[str] = []
+    error: SMDebugValueError | None = None
+    for info in backend.list(COLLECTIONS_PREFIX):
+        if not info.key.endswith(_KEY_SUFFIX):
+            continue
+        try:
+            workers.append(parse_collections_key(info.key))
+            files[info.key] = read_collections(backend, info.key)
+        except IndexReaderException as foreign:
+            problems.note(info.key, foreign.message)
+        except SMDebugValueError as damaged:
+            problems.note(info.key, str(damaged))
+            error = damaged
+        else:
+            problems.forget(info.key)
+    if not files:
+        if error is not None:
+            raise error
+        return None
+    first = next(iter(files.values()))
+    return FoundCollections(_merge(files, problems), tuple(workers), first.num_workers)
+
+
+def _merge(files: Mapping[str, CollectionsFile], problems: Problems) -> tuple[Collection, ...]:
+    merged: dict[str, Collection] = {}
+    for key, file in files.items():
+        reasons: list[str] = []
+        for name, params in file.collections.items():
+            collection = _build(params, reasons)
+            merged.setdefault(name, collection).tensor_names |= collection.tensor_names
+        if reasons:
+            problems.note(key, "; ".join(reasons))
+    return tuple(merged.values())
+
+
+def _build(params: Mapping[str, Any], reasons: list[str]) -> Collection:
+    """Build a collection, without those of its settings that make no sense."""
+    try:
+        return Collection.from_dict(params)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        reasons.append(f"collection {params['name']!r}: {error}")
+    patterns = params.get("include_regex")
+    names = params.get("tensor_names")
+    return Collection(
+        params["name"],
+        include_regex=[pattern for pattern in patterns if _compiles(pattern)] if isinstance(patterns, list) else (),
+        tensor_names=[name for name in names if isinstance(name, str)] if isinstance(names, list) else (),
+    )
+
+
+def _compiles(pattern: object) -> bool:
+    if not isinstance(pattern, str):
+        return False
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True

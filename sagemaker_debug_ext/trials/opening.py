@@ -1,0 +1,66 @@
+"""Find out whether there is a trial at a place, and wait for a starting job to describe itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sagemaker_debug_ext.errors import MissingCollectionFiles, TrialNotFoundError
+from sagemaker_debug_ext.store.backends.base import Backend
+from sagemaker_debug_ext.store.keys import CLAIM_KEY, EVENTS_PREFIX, INDEX_PREFIX
+from sagemaker_debug_ext.store.manifest import has_ended
+from sagemaker_debug_ext.trials.collections import FoundCollections, find_collections
+from sagemaker_debug_ext.trials.problems import Problems
+from sagemaker_debug_ext.trials.waiting import Polling
+
+DEFAULT_WAIT_SECONDS: Final = 10.0
+"""How long to wait for the collections files of a job that has written something, unless told otherwise."""
+
+
+def await_collections(
+    backend: Backend, problems: Problems, polling: Polling, wait_seconds: float | None
+) -> FoundCollections:
+    """Return a trial's collections once the files of all workers are there.
+
+    Args:
+        backend: Where the trial lies.
+        problems: Where to note what cannot be read.
+        polling: How to wait.
+        wait_seconds: How long to wait; None for `DEFAULT_WAIT_SECONDS` if a trial has begun there, else not at all.
+
+    Raises:
+        TrialNotFoundError: Nothing of a trial is there.
+        MissingCollectionFiles: Collections files are missing, and the job has ended or the time is over.
+        SMDebugValueError: There are collections files, and none can be read.
+    """
+    ended = has_ended(backend)  # before the files are listed: what was written before the marker is then seen
+    found = find_collections(backend, problems)
+
+    def look() -> bool:
+        nonlocal ended, found
+        if not ended and not (found and found.is_complete):
+            ended = has_ended(backend)
+            found = find_collections(backend, problems)
+        return ended or (found is not None and found.is_complete)
+
+    if wait_seconds is None:
+        wait_seconds = DEFAULT_WAIT_SECONDS if found or _has_begun(backend) else 0
+    polling.wait_until(look, wait_seconds)
+    if found is None and not ended and not _has_begun(backend):
+        raise TrialNotFoundError(backend.url, "there are no collections, index or event files")
+    reason = "the job has ended" if ended else f"no more came within {wait_seconds:g} seconds (see wait_seconds)"
+    return _require_all(found, reason)
+
+
+def _has_begun(backend: Backend) -> bool:
+    return backend.exists(CLAIM_KEY) or any(backend.list(prefix) for prefix in (INDEX_PREFIX, EVENTS_PREFIX))
+
+
+def _require_all(found: FoundCollections | None, reason: str) -> FoundCollections:
+    if found is None:
+        raise MissingCollectionFiles(f"the trial has no collections file, and {reason}")
+    if not found.is_complete:
+        there = ", ".join(found.workers)
+        raise MissingCollectionFiles(
+            f"{len(found.workers)} of {found.num_workers} workers' collections files are there ({there}), and {reason}"
+        )
+    return found

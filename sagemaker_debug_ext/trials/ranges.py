@@ -1,0 +1,42 @@
+"""A range of global steps to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+
+
+@attrs.frozen
+class StepRange:
+    """Global steps from `begin`, inclusive, to `end`, exclusive; None means no bound."""
+
+    begin: int | None = None
+    end: int | None = None
+
+    @classmethod
+    def parse(cls, value: Sequence[int | None] | None) -> StepRange:
+        """Read the ``range_steps`` of a user: a pair of steps, or None for all steps.
+
+        Raises:
+            SMDebugTypeError: It is no pair, or a bound is no whole number.
+            SMDebugValueError: A bound is negative, or the range is empty.
+        """
+        if value is None:
+            return cls()
+        if not isinstance(value, (tuple, list)) or len(value) != 2:
+            raise SMDebugTypeError(f"range_steps must be a pair (begin, end) (got {value!r})")
+        for bound in value:
+            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
+                raise SMDebugTypeError(f"the bounds of range_steps must be whole numbers or None (got {value!r})")
+            if bound is not None and bound < 0:
+                raise SMDebugValueError(f"the bounds of range_steps must not be negative (got {value!r})")
+        begin, end = value
+        if end is not None and end <= (begin or 0):
+            raise SMDebugValueError(f"begin < end must hold in range_steps (got {value!r})")
+        return cls(begin, end)
+
+    def __contains__(self, step: int) -> bool:
+        return (self.begin is None or step >= self.begin) and (self.end is None or step < self.end)
