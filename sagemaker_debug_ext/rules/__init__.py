@@ -1,0 +1,26 @@
+"""Rules: checks over a trial, built-in ones and the user's own, one at a time or many in one pass."""
+
+from __future__ import annotations
+
+from sagemaker_debug_ext.rules.base import Rule
+from sagemaker_debug_ext.rules.creation import create_custom_rule, create_rule
+from sagemaker_debug_ext.rules.engine import Evaluation, evaluate
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.required_tensors import RequiredTensors, RequiredTensorsForTrial
+from sagemaker_debug_ext.rules.rule_invoker import invoke_rule
+from sagemaker_debug_ext.rules.status import RuleStatus
+
+__all__ = [
+    # one rule
+    "Rule",
+    "RequiredTensors",
+    "RequiredTensorsForTrial",
+    "create_rule",
+    "create_custom_rule",
+    "invoke_rule",
+    # many rules
+    "evaluate",
+    "Evaluation",
+    "RuleStatus",
+    "Issue",
+]

@@ -1,0 +1,284 @@
+"""What happens when a rule fires: `Actions` and the built-in actions, which call AWS.
+
+An action is an entry of the ``action_json`` parameter of a rule, such as
+``{"name": "email", "endpoint": "me@example.com"}``. It never makes a rule fail: whatever goes wrong is logged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+
+from sagemaker_debug_ext.config._fields import did_you_mean
+from sagemaker_debug_ext.errors import SMDebugValueError
+
+LOG = logging.getLogger(__name__)
+
+ActionParameters: TypeAlias = Mapping[str, Any]
+"""The entry of ``action_json`` that asks for an action."""
+
+ClientFactory: TypeAlias = Callable[[str], Any]
+"""Makes the AWS client of a service, by name."""
+
+REQUIRED_KEYS: Final[Mapping[str, str]] = {
+    "stoptraining": "training_job_prefix",
+    "email": "endpoint",
+    "sms": "endpoint",
+}
+"""The key without which an action cannot do anything."""
+
+TOPIC_NAME: Final = "SMDebugRules"
+FILTER_KEYS: Final[Mapping[str, str]] = {"email": "email", "sms": "phone_num"}
+MAX_LISTING_PAGES: Final = 50
+
+
+class ActionHandler(Protocol):
+    """Carries out an action."""
+
+    def __call__(self, parameters: ActionParameters, rule_name: str, message: str) -> None:
+        """Act.
+
+        Args:
+            parameters: The action's entry in ``action_json``.
+            rule_name: The rule that fired.
+            message: What it found.
+        """
+
+
+@runtime_checkable
+class PreparedHandler(Protocol):
+    """A handler with something to do as soon as the rule is made, such as a subscription that must be confirmed."""
+
+    def prepare(self, parameters: ActionParameters) -> None:
+        """Get ready for the action with these parameters."""
+
+
+def parse_actions(text: str | None) -> list[dict[str, Any]]:
+    """Read ``action_json``: an object or a list of them, with plain or with backslash-escaped double quotes.
+
+    Names of actions are put into lower case. Endpoints and job prefixes stay as they are, because case matters in
+    them. Entries that are no action are logged and left out.
+
+    Raises:
+        SMDebugValueError: The text is no JSON.
+    """
+    if text is None or not text.strip():
+        return []
+    entries = _load(text)
+    return [dict(entry, name=entry["name"].lower()) for entry in _listed(entries) if _is_action(entry)]
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        pass
+    try:
+        return json.loads(text.replace('\\"', '"'))
+    except json.JSONDecodeError as error:
+        raise SMDebugValueError(
+            f"actions must be JSON, an object or a list of objects (got {text!r}: {error})"
+        ) from error
+
+
+def _listed(entries: Any) -> list[Any]:
+    return entries if isinstance(entries, list) else [entries]
+
+
+def _is_action(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        LOG.warning("an action is an object with a name (got %r); it is left out", entry)
+        return False
+    return True
+
+
+class StopTrainingJob:
+    """Stops the one running SageMaker job whose name begins with ``training_job_prefix``.
+
+    The job is looked for when the rule is made. If none or several match, nothing is stopped.
+
+    Args:
+        client: Gives the AWS client of a service.
+    """
+
+    def __init__(self, client: ClientFactory) -> None:
+        self._client = client
+        self._jobs: dict[str, list[str]] = {}
+
+    def prepare(self, parameters: ActionParameters) -> None:
+        """Look for the job."""
+        prefix = parameters["training_job_prefix"]
+        self._jobs[prefix] = [name for name in self._running_jobs(prefix) if name.startswith(prefix)]
+
+    def __call__(self, parameters: ActionParameters, rule_name: str, message: str) -> None:
+        """Stop the job."""
+        prefix = parameters["training_job_prefix"]
+        if prefix not in self._jobs:
+            self.prepare(parameters)  # AWS could not be reached when the rule was made
+        jobs = self._jobs[prefix]
+        if len(jobs) != 1:
+            LOG.warning("%s: %d running jobs begin with %r, nothing is stopped %s", rule_name, len(jobs), prefix, jobs)
+            return
+        LOG.info("%s: stopping training job %s. %s", rule_name, jobs[0], message)
+        self._client("sagemaker").stop_training_job(TrainingJobName=jobs[0])
+
+    def _running_jobs(self, name_contains: str) -> Iterator[str]:
+        query = {
+            "NameContains": name_contains,
+            "SortBy": "CreationTime",
+            "SortOrder": "Descending",
+            "StatusEquals": "InProgress",
+        }
+        for _ in range(MAX_LISTING_PAGES):
+            page = self._client("sagemaker").list_training_jobs(**query)
+            yield from (job["TrainingJobName"] for job in page["TrainingJobSummaries"])
+            if "NextToken" not in page:
+                return
+            query["NextToken"] = page["NextToken"]
+
+
+class PublishMessage:
+    """Sends an e-mail or a text message through the SNS topic ``SMDebugRules``.
+
+    The topic is created and the endpoint subscribed, unless they are already, when the rule is made. Recipients of
+    e-mail must confirm the subscription once.
+
+    Args:
+        protocol: ``email`` or ``sms``.
+        client: Gives the AWS client of a service.
+    """
+
+    def __init__(self, protocol: str, client: ClientFactory) -> None:
+        self._protocol = protocol
+        self._client = client
+        self._topic_arns: dict[str, str] = {}
+
+    def prepare(self, parameters: ActionParameters) -> None:
+        """Create the topic and subscribe the endpoint."""
+        endpoint = parameters["endpoint"]
+        sns = self._client("sns")
+        topic_arn = sns.create_topic(Name=TOPIC_NAME)["TopicArn"]
+        if not self._is_subscribed(topic_arn, endpoint):
+            sns.subscribe(
+                TopicArn=topic_arn,
+                Protocol=self._protocol,
+                Endpoint=endpoint,
+                Attributes={"FilterPolicy": json.dumps({FILTER_KEYS[self._protocol]: [endpoint]})},
+                ReturnSubscriptionArn=False,
+            )
+        self._topic_arns[endpoint] = topic_arn
+
+    def __call__(self, parameters: ActionParameters, rule_name: str, message: str) -> None:
+        """Publish the message for the endpoint."""
+        endpoint = parameters["endpoint"]
+        if endpoint not in self._topic_arns:
+            self.prepare(parameters)  # AWS could not be reached when the rule was made
+        subject = f"SMDebugRule:{rule_name} fired"
+        attribute = {"DataType": "String", "StringValue": endpoint}
+        self._client("sns").publish(
+            TopicArn=self._topic_arns[endpoint],
+            Subject=subject,
+            Message=f"{subject}. {message}",
+            MessageAttributes={FILTER_KEYS[self._protocol]: attribute},
+        )
+
+    def _is_subscribed(self, topic_arn: str, endpoint: str) -> bool:
+        wanted = (topic_arn, self._protocol, endpoint)
+        pages = self._client("sns").get_paginator("list_subscriptions").paginate()
+        return any(
+            (each["TopicArn"], each["Protocol"], each["Endpoint"]) == wanted
+            for page in pages
+            for each in page["Subscriptions"]
+        )
+
+
+def aws_client(service: str) -> Any:
+    """Return the boto3 client of a service in the region of ``AWS_REGION``, or else in us-east-1."""
+    import boto3  # noqa: PLC0415 - takes long, and most rules have no actions
+
+    make: Any = boto3.client  # typed for each service by its name, which is not known here
+    return make(service, region_name=os.environ.get("AWS_REGION") or "us-east-1")
+
+
+def aws_handlers(client_factory: ClientFactory | None = None) -> dict[str, ActionHandler]:
+    """Return the built-in handlers, by name of the action; each client is made when it is first needed."""
+    make = client_factory or aws_client
+    clients: dict[str, Any] = {}
+
+    def client(service: str) -> Any:
+        if service not in clients:
+            clients[service] = make(service)
+        return clients[service]
+
+    return {
+        "stoptraining": StopTrainingJob(client),
+        "email": PublishMessage("email", client),
+        "sms": PublishMessage("sms", client),
+    }
+
+
+class Actions:
+    """What happens when a rule fires.
+
+    Args:
+        action_str: The rule's ``action_json``: JSON, an object or a list of objects, each with a ``name``.
+        rule_name: The rule.
+        handlers: What carries out actions, by name; added to the built-in ones, and in their place.
+        client_factory: Makes the AWS client of a service, by name; `aws_client` when not given.
+
+    Raises:
+        SMDebugValueError: `action_str` is no JSON.
+    """
+
+    def __init__(
+        self,
+        action_str: str | None = "",
+        rule_name: str = "",
+        *,
+        handlers: Mapping[str, ActionHandler] | None = None,
+        client_factory: ClientFactory | None = None,
+    ) -> None:
+        self.rule_name = rule_name
+        self._handlers = {**aws_handlers(client_factory), **(handlers or {})}
+        self._entries = [entry for entry in parse_actions(action_str) if self._is_possible(entry)]
+        for entry in self._entries:
+            handler = self._handlers[entry["name"]]
+            if isinstance(handler, PreparedHandler):
+                self._attempt(entry["name"], handler.prepare, entry)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the actions that will run, in order."""
+        return [entry["name"] for entry in self._entries]
+
+    def invoke(self, message: str = "") -> None:
+        """Run all actions.
+
+        Args:
+            message: What the rule found, for those who are told.
+        """
+        for entry in self._entries:
+            name = entry["name"]
+            self._attempt(name, self._handlers[name], entry, self.rule_name, message)
+
+    def _is_possible(self, entry: ActionParameters) -> bool:
+        name = entry["name"]
+        if name not in self._handlers:
+            known = tuple(self._handlers)
+            hint = did_you_mean(name, known)
+            LOG.warning("%s: action must be one of %s (got %r)%s", self.rule_name, ", ".join(known), name, hint)
+            return False
+        needed = REQUIRED_KEYS.get(name)
+        if needed and not isinstance(entry.get(needed), str):
+            LOG.warning("%s: action %r needs %r (got %r); it is left out", self.rule_name, name, needed, dict(entry))
+            return False
+        return True
+
+    def _attempt(self, name: str, act: Callable[..., None], *arguments: object) -> None:
+        try:
+            act(*arguments)
+        except Exception:  # handlers call AWS or are the caller's, and none may end an evaluation
+            LOG.warning("%s: action %r failed", self.rule_name, name, exc_info=True)

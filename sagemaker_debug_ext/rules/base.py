@@ -1,0 +1,165 @@
+"""`Rule`: a check over a trial, invoked at one step after the other."""
+
+from __future__ import annotations
+
+import abc
+import logging
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sagemaker_debug_ext.analysis.utils import no_refresh
+from sagemaker_debug_ext.errors import (
+    RuleEvaluationConditionMet,
+    StepUnavailable,
+    TensorUnavailable,
+    TensorUnavailableForStep,
+)
+from sagemaker_debug_ext.rules.action import Actions
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.required_tensors import RequiredTensors
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+NO_VERDICT = (TensorUnavailableForStep, StepUnavailable, TensorUnavailable)
+"""Errors by which a rule says that it cannot judge a step: the step is skipped."""
+
+
+class Rule(abc.ABC):
+    """A check over a trial. Subclass it, and write `invoke_at_step`.
+
+    Rules written for two-argument constructors, ``(base_trial, other_trials)``, work too.
+
+    Args:
+        base_trial: The trial to check.
+        action_str: What to do when the rule fires, as JSON (see `rules.action.Actions`); nothing when empty or None.
+        other_trials: Further trials that the rule reads.
+
+    Attributes:
+        base_trial: The trial to check.
+        other_trials: The further trials, None when there are none.
+        trials: All of them, the base trial first.
+        req_tensors: What `set_required_tensors` asked for at the current step.
+        actions: What happens when the rule fires; may be replaced.
+        rule_name: Name of the class.
+        logger: For messages of the rule.
+        report: Free for the rule's own notes on what it found.
+
+    Example:
+        >>> class LargeLoss(Rule):
+        ...     def __init__(self, base_trial, limit=10.0):
+        ...         super().__init__(base_trial)
+        ...         self.limit = float(limit)
+        ...
+        ...     def invoke_at_step(self, step):
+        ...         return any(
+        ...             self.base_trial.tensor(name).value(step).mean() > self.limit
+        ...             for name in self.base_trial.tensor_names(step=step, collection="losses")
+        ...         )
+    """
+
+    def __init__(
+        self,
+        base_trial: Trial,
+        action_str: str | Sequence[Trial] | None = "",
+        other_trials: Sequence[Trial] | None = None,
+    ) -> None:
+        if action_str is not None and not isinstance(action_str, str):
+            other_trials, action_str = action_str, ""
+        self.base_trial = base_trial
+        self.other_trials = list(other_trials) if other_trials else None
+        self.trials = [base_trial, *(other_trials or ())]
+        self.req_tensors = RequiredTensors(base_trial, other_trials)
+        self.rule_name = type(self).__name__
+        self.actions = Actions(action_str, self.rule_name)
+        self.logger = logging.getLogger(f"{__name__}.{self.rule_name}")
+        self.report: dict[str, Any] = {
+            "RuleTriggered": 0,
+            "Violations": 0,
+            "Details": {},
+            "Datapoints": 0,
+            "RuleParameters": "",
+        }
+
+    def set_required_tensors(self, step: int) -> None:  # noqa: B027 - optional, as the docstring says
+        """Ask for tensors with ``self.req_tensors.add``; steps that lack one of them are skipped.
+
+        Optional: a rule may also read what it wants in `invoke_at_step`.
+
+        Args:
+            step: The global step about to be judged.
+        """
+
+    @abc.abstractmethod
+    def invoke_at_step(self, step: int) -> bool:
+        """Tell whether the condition is met.
+
+        Args:
+            step: The global step to judge.
+
+        Returns:
+            Anything true if the rule fires.
+        """
+
+    def find_issues(self, step: int) -> Iterator[Issue]:
+        """Yield what the rule finds at a global step.
+
+        A rule that can say more than «met» overrides this: which tensor, which value, what to try.
+        """
+        if self.invoke_at_step(step):
+            yield self.issue(step, tensors=self.req_tensors.get_names())
+
+    def issues_at(self, step: int) -> list[Issue]:
+        """Judge one step: fetch what is required, then find issues, with all trials standing still meanwhile.
+
+        Raises:
+            TensorUnavailable: A tensor that the rule needs does not exist so far.
+            TensorUnavailableForStep: It was not saved at the step.
+            StepUnavailable: A step that the rule needs was not saved.
+        """
+        with no_refresh(self.trials):
+            self.req_tensors.clear()
+            self.set_required_tensors(step)
+            self.req_tensors.fetch()
+            return list(self.find_issues(step))
+
+    def invoke(self, step: int) -> None:
+        """Wait for a global step and judge it; if the rule fires, run its actions.
+
+        Raises:
+            RuleEvaluationConditionMet: The rule fired.
+            NoMoreData: The job ended before the step.
+            StepUnavailable: The step was not saved.
+            TensorUnavailable: As `issues_at`.
+            TensorUnavailableForStep: As `issues_at`.
+        """
+        self.base_trial.wait_for_steps([step])
+        issues = self.issues_at(step)
+        if issues:
+            self.actions.invoke(issues[0].message)
+            raise RuleEvaluationConditionMet(self.rule_name, step)
+
+    def issue(
+        self,
+        step: int,
+        message: str = "",
+        *,
+        tensors: Sequence[str] = (),
+        worker: str | None = None,
+        value: float | None = None,
+        threshold: float | None = None,
+        advice: str = "",
+    ) -> Issue:
+        """Return an issue of this rule at a global step of the base trial; see `Issue` for the arguments."""
+        return Issue(
+            rule=self.rule_name,
+            step=step,
+            mode=self.base_trial.mode(step),
+            mode_step=self.base_trial.mode_step(step),
+            tensors=tuple(tensors),
+            worker=worker,
+            value=value,
+            threshold=threshold,
+            message=message or str(RuleEvaluationConditionMet(self.rule_name, step)),
+            advice=advice,
+        )

@@ -1,0 +1,79 @@
+"""DeadRelu: ReLU units that hardly ever output a positive value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import Array
+
+
+def unit_activity_percent(output: Array) -> Array | None:
+    """Return the percentage of samples for which each unit's output is positive.
+
+    Args:
+        output: A layer's output, axis 0 being the batch; a tensor of one axis is a single unit.
+
+    Returns:
+        One number for every position of the remaining axes; None for fewer than two samples, as one sample cannot tell
+        a dead unit from an idle one.
+    """
+    if output.ndim == 0 or output.shape[0] < 2:
+        return None
+    positive = np.count_nonzero(output > 0, axis=0)
+    return np.asarray(100.0 * positive / output.shape[0])
+
+
+def dead_percent(activity: Array, threshold_inactivity: float) -> float:
+    """Return the percentage of units whose activity is below the threshold."""
+    return 100.0 * int(np.count_nonzero(activity < threshold_inactivity)) / activity.size
+
+
+class DeadRelu(BuiltinRule):
+    """ReLU units (almost) never output a positive value.
+
+    Looks at the outputs of layers, at every saved step of every mode; axis 0 is the batch, and every position of the
+    other axes is one unit. A unit is dead if it is positive for less than `threshold_inactivity` percent of the
+    samples; the rule fires if more than `threshold_layer` percent of a layer's units are dead. Each step is judged by
+    itself. Batches of fewer than two samples, and tensors of which only reductions were saved, give no verdict.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of layer outputs, as a list or separated by commas;
+            ``.*relu_output`` when not given.
+        threshold_inactivity: A unit active for a smaller percentage of the samples is dead; 1.0 when not given.
+        threshold_layer: Percentage of dead units above which a layer is reported; 50.0 when not given.
+
+    Example:
+        >>> rule = create_rule("DeadRelu", trial, {"tensor_regex": "relu[0-9]_output", "threshold_layer": 30})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "DeadRelu"
+    advice = (
+        "Lower the learning rate, initialise the weights for ReLU (He) with biases at or slightly above zero, or use "
+        "an activation that passes negative values, such as leaky ReLU, ELU or GELU."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+
+    def find_issues(self, step: int) -> Iterator[Issue]:
+        """Yield an issue that names the layers with too many dead units, the worst first."""
+        view = self.views.at(step)
+        inactivity: float = self.parameters["threshold_inactivity"]
+        limit: float = self.parameters["threshold_layer"]
+        activities = {name: view.statistic(name, unit_activity_percent) for name in self.selection.names(view)}
+        dead = {name: dead_percent(each, inactivity) for name, each in activities.items() if each is not None}
+        names = sorted((name for name, share in dead.items() if share > limit), key=lambda name: (-dead[name], name))
+        if names:
+            worst = dead[names[0]]
+            message = (
+                f"Dead units in {naming(names)}: {worst:.1f} % of the first layer's units are positive for less than "
+                f"{inactivity:g} % of the samples, more than the {limit:g} % allowed."
+            )
+            yield self.found(view, message, tensors=names, value=worst, threshold=limit)

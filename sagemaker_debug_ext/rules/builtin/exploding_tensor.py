@@ -1,0 +1,88 @@
+"""ExplodingTensor: values that are not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.selection import ALL_TENSORS, Selection
+from sagemaker_debug_ext.rules.step import Array, ReductionKey, StepView
+
+EXTREMES: Final = (frozenset({("min", False), ("max", False)}), frozenset({("max", True)}))
+"""Sets of reductions that are finite exactly if every element is: NaN spreads to them, and they cannot overflow."""
+
+
+def count_nan(value: Array) -> int:
+    """Return the number of elements that are NaN."""
+    return int(np.isnan(value).sum()) if _may_be_non_finite(value) else 0
+
+
+def count_non_finite(value: Array) -> int:
+    """Return the number of elements that are NaN or infinite."""
+    return int(value.size - np.isfinite(value).sum()) if _may_be_non_finite(value) else 0
+
+
+def _may_be_non_finite(value: Array) -> bool:
+    return value.dtype.kind not in "biu"
+
+
+def reductions_explode(reductions: Mapping[ReductionKey, float], only_nan: bool) -> bool:
+    """Tell from saved reductions whether a tensor has a value that is not finite, or one that is NaN.
+
+    The extremes decide where they were saved. Otherwise any reduction counts, although a sum or a product may overflow
+    over finite elements.
+    """
+    deciding = [reductions[key] for keys in EXTREMES if keys <= reductions.keys() for key in keys]
+    numbers = np.array(deciding or list(reductions.values()), dtype=np.float64)
+    return bool(np.isnan(numbers).any() if only_nan else not np.isfinite(numbers).all())
+
+
+class ExplodingTensor(BuiltinRule):
+    """Tensors hold values that are not finite.
+
+    Looks at every saved step of every mode, and fires if any element of a selected tensor is NaN or, unless `only_nan`
+    is set, infinite. Large finite values never fire, and whole numbers cannot. Where the hook saved only reductions of
+    a tensor, a reduction that is not finite stands for the tensor.
+
+    Parameters:
+        collection_names: Collections whose members are looked at, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
+            given: all tensors.
+        only_nan: Look for NaN only; False when not given.
+
+    Example:
+        >>> rule = create_rule("ExplodingTensor", trial, {"collection_names": "weights,losses", "only_nan": "True"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "ExplodingTensor"
+    advice = (
+        "Lower the learning rate, clip the gradients, and look for what makes such values: a division by zero, the "
+        "logarithm of zero, bad input data, or half precision without loss scaling."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+        self.selection = given or ALL_TENSORS
+
+    def find_issues(self, step: int) -> Iterator[Issue]:
+        """Yield an issue that names the tensors with such values."""
+        view = self.views.at(step)
+        only_nan: bool = self.parameters["only_nan"]
+        names = [name for name in self.selection.names(view) if _explodes(view, name, only_nan)]
+        if names:
+            count = view.statistic(names[0], count_nan if only_nan else count_non_finite)
+            kind = "NaN" if only_nan else "NaN or infinite"
+            what = f"a saved reduction of the first is {kind}" if count is None else f"{count} of the first are {kind}"
+            message = f"Values that are not finite in {naming(names)}: {what}."
+            yield self.found(view, message, tensors=names, value=count, threshold=0)
+
+
+def _explodes(view: StepView, name: str, only_nan: bool) -> bool:
+    count = view.statistic(name, count_nan if only_nan else count_non_finite)
+    return reductions_explode(view.reductions(name), only_nan) if count is None else count > 0

@@ -1,0 +1,169 @@
+"""Overfit: the validation loss exceeds the training loss."""
+
+from __future__ import annotations
+
+import collections
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import attrs
+
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+VALIDATION_NAME: Final = re.compile(r"(?:validation|valid|val|eval|test)[-_](?P<loss>.+)", re.DOTALL)
+TRAINING_PREFIXES: Final = ("train-", "train_", "training-", "training_", "")
+
+
+class Losses(NamedTuple):
+    """The two losses that are compared."""
+
+    validation: float
+    training: float
+
+
+def loss_gap(losses: Losses) -> float:
+    """Return how far the validation loss exceeds the training loss, relative to the latter.
+
+    With a training loss of 0 the gap is infinite if the validation loss is positive, and 0 otherwise.
+    """
+    validation, training = losses
+    if training == 0:
+        return math.inf if validation > 0 else 0.0
+    return (validation - training) / abs(training)
+
+
+def loss_pairs(names: Iterable[str]) -> dict[str, str]:
+    """Return which validation loss belongs to which training loss, by name.
+
+    ``validation-X`` (also ``valid``, ``val``, ``eval``, ``test``, and ``_`` for ``-``) belongs to ``train-X``, else to
+    ``training-X``, else to ``X``.
+    """
+    known = set(names)
+    pairs = {}
+    for name in sorted(known):
+        match = VALIDATION_NAME.fullmatch(name)
+        candidates = [prefix + match["loss"] for prefix in TRAINING_PREFIXES] if match else []
+        training = next((candidate for candidate in candidates if candidate in known), None)
+        if training is not None:
+            pairs[name] = training
+    return pairs
+
+
+@attrs.define
+class _Mean:
+    total: float = 0.0
+    count: int = 0
+
+    def add(self, value: float) -> None:
+        self.total += value
+        self.count += 1
+
+    @property
+    def value(self) -> float:
+        return self.total / self.count
+
+
+class EvaluationRounds:
+    """Mean losses by evaluation round, for each loss by itself.
+
+    A round is a run of EVAL steps without a TRAIN step in between. Its validation loss is the mean over its EVAL steps
+    so far, its training loss the mean over the TRAIN steps since the round before. Other modes do not count.
+    """
+
+    def __init__(self) -> None:
+        self._in_round = False
+        self._training: dict[str, _Mean] = collections.defaultdict(_Mean)
+        self._validation: dict[str, _Mean] = collections.defaultdict(_Mean)
+
+    def observe(self, mode: ModeKeys, losses: Mapping[str, float]) -> dict[str, Losses]:
+        """Take the losses saved at a step, maybe none, and return those that can be compared at it."""
+        if mode is ModeKeys.TRAIN:
+            if self._in_round:
+                self._training.clear()
+                self._validation.clear()
+            self._in_round = False
+            self._add(self._training, losses)
+        elif mode is ModeKeys.EVAL:
+            self._in_round = True
+            self._add(self._validation, losses)
+            return {
+                name: Losses(self._validation[name].value, self._training[name].value)
+                for name in losses
+                if name in self._training
+            }
+        return {}
+
+    @staticmethod
+    def _add(means: dict[str, _Mean], losses: Mapping[str, float]) -> None:
+        for name, loss in losses.items():
+            means[name].add(loss)
+
+
+class Overfit(BuiltinRule):
+    """The validation loss exceeds the training loss.
+
+    Looks at tensors of exactly one element that were saved in EVAL and in TRAIN steps. At each EVAL step the mean loss
+    of the evaluation round so far is compared with the mean over the TRAIN steps since the round before; the rule fires
+    if it is larger by more than `ratio_threshold` of the training loss, `patience` times in a row.
+
+    As long as a trial has no EVAL steps (XGBoost has none), losses are paired by name at each step instead:
+    ``validation-X``, ``valid-X``, ``val-X``, ``eval-X`` or ``test-X`` with ``train-X``, ``training-X`` or ``X``, where
+    ``_`` may stand for ``-``.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
+            given: the collection ``losses``.
+        start_step: Global steps before this one are ignored altogether; 0 when not given.
+        patience: Number of comparisons in a row that must exceed the threshold; 1 when not given.
+        ratio_threshold: Largest tolerated gap, relative to the training loss; 0.1 when not given.
+
+    Example:
+        >>> rule = create_rule("Overfit", trial, {"ratio_threshold": 0.5, "patience": 3, "start_step": 100})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "Overfit"
+    advice = (
+        "Stop earlier, regularise (weight decay, dropout, data augmentation), use more training data or a smaller "
+        "model, and check that validation data are prepared like training data."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        patterns = self.parameters["tensor_regex"]
+        self.selection = Selection(patterns=patterns) if patterns else Selection((CollectionKeys.LOSSES,))
+        self._rounds = EvaluationRounds()
+        self._has_eval_steps = False
+        self._exceeded: dict[str, int] = collections.Counter()
+
+    def find_issues(self, step: int) -> Iterator[Issue]:
+        """Yield an issue that names the losses with too large a gap, the largest first."""
+        if step < self.parameters["start_step"]:
+            return
+        view = self.views.at(step)
+        losses = {name: loss for name in self.selection.names(view) if (loss := view.scalar(name)) is not None}
+        self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
+        compared = self._rounds.observe(view.mode, losses)
+        if not self._has_eval_steps:
+            compared = {name: Losses(losses[name], losses[other]) for name, other in loss_pairs(losses).items()}
+        names = [name for name, pair in compared.items() if self._exceeds_long_enough(name, pair)]
+        if names:
+            names.sort(key=lambda name: (-loss_gap(compared[name]), name))
+            validation, training = first = compared[names[0]]
+            gap, limit = loss_gap(first), self.parameters["ratio_threshold"]
+            message = (
+                f"Overfitting shows in {naming(names)}: the first has a validation loss of {validation:.6g} against a "
+                f"training loss of {training:.6g}, a gap of {gap:.3g} where at most {limit:g} is tolerated."
+            )
+            yield self.found(view, message, tensors=names, value=gap, threshold=limit)
+
+    def _exceeds_long_enough(self, name: str, losses: Losses) -> bool:
+        exceeds = loss_gap(losses) > self.parameters["ratio_threshold"]
+        self._exceeded[name] = self._exceeded[name] + 1 if exceeds else 0
+        patience: int = self.parameters["patience"]
+        return self._exceeded[name] >= patience

@@ -1,0 +1,156 @@
+"""Make rules from names and parameters, as a request gives them: `create_rule` and `create_custom_rule`."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
+from sagemaker_debug_ext.catalog import other_trials as other_trial_paths
+from sagemaker_debug_ext.config._fields import did_you_mean
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.rules.action import ActionHandler, Actions
+from sagemaker_debug_ext.rules.base import Rule
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.loading import load_rule_class, load_rule_file
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+ACTIONS_PARAMETER: Final = "action_json"
+NOT_FOR_THE_RULE: Final = frozenset({"rule_to_invoke", "source_s3_uri", "base_trial", ACTIONS_PARAMETER})
+"""Parameters that say which rule to run and what follows, not how it decides."""
+
+
+OFFERED: Final = ("action_str", "other_trials", "clock")
+"""Arguments that are passed to any class that takes them."""
+
+
+def create_rule(
+    rule_name: str,
+    base_trial: Trial,
+    parameters: Mapping[str, Any] | None = None,
+    other_trials: Sequence[Trial] = (),
+    clock: Callable[[], float] = time.time,
+    *,
+    action_handlers: Mapping[str, ActionHandler] | None = None,
+) -> Rule:
+    """Make a rule of the catalog.
+
+    Args:
+        rule_name: Its name, such as ``VanishingGradient``.
+        base_trial: The trial to check.
+        parameters: Its parameters, typed or as text; also ``action_json``, and the paths ``other_trial_0``, ….
+        other_trials: Further trials; when not given, those that the parameters name are opened.
+        clock: Tells the time in seconds, for rules that watch it.
+        action_handlers: What carries out actions, by name; see `rules.action.Actions`.
+
+    Raises:
+        SMDebugValueError: No such rule, or none that runs here; an unknown parameter; a value that is not allowed.
+        SMDebugTypeError: A value is of a type that no parameter has.
+        InsufficientInformationForRuleInvocation: The parameters do not say what to look at.
+
+    Example:
+        >>> rule = create_rule("LossNotDecreasing", trial, {"num_steps": "20"})
+        >>> invoke_rule(rule)
+    """
+    spec = get_rule_spec(rule_name)
+    if spec.rule_class is None:
+        names = [each.name for each in list_rule_specs() if each.rule_class]
+        raise SMDebugValueError(f"rule {rule_name!r} runs in SageMaker only; here there are {', '.join(names)}")
+    rule_class = load_rule_class(spec.rule_class)
+    given = dict(parameters or {})
+    own = _own(given) if issubclass(rule_class, BuiltinRule) else spec.parse_parameters(given)
+    return _make(rule_class, base_trial, given, own, other_trials, clock, action_handlers)
+
+
+def create_custom_rule(
+    source: str | Path,
+    rule_to_invoke: str,
+    base_trial: Trial,
+    parameters: Mapping[str, Any] | None = None,
+    other_trials: Sequence[Trial] = (),
+    clock: Callable[[], float] = time.time,
+    *,
+    action_handlers: Mapping[str, ActionHandler] | None = None,
+) -> Rule:
+    """Make a rule from a class in a Python file.
+
+    Args:
+        source: The file.
+        rule_to_invoke: Name of the class, a subclass of `Rule`.
+        base_trial: The trial to check.
+        parameters: Arguments of the class, passed as they are: a request holds text only, which the class has to turn
+            into what it needs. Also ``action_json``, and the paths ``other_trial_0``, ….
+        other_trials: Further trials; when not given, those that the parameters name are opened.
+        clock: Passed to the class if it has an argument of that name.
+        action_handlers: What carries out actions, by name; see `rules.action.Actions`.
+
+    Raises:
+        SMDebugValueError: No such file or class, an unknown parameter, or one that is missing.
+        SMDebugTypeError: The class is no rule.
+        SMDebugCustomerError: The file cannot be run.
+    """
+    rule_class = load_rule_file(source, rule_to_invoke)
+    given = dict(parameters or {})
+    return _make(rule_class, base_trial, given, _own(given), other_trials, clock, action_handlers)
+
+
+def _own(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in parameters.items()
+        if name not in NOT_FOR_THE_RULE and not other_trial_paths({name: value})
+    }
+
+
+def _make(
+    rule_class: type[Rule],
+    base_trial: Trial,
+    given: Mapping[str, Any],
+    own: Mapping[str, Any],
+    other_trials: Sequence[Trial],
+    clock: Callable[[], float],
+    action_handlers: Mapping[str, ActionHandler] | None,
+) -> Rule:
+    """Make the rule, then give it its actions: constructors of custom rules seldom pass them on."""
+    trials = list(other_trials) or [_open_trial(path) for path in other_trial_paths(given)]
+    rule = rule_class(base_trial, **_arguments(rule_class, own, trials, clock))
+    rule.actions = Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers)
+    return rule
+
+
+def _open_trial(path: Any) -> Trial:
+    from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - few rules read other trials
+
+    return create_trial(path)
+
+
+def _arguments(
+    rule_class: type[Rule], own: Mapping[str, Any], other_trials: Sequence[Trial], clock: Callable[[], float]
+) -> dict[str, Any]:
+    """Return the keyword arguments of the rule's class, after the trial.
+
+    Raises:
+        SMDebugValueError: The class takes no argument of that name, or needs one that is not there.
+    """
+    declared = list(inspect.signature(rule_class).parameters.values())[1:]
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in declared)
+    names = [each.name for each in declared if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+    for name in own:
+        if name not in names and not takes_any:
+            known = ", ".join(name for name in names if name not in OFFERED) or "none"
+            hint = did_you_mean(name, names)
+            raise SMDebugValueError(f"parameters of {rule_class.__name__}: {known} (got {name!r}){hint}")
+    if other_trials and "other_trials" not in names:
+        raise SMDebugValueError(f"rule {rule_class.__name__} takes no other_trials (got {other_trials!r})")
+    offered = {"action_str": "", "other_trials": other_trials or None, "clock": clock}
+    arguments = {**{name: value for name, value in offered.items() if name in names}, **own}
+    missing = [each.name for each in declared if each.name in names and each.default is each.empty]
+    missing = [name for name in missing if name not in arguments]
+    if missing:
+        raise SMDebugValueError(f"rule {rule_class.__name__} needs the parameters {', '.join(missing)}")
+    return arguments

@@ -1,0 +1,267 @@
+"""Many rules over one pass of a trial, while it grows or after it has ended: `evaluate`."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from sagemaker_debug_ext.analysis.utils import no_refresh
+from sagemaker_debug_ext.errors import (
+    NoMoreData,
+    RuleEvaluationConditionMet,
+    SMDebugTypeError,
+    SMDebugValueError,
+    StepNotYetAvailable,
+)
+from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.following import POLL_SECONDS, follow_steps
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.status import EvaluationStatus, RuleStatus, condition_met_details
+from sagemaker_debug_ext.rules.step import StepViews
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+LOG = logging.getLogger(__name__)
+
+
+class _Run:
+    """One rule in an evaluation: judges steps, keeps the status, and lets no error out."""
+
+    def __init__(self, name: str, rule: Rule, *, stop_on_first_issue: bool, clock: Callable[[], float]) -> None:
+        self.rule = rule
+        self.status = RuleStatus(name=name, rule=rule.rule_name, modified_at=clock())
+        self.is_active = True
+        self._stop_on_first_issue = stop_on_first_issue
+        self._clock = clock
+
+    def judge(self, step: int) -> list[Issue]:
+        """Return the issues that the rule finds at a global step."""
+        try:
+            issues = self.rule.issues_at(step)
+        except (*NO_VERDICT, StepNotYetAvailable, NoMoreData) as reason:
+            LOG.debug("rule %s gives no verdict at step %d: %s", self.status.name, step, reason)
+            self._update(num_skipped=self.status.num_skipped + 1)
+            return []
+        except RuleEvaluationConditionMet as met:  # raised by a rule itself, as some custom rules do
+            issues = [self.rule.issue(step)]
+            self.is_active = self.is_active and not met.end_of_rule
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule is foreign code; the others go on without it
+            self.fail(error)
+            return []
+        self._update(num_steps=self.status.num_steps + 1)
+        return self._record(step, issues)
+
+    def fail(self, error: BaseException) -> None:
+        """End the rule with an error."""
+        LOG.warning("rule %s failed", self.status.name, exc_info=error)
+        self.end("Error", traceback.format_exception_only(type(error), error)[-1].strip())
+
+    def end(self, status: EvaluationStatus, details: str = "") -> None:
+        """End the rule, unless it has ended; one that found issues keeps saying so, except after an error."""
+        if not self.is_active:
+            return
+        self.is_active = False
+        if status == "Error" or self.status.status != "IssuesFound":
+            self._update(status=status, details=details)
+
+    def announce_stop(self) -> None:
+        """Say that the rule is about to be stopped."""
+        if self.is_active and self.status.status == "InProgress":
+            self._update(status="Stopping")
+
+    def _record(self, step: int, issues: Sequence[Issue]) -> list[Issue]:
+        if not issues:
+            return []
+        if self.status.first_issue_step is None:
+            details = condition_met_details(self.rule.rule_name, step)
+            self._update(status="IssuesFound", details=details, first_issue_step=step)
+            self.rule.actions.invoke(issues[0].message)
+        self._update(num_issues=self.status.num_issues + len(issues))
+        self.is_active = self.is_active and not self._stop_on_first_issue
+        return [attrs.evolve(issue, rule=self.status.name) for issue in issues]
+
+    def _update(self, **changes: object) -> None:
+        self.status = attrs.evolve(self.status, modified_at=self._clock(), **changes)  # type: ignore[arg-type]
+
+
+class Evaluation(Iterator[Issue]):
+    """Rules over one pass of a trial: iterate over it to run them. Made by `evaluate`.
+
+    Issues come in the order of their steps; at one step in the order of the rules. Another thread may read `statuses`
+    and call `stop` meanwhile; everything else belongs to the thread that iterates.
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, Rule] | Iterable[Rule],
+        trial: Trial,
+        *,
+        start_step: int = 0,
+        end_step: int | None = None,
+        stop_rule_on_first_issue: bool = False,
+        follow: bool = True,
+        should_stop: Callable[[], bool] | None = None,
+        poll_seconds: float = POLL_SECONDS,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        self._trial = trial
+        self._runs = [
+            _Run(name, rule, stop_on_first_issue=stop_rule_on_first_issue, clock=clock)
+            for name, rule in _named(rules, trial).items()
+        ]
+        self._stop_requested = threading.Event()
+        self._should_stop = should_stop
+        self._steps = follow_steps(
+            trial,
+            start_step,
+            end_step,
+            follow=follow,
+            should_stop=self._must_stop,
+            poll_seconds=poll_seconds,
+            sleep=sleep or self._stop_requested.wait,
+        )
+        self._trials = list(dict.fromkeys(each for run in self._runs for each in run.rule.trials))
+        _share_views([run.rule for run in self._runs], trial)
+        self._issues = self._evaluate()
+
+    @property
+    def statuses(self) -> tuple[RuleStatus, ...]:
+        """How far each rule is, in the order of the rules."""
+        return tuple(run.status for run in self._runs)
+
+    def stop(self) -> None:
+        """Ask for the end of the evaluation; the step being judged is finished."""
+        self._stop_requested.set()
+        self._announce_stop()
+
+    def run(self) -> list[Issue]:
+        """Run to the end and return all issues that are left."""
+        return list(self)
+
+    def close(self) -> None:
+        """End the evaluation now; rules that are still running count as stopped."""
+        self._issues.close()
+        self._end_all("Stopped")
+
+    def __next__(self) -> Issue:
+        return next(self._issues)
+
+    def _evaluate(self) -> Generator[Issue, None, None]:
+        try:
+            for step in self._steps:
+                yield from self._judge(step)
+                if not any(run.is_active for run in self._runs):
+                    break
+        except Exception as error:
+            for run in self._runs:
+                run.fail(error)
+            raise
+        self._end_all("Stopped" if self._stop_requested.is_set() else "NoIssuesFound")
+
+    def _judge(self, step: int) -> list[Issue]:
+        """Return what all rules find at a step, with the trials standing still meanwhile."""
+        with no_refresh(self._trials):
+            return [issue for run in self._runs if run.is_active for issue in run.judge(step)]
+
+    def _must_stop(self) -> bool:
+        if self._should_stop is not None and self._should_stop():
+            self.stop()
+        return self._stop_requested.is_set()
+
+    def _announce_stop(self) -> None:
+        for run in self._runs:
+            run.announce_stop()
+
+    def _end_all(self, status: EvaluationStatus) -> None:
+        for run in self._runs:
+            run.end(status)
+
+
+def evaluate(
+    rules: Mapping[str, Rule] | Iterable[Rule],
+    trial: Trial,
+    *,
+    start_step: int = 0,
+    end_step: int | None = None,
+    stop_rule_on_first_issue: bool = False,
+    follow: bool = True,
+    should_stop: Callable[[], bool] | None = None,
+    poll_seconds: float = POLL_SECONDS,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], object] | None = None,
+) -> Evaluation:
+    """Run rules over one pass of a trial: each complete step is shown to all of them, in order.
+
+    A running trial is followed until its job ends; an ended one is replayed. Both give the same issues. Steps at which
+    something that a rule needs was not saved are skipped for that rule. A rule that raises ends with the status
+    ``Error``, and the others go on. The actions of a rule run once, when it first fires.
+
+    Args:
+        rules: The rules, all over `trial`; a mapping gives them names, by which issues and statuses then go.
+        trial: The trial.
+        start_step: First global step to judge, inclusive. Some rules look back further.
+        end_step: First global step not to judge; None goes on to the end of the job.
+        stop_rule_on_first_issue: End a rule at the first step with an issue, as SageMaker does.
+        follow: Wait for more steps while the job runs; otherwise only what is there is judged.
+        should_stop: Asked before each step and each wait; true stops the evaluation.
+        poll_seconds: Time between two looks at a trial that had no news.
+        clock: Tells the time in seconds since the epoch, for the statuses.
+        sleep: Waits between two looks; when not given, a wait that `Evaluation.stop` interrupts.
+
+    Returns:
+        An iterator over the issues, which runs the rules as it is advanced, and knows their statuses.
+
+    Raises:
+        SMDebugTypeError: One of the rules is no rule.
+        SMDebugValueError: A rule watches another trial, or two rules have the same name.
+
+    Example:
+        >>> evaluation = evaluate([create_rule("VanishingGradient", trial)], trial)
+        >>> for issue in evaluation:
+        ...     print(issue.step, issue.message)
+        >>> [status.status for status in evaluation.statuses]
+        ['IssuesFound']
+    """
+    return Evaluation(
+        rules,
+        trial,
+        start_step=start_step,
+        end_step=end_step,
+        stop_rule_on_first_issue=stop_rule_on_first_issue,
+        follow=follow,
+        should_stop=should_stop,
+        poll_seconds=poll_seconds,
+        clock=clock,
+        sleep=sleep,
+    )
+
+
+def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str, Rule]:
+    pairs = list(rules.items()) if isinstance(rules, Mapping) else [(rule.rule_name, rule) for rule in rules]
+    for name, rule in pairs:
+        if not isinstance(rule, Rule):
+            raise SMDebugTypeError(f"rules must hold rules only (got {rule!r} as {name!r})")
+        if rule.base_trial is not trial:
+            raise SMDebugValueError(f"rule {name!r} must watch the trial {trial!r} (got {rule.base_trial!r})")
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise SMDebugValueError(f"names of rules must differ; give a mapping from name to rule (got {names!r})")
+    return named
+
+
+def _share_views(rules: Iterable[Rule], trial: Trial) -> None:
+    """Let the rules that read through views read each tensor once."""
+    views = StepViews(trial)
+    for rule in rules:
+        if isinstance(rule, BuiltinRule):
+            rule.views = views

@@ -1,0 +1,61 @@
+"""Which steps of a trial there are to judge, one after the other, while it grows and after it has ended."""
+
+from __future__ import annotations
+
+import bisect
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+POLL_SECONDS: Final = 0.2
+"""Time between two looks at a trial that had no news."""
+
+
+def _never() -> bool:
+    return False
+
+
+def follow_steps(
+    trial: Trial,
+    start_step: int = 0,
+    end_step: int | None = None,
+    *,
+    follow: bool = True,
+    should_stop: Callable[[], bool] = _never,
+    poll_seconds: float = POLL_SECONDS,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Iterator[int]:
+    """Yield the global steps of a trial in ascending order, each once, until the job has ended.
+
+    Only saved steps are visited, and only once they are complete. A step that becomes visible after a later one was
+    visited is left out, because rules with a memory rely on the order.
+
+    Args:
+        trial: The trial.
+        start_step: First step to yield, inclusive.
+        end_step: First step not to yield; None yields all.
+        follow: Wait for more steps while the job runs. A trial whose refreshing is switched off is never followed.
+        should_stop: Asked before each step and each wait; true ends the iteration.
+        poll_seconds: Time to wait when there is no news.
+        sleep: Waits that long.
+    """
+    last = start_step - 1
+    follow = follow and trial.dynamic_refresh
+    while True:
+        ended = trial.loaded_all_steps  # asked first: a list made afterwards misses nothing
+        steps = trial.steps()
+        new = steps[bisect.bisect_right(steps, last) :]
+        for step in new:
+            if (end_step is not None and step >= end_step) or should_stop():
+                return
+            yield step
+            last = step
+        if ended or not follow:
+            return
+        if not new and not trial.loaded_all_steps:
+            if should_stop():
+                return
+            sleep(poll_seconds)

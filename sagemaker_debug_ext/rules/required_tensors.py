@@ -1,0 +1,123 @@
+"""Which tensors a rule needs at a step: `RequiredTensors`, filled by a rule's ``set_required_tensors``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+    from sagemaker_debug_ext.trials.tensors import Tensor
+
+
+class RequiredTensorsForTrial:
+    """The tensors that a rule needs of one trial, each with the global steps it needs them at.
+
+    Args:
+        trial: The trial they are read from.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self._steps: dict[str, list[int]] = {}
+
+    def add(self, name: str, steps: Iterable[int], should_match_regex: bool = False) -> None:
+        """Ask for a tensor at some steps.
+
+        Args:
+            name: Name of the tensor, or a regular expression.
+            steps: Global steps; repeated ones count once.
+            should_match_regex: Ask for every tensor in whose name the expression is found.
+
+        Raises:
+            TensorUnavailable: No tensor has that name.
+        """
+        wanted = list(steps)
+        names = self.trial.tensor_names(regex=name) if should_match_regex else [self.trial.tensor(name).name]
+        for each in names:
+            known = self._steps.setdefault(each, [])
+            known.extend(step for step in dict.fromkeys(wanted) if step not in known)
+
+    def get_names(self) -> list[str]:
+        """Return the names asked for, in the order they were added."""
+        return list(self._steps)
+
+    def get_tensor_steps(self, name: str) -> list[int]:
+        """Return the steps at which `name` was asked for, in the order they were added."""
+        return list(self._steps.get(name, ()))
+
+    def get(self) -> list[Tensor]:
+        """Return the tensors asked for, in the order they were added."""
+        return [self.trial.tensor(name) for name in self._steps]
+
+    def clear(self) -> None:
+        """Forget what was asked for."""
+        self._steps.clear()
+
+    def fetch(self) -> None:
+        """Wait for the steps asked for, and make sure that each tensor was saved at each of its steps.
+
+        Values are read when the rule asks for them, not here.
+
+        Raises:
+            NoMoreData: The job ended before one of the steps.
+            StepUnavailable: One of the steps was not saved.
+            TensorUnavailableForStep: A step is there without the tensor.
+        """
+        steps = sorted({step for each in self._steps.values() for step in each})
+        if steps:
+            self.trial.wait_for_steps(steps)
+        for name, wanted in self._steps.items():
+            tensor = self.trial.tensor(name)
+            for step in wanted:
+                tensor.workers(step)  # raises when no worker saved the tensor at that step
+
+
+class RequiredTensors:
+    """The tensors that a rule needs of its trials.
+
+    Args:
+        base_trial: The trial that is meant where a method gets no trial.
+        other_trials: Further trials that the rule reads.
+    """
+
+    def __init__(self, base_trial: Trial, other_trials: Sequence[Trial] | None = None) -> None:
+        self.base_trial = base_trial
+        self.trials = [base_trial, *(other_trials or ())]
+        self._of_trial = {trial: RequiredTensorsForTrial(trial) for trial in self.trials}
+
+    def add(
+        self, name: str, steps: Iterable[int], trial: Trial | None = None, should_match_regex: bool = False
+    ) -> None:
+        """Ask for a tensor at some steps; see `RequiredTensorsForTrial.add`."""
+        self._of(trial).add(name, steps, should_match_regex)
+
+    def get_names(self, trial: Trial | None = None) -> list[str]:
+        """Return the names asked for, in the order they were added."""
+        return self._of(trial).get_names()
+
+    def get_tensor_steps(self, name: str, trial: Trial | None = None) -> list[int]:
+        """Return the steps at which `name` was asked for."""
+        return self._of(trial).get_tensor_steps(name)
+
+    def get(self, trial: Trial | None = None) -> list[Tensor]:
+        """Return the tensors asked for, in the order they were added."""
+        return self._of(trial).get()
+
+    def clear(self) -> None:
+        """Forget what was asked for, in all trials."""
+        for required in self._of_trial.values():
+            required.clear()
+
+    def fetch(self) -> None:
+        """Wait for everything asked for; see `RequiredTensorsForTrial.fetch`."""
+        for required in self._of_trial.values():
+            required.fetch()
+
+    def _of(self, trial: Trial | None) -> RequiredTensorsForTrial:
+        try:
+            return self._of_trial[self.base_trial if trial is None else trial]
+        except KeyError as error:
+            raise SMDebugValueError(f"trial must be one of the rule's trials (got {trial!r})") from error

@@ -1,0 +1,48 @@
+"""`invoke_rule`: one rule over one trial, as scripts for Debugger call it. For many rules see `rules.engine`."""
+
+from __future__ import annotations
+
+import logging
+
+from sagemaker_debug_ext.errors import NoMoreData, NoMoreProfilerData, RuleEvaluationConditionMet
+from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule
+from sagemaker_debug_ext.rules.following import follow_steps
+
+LOG = logging.getLogger(__name__)
+
+
+def invoke_rule(
+    rule_obj: Rule, start_step: int = 0, end_step: int | None = None, raise_eval_cond: bool = False
+) -> None:
+    """Invoke a rule at each saved step of its base trial, in order, until the job has ended.
+
+    Steps that the rule cannot judge, because something it needs was not saved, are skipped.
+
+    Args:
+        rule_obj: The rule.
+        start_step: First global step, inclusive.
+        end_step: First global step that is not judged; None goes on to the end of the job.
+        raise_eval_cond: Let the error through that tells that the rule fired, instead of going on.
+
+    Raises:
+        RuleEvaluationConditionMet: The rule fired, and `raise_eval_cond` is set.
+    """
+    for step in follow_steps(rule_obj.base_trial, start_step, end_step):
+        if not _invoke(rule_obj, step, raise_eval_cond):
+            return
+
+
+def _invoke(rule: Rule, step: int, raise_eval_cond: bool) -> bool:
+    """Invoke a rule at one step, and tell whether to go on."""
+    try:
+        rule.invoke(step)
+    except (*NO_VERDICT, NoMoreData) as reason:
+        LOG.debug("rule %s gives no verdict at step %d: %s", rule.rule_name, step, reason)
+    except RuleEvaluationConditionMet as met:
+        if raise_eval_cond:
+            raise
+        LOG.info("%s", met)
+        return not met.end_of_rule
+    except NoMoreProfilerData:
+        return False
+    return True

@@ -1,0 +1,52 @@
+"""Which tensors of a step a rule looks at: members of collections, united with names that match a pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import attrs
+
+from sagemaker_debug_ext.config.groups import compile_pattern
+from sagemaker_debug_ext.rules.step import StepView
+
+
+def _compiled(patterns: Iterable[str] | None) -> tuple[re.Pattern[str], ...]:
+    return tuple(compile_pattern(pattern, "tensor_regex") for pattern in patterns or ())
+
+
+def _as_tuple(names: Iterable[str] | None) -> tuple[str, ...]:
+    return tuple(names or ())
+
+
+@attrs.frozen
+class Selection:
+    """A choice of tensors: those in any of the collections, and those in whose name any of the patterns is found.
+
+    Args:
+        collections: Names of collections; one that the trial does not have selects nothing.
+        patterns: Regular expressions, searched unanchored in tensor names.
+
+    Raises:
+        SMDebugValueError: A pattern is no regular expression.
+    """
+
+    collections: tuple[str, ...] = attrs.field(default=(), converter=_as_tuple)
+    patterns: tuple[re.Pattern[str], ...] = attrs.field(default=(), converter=_compiled)
+
+    def __bool__(self) -> bool:
+        return bool(self.collections or self.patterns)
+
+    def names(self, view: StepView) -> list[str]:
+        """Return the selected tensors among those saved at the step, sorted by name."""
+        known = view.trial.collections()
+        groups = [known[name] for name in self.collections if name in known]
+        return [
+            name
+            for name in view.tensor_names
+            if any(pattern.search(name) for pattern in self.patterns) or any(group.matches(name) for group in groups)
+        ]
+
+
+ALL_TENSORS = Selection(patterns=("",))
+"""Every tensor of a step."""

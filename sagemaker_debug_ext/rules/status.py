@@ -1,0 +1,49 @@
+"""`RuleStatus`: how far the evaluation of a rule is, in the words of SageMaker."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import attrs
+
+from sagemaker_debug_ext._types import JSONObject
+from sagemaker_debug_ext.errors import RuleEvaluationConditionMet
+
+EvaluationStatus: TypeAlias = Literal["InProgress", "NoIssuesFound", "IssuesFound", "Error", "Stopping", "Stopped"]
+"""What SageMaker calls ``RuleEvaluationStatus``."""
+
+
+def condition_met_details(rule_name: str, step: int) -> str:
+    """Return the details that SageMaker gives for a rule that fired."""
+    return f"{RuleEvaluationConditionMet.__name__}: {RuleEvaluationConditionMet(rule_name, step)}"
+
+
+@attrs.frozen(kw_only=True)
+class RuleStatus:
+    """How far the evaluation of a rule is.
+
+    Args:
+        name: The rule's name in the evaluation, unique in it.
+        rule: Class name of the rule.
+        status: ``InProgress`` until the trial has ended; ``IssuesFound`` from the first issue on.
+        details: Why; empty when there is nothing to say.
+        first_issue_step: Global step of the first issue; None while there is none.
+        num_issues: Issues found so far.
+        num_steps: Steps judged so far.
+        num_skipped: Steps that could not be judged, because something the rule needs was not saved.
+        modified_at: When any of this last changed, in seconds since the epoch.
+    """
+
+    name: str
+    rule: str
+    status: EvaluationStatus = "InProgress"
+    details: str = ""
+    first_issue_step: int | None = None
+    num_issues: int = 0
+    num_steps: int = 0
+    num_skipped: int = 0
+    modified_at: float = 0.0
+
+    def to_json_dict(self) -> JSONObject:
+        """Return the status as a JSON object."""
+        return attrs.asdict(self)

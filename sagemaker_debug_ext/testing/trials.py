@@ -1,0 +1,105 @@
+"""Small trials for tests: written from plain arrays, at once or step by step like those of a running job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+import numpy.typing as npt
+
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.messages import to_array
+from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+ModeStep: TypeAlias = tuple[ModeKeys, int]
+Tensors: TypeAlias = Mapping[str, npt.ArrayLike]
+
+PATTERNS: Final[Mapping[str, list[str]]] = {
+    CollectionKeys.GRADIENTS: ["^gradient"],
+    CollectionKeys.LOSSES: ["[Ll]oss"],
+    CollectionKeys.WEIGHTS: ["^(?!gradient).*weight"],
+}
+"""Collections of a small trial when the test names none, with the patterns of their members."""
+
+
+class SmallTrial:
+    """Writes a trial step by step, as a job would.
+
+    Args:
+        path: Folder of the trial.
+        workers: Names of the workers that write.
+        collections: Patterns of each collection; those of `PATTERNS` when not given.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        workers: Iterable[str] = ("worker_0",),
+        collections: Mapping[str, list[str]] | None = None,
+    ) -> None:
+        backend = open_backend(path)
+        self._writers = {worker: TrialWriter(backend, worker) for worker in workers}
+        self._next_step = 0
+        patterns = PATTERNS if collections is None else collections
+        groups = [Collection(name, include_regex=each).to_json_dict() for name, each in patterns.items()]
+        for writer in self._writers.values():
+            writer.write_collections(groups, num_workers=len(self._writers))
+
+    def write(
+        self,
+        mode: ModeKeys,
+        mode_step: int,
+        tensors: Tensors,
+        *,
+        global_step: int | None = None,
+        worker: str | None = None,
+    ) -> int:
+        """Write what was saved at a step.
+
+        Args:
+            mode: Mode of the step.
+            mode_step: Its number within the mode.
+            tensors: Values by name; reductions under the names that `store.keys.reduction_tensor_name` returns.
+            global_step: Its global number; one more than that of the step before when not given.
+            worker: The worker that writes; all of them, the same values, when not given.
+
+        Returns:
+            The global number.
+        """
+        step = self._next_step if global_step is None else global_step
+        named = [NamedTensor(name, to_array(value), 0.0) for name, value in tensors.items()]
+        for writer in self._writers.values() if worker is None else [self._writers[worker]]:
+            writer.write_step(StepData(step, mode, mode_step, named))
+        self._next_step = step + 1
+        return step
+
+    def end(self) -> None:
+        """Mark the job as ended."""
+        next(iter(self._writers.values())).end()
+
+
+def write_trial(
+    path: str | os.PathLike[str],
+    steps: Mapping[ModeStep, Tensors],
+    *,
+    collections: Mapping[str, list[str]] | None = None,
+    workers: Iterable[str] = ("worker_0",),
+    ended: bool = True,
+) -> None:
+    """Write a whole trial.
+
+    Args:
+        path: Folder of the trial.
+        steps: What was saved, by mode and step within the mode; the order is that of the global steps, from 0.
+        collections: As for `SmallTrial`.
+        workers: As for `SmallTrial`.
+        ended: Whether the job has ended.
+    """
+    trial = SmallTrial(path, workers, collections)
+    for (mode, mode_step), tensors in steps.items():
+        trial.write(mode, mode_step, tensors)
+    if ended:
+        trial.end()

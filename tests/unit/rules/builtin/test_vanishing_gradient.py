@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.rules.builtin.vanishing_gradient import mean_abs, vanished
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+TRAIN, EVAL, GLOBAL = ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.GLOBAL
+TINY = np.full((2, 3), 1e-9, np.float32)
+FINE = np.full((2, 3), -1e-3, np.float32)
+
+
+def test_mean_abs_of_half_precision_does_not_overflow():
+    """The sum is taken in double precision."""
+    assert mean_abs(np.full(10_000, 60_000, np.float16)) == 60_000 - 60_000 % 32
+
+
+def test_mean_abs_of_the_least_integer_is_positive():
+    """-128 has no absolute value in int8, but has one here."""
+    assert mean_abs(np.array([-128], np.int8)) == 128
+
+
+def test_vanished_names_the_smallest_first_and_never_nan():
+    """Order and strictness of the decision."""
+    assert vanished({"a": 0.2, "b": 0.1, "c": float("nan"), "d": 0.5}, 0.5) == ["b", "a"]
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=20), st.floats(0, 1e300))
+def test_decision_equals_that_of_exact_arithmetic_except_at_the_limit(values: list[float], threshold: float):
+    """The rule decides as the mean of absolute values does."""
+    exact = sum(abs(value) / len(values) for value in values)
+    if not np.isclose(exact, threshold, rtol=1e-9, atol=0):
+        assert bool(vanished({"g": mean_abs(np.array(values))}, threshold)) == (exact < threshold)
+
+
+def test_one_vanished_gradient_among_many_fires_and_is_named(judge):
+    """Any tensor fires the rule, not the first only; the issue says which, how small and at which step."""
+    steps = {
+        (TRAIN, 0): {"gradient/a": FINE, "gradient/b": FINE},
+        (TRAIN, 10): {"gradient/a": FINE, "gradient/b": TINY},
+    }
+    (issue,) = judge("VanishingGradient", steps)
+    assert (issue.step, issue.mode, issue.mode_step, issue.tensors) == (1, TRAIN, 10, ("gradient/b",))
+    assert issue.worker == "worker_0"
+    assert issue.value == pytest.approx(1e-9)
+    assert issue.threshold == 1e-7
+    assert "'gradient/b'" in issue.message
+    assert issue.advice
+
+
+@pytest.mark.parametrize(("value", "fires"), [(0.249, True), (0.25, False), (0.251, False)])
+def test_threshold_is_a_strict_limit(judge, value, fires):
+    """A mean equal to the threshold does not fire."""
+    steps = {(TRAIN, 0): {"gradient/a": np.array([value, -value])}}
+    assert bool(judge("VanishingGradient", steps, threshold="0.25")) == fires
+
+
+@pytest.mark.parametrize("mode", list(ModeKeys))
+def test_every_mode_is_looked_at(judge, mode):
+    """The rule has no mode of its own."""
+    assert len(judge("VanishingGradient", {(mode, 0): {"gradient/a": TINY}})) == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([np.nan, 0.0]),
+        np.array([], np.float32),
+        np.array(["text"]),
+        np.array([np.inf, 0.0]),
+    ],
+    ids=["nan", "empty", "text", "infinite"],
+)
+def test_values_without_a_mean_below_the_limit_do_not_fire(judge, value):
+    """NaN never fires; empty tensors and texts are ignored."""
+    assert judge("VanishingGradient", {(TRAIN, 0): {"gradient/a": value}}) == []
+
+
+def test_tensors_outside_the_collection_do_not_count(judge):
+    """Only the collection gradients is looked at."""
+    assert judge("VanishingGradient", {(TRAIN, 0): {"weight": TINY}}) == []
+
+
+def test_a_trial_without_the_collection_gives_no_verdict(make_trial, judge):
+    """No collection, no gradients."""
+    trial = make_trial({(TRAIN, 0): {"gradient/a": TINY}}, collections={"losses": ["loss"]})
+    assert judge("VanishingGradient", trial) == []
+
+
+def test_a_trial_of_reductions_is_judged_by_its_mean_of_absolute_values(judge):
+    """abs_mean stands for the tensor; without it there is no verdict."""
+    steps = {
+        (TRAIN, 0): {reduction_tensor_name("mean", True, "gradient/a"): np.array(1e-9)},
+        (TRAIN, 1): {reduction_tensor_name("mean", False, "gradient/a"): np.array(1e-9)},
+        (TRAIN, 2): {reduction_tensor_name("mean", True, "gradient/a"): np.array(1e-3)},
+    }
+    (issue,) = judge("VanishingGradient", steps)
+    assert (issue.step, issue.tensors) == (0, ("gradient/a",))
+
+
+def test_with_several_workers_the_first_is_read(tmp_path, judge):
+    """The default worker's values decide, and the issue names it."""
+    job = SmallTrial(tmp_path, workers=("worker_0", "worker_1"))
+    for step, (first, second) in enumerate([(TINY, FINE), (FINE, TINY)]):
+        job.write(TRAIN, step, {"gradient/a": first}, global_step=step, worker="worker_0")
+        job.write(TRAIN, step, {"gradient/a": second}, global_step=step, worker="worker_1")
+    job.end()
+    issues = judge("VanishingGradient", create_trial(str(tmp_path)))
+    assert [(issue.step, issue.worker) for issue in issues] == [(0, "worker_0")]
+
+
+def test_a_negative_threshold_is_refused(make_trial, judge):
+    """The range of the parameter is checked."""
+    with pytest.raises(SMDebugValueError, match="threshold"):
+        judge("VanishingGradient", {(TRAIN, 0): {"gradient/a": TINY}}, threshold="-1")

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import json
+import logging
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.rules import action
+from sagemaker_debug_ext.rules.action import Actions, parse_actions
+
+PREFIX = "My-Job"
+QUERY = {"NameContains": PREFIX, "SortBy": "CreationTime", "SortOrder": "Descending", "StatusEquals": "InProgress"}
+STOP = json.dumps({"name": "stoptraining", "training_job_prefix": PREFIX})
+TOPIC = "arn:aws:sns:us-east-1:123456789012:SMDebugRules"
+
+
+def job(name):
+    """Return an entry of ListTrainingJobs."""
+    return {
+        "TrainingJobName": name,
+        "TrainingJobArn": f"arn:aws:sagemaker:us-east-1:123456789012:training-job/{name}",
+        "CreationTime": 0,
+        "TrainingJobStatus": "InProgress",
+    }
+
+
+class Clients:
+    """Makes stubbed AWS clients, and counts them."""
+
+    def __init__(self):
+        keys = {"region_name": "us-east-1", "aws_access_key_id": "x", "aws_secret_access_key": "y"}
+        self.clients = {name: boto3.client(name, **keys) for name in ("sagemaker", "sns")}
+        self.stubs = {name: Stubber(client) for name, client in self.clients.items()}
+        self.made = []
+        for stub in self.stubs.values():
+            stub.activate()
+
+    def __call__(self, service):
+        self.made.append(service)
+        return self.clients[service]
+
+    def done(self):
+        for stub in self.stubs.values():
+            stub.assert_no_pending_responses()
+
+
+@pytest.fixture(scope="module")
+def shared_clients():
+    return Clients()
+
+
+@pytest.fixture
+def aws(shared_clients):
+    shared_clients.made.clear()
+    yield shared_clients
+    shared_clients.done()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "Email", "endpoint": "Me@example.com"}',
+        '[{"name": "EMAIL", "endpoint": "Me@example.com"}]',
+        r"{\"endpoint\": \"Me@example.com\", \"name\": \"email\"}",
+        r"[{\"name\": \"email\", \"endpoint\": \"Me@example.com\"}]",
+    ],
+)
+def test_plain_and_escaped_text_mean_the_same(text):
+    """Only the name of an action is put into lower case."""
+    assert parse_actions(text) == [{"name": "email", "endpoint": "Me@example.com"}]
+
+
+@pytest.mark.parametrize("text", [None, "", "  ", "[]", r"[]"])
+def test_no_text_means_no_actions(text):
+    """As rules without actions have it."""
+    assert Actions(text).names == []
+
+
+@pytest.mark.parametrize("text", ["{", "email", r"{\"name\": }"])
+def test_text_that_is_no_json_is_refused(text):
+    """The error shows it."""
+    with pytest.raises(SMDebugValueError, match="actions must be JSON"):
+        Actions(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "logged"),
+    [
+        ("7", "an object with a name"),
+        ('["email"]', "an object with a name"),
+        ('{"endpoint": "a@b.com"}', "an object with a name"),
+        ('{"name": "emial", "endpoint": "a@b.com"}', "did you mean 'email'"),
+        ('{"name": "email"}', "needs 'endpoint'"),
+        ('{"name": "sms", "endpoint": 7}', "needs 'endpoint'"),
+        ('{"name": "stoptraining"}', "needs 'training_job_prefix'"),
+    ],
+)
+def test_entries_that_are_no_action_are_logged_and_left_out(text, logged, caplog, aws):
+    """The other entries stay."""
+    actions = Actions(json.dumps([json.loads(text), {"name": "mine"}]), handlers={"mine": lambda *_: None})
+    assert actions.names == ["mine"]
+    assert logged in caplog.text
+    assert aws.made == []
+
+
+def test_a_handler_gets_parameters_rule_and_message():
+    """Handlers replace the built-in ones of the same name."""
+    calls = []
+    actions = Actions(STOP, "Rule", handlers={"stoptraining": lambda *arguments: calls.append(arguments)})
+    assert calls == []
+    actions.invoke("because")
+    assert calls == [({"name": "stoptraining", "training_job_prefix": PREFIX}, "Rule", "because")]
+
+
+def test_a_handler_that_raises_is_logged_and_the_next_one_runs(caplog):
+    """No action may end an evaluation."""
+    calls = []
+
+    def fail(*_):
+        raise RuntimeError("broken")
+
+    actions = Actions('[{"name": "a"}, {"name": "b"}]', handlers={"a": fail, "b": lambda *_: calls.append("b")})
+    actions.invoke()
+    assert calls == ["b"]
+    assert "action 'a' failed" in caplog.text
+    assert "broken" in caplog.text
+
+
+def test_stop_training_stops_the_only_job_that_begins_with_the_prefix(aws):
+    """It is looked for over all pages when the rule is made, and stopped when it fires."""
+    sagemaker = aws.stubs["sagemaker"]
+    page = {"TrainingJobSummaries": [job("other-My-Job")], "NextToken": "more"}
+    sagemaker.add_response("list_training_jobs", page, QUERY)
+    last_page = {"TrainingJobSummaries": [job("My-Job-1"), job("my-job-1")]}
+    sagemaker.add_response("list_training_jobs", last_page, {**QUERY, "NextToken": "more"})
+    actions = Actions(STOP, "Rule", client_factory=aws)
+    aws.done()
+    sagemaker.add_response("stop_training_job", {}, {"TrainingJobName": "My-Job-1"})
+    actions.invoke()
+    assert aws.made == ["sagemaker"]
+
+
+@pytest.mark.parametrize("names", [[], ["My-Job-1", "My-Job-2"]])
+def test_stop_training_stops_nothing_if_not_exactly_one_job_matches(names, aws, caplog):
+    """And says so."""
+    page = {"TrainingJobSummaries": [job(name) for name in names]}
+    aws.stubs["sagemaker"].add_response("list_training_jobs", page, QUERY)
+    Actions(STOP, "Rule", client_factory=aws).invoke()
+    assert f"{len(names)} running jobs" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoint", "key"), [("email", "me@example.com", "email"), ("sms", "+4912345", "phone_num")]
+)
+def test_messages_are_published_for_the_endpoint_only(aws, name, endpoint, key):
+    """The topic is made, the endpoint subscribed with a filter, and the message carries the same attribute."""
+    sns = aws.stubs["sns"]
+    subscription = {
+        "TopicArn": TOPIC,
+        "Protocol": name,
+        "Endpoint": endpoint,
+        "Attributes": {"FilterPolicy": json.dumps({key: [endpoint]})},
+        "ReturnSubscriptionArn": False,
+    }
+    others = [{"TopicArn": "x", "Protocol": name, "Endpoint": endpoint}]
+    sns.add_response("create_topic", {"TopicArn": TOPIC}, {"Name": "SMDebugRules"})
+    sns.add_response("list_subscriptions", {"Subscriptions": others, "NextToken": "more"}, {})
+    sns.add_response("list_subscriptions", {"Subscriptions": []}, {"NextToken": "more"})
+    sns.add_response("subscribe", {"SubscriptionArn": "pending"}, subscription)
+    actions = Actions(json.dumps({"name": name, "endpoint": endpoint}), "Rule", client_factory=aws)
+    aws.done()
+    message = {
+        "TopicArn": TOPIC,
+        "Subject": "SMDebugRule:Rule fired",
+        "Message": "SMDebugRule:Rule fired. Look at it.",
+        "MessageAttributes": {key: {"DataType": "String", "StringValue": endpoint}},
+    }
+    sns.add_response("publish", {"MessageId": "1"}, message)
+    actions.invoke("Look at it.")
+
+
+def test_a_subscribed_endpoint_is_not_subscribed_again(aws):
+    """So that recipients get each message once."""
+    sns = aws.stubs["sns"]
+    sns.add_response("create_topic", {"TopicArn": TOPIC}, {"Name": "SMDebugRules"})
+    known = {"TopicArn": TOPIC, "Protocol": "email", "Endpoint": "a@b.com"}
+    sns.add_response("list_subscriptions", {"Subscriptions": [known]}, {})
+    Actions('{"name": "email", "endpoint": "a@b.com"}', client_factory=aws)
+
+
+def test_errors_of_aws_are_logged_and_tried_again_when_the_rule_fires(aws, caplog):
+    """A rule is made even if AWS cannot be reached."""
+    sagemaker = aws.stubs["sagemaker"]
+    sagemaker.add_client_error("list_training_jobs", "ThrottlingException")
+    actions = Actions(STOP, "Rule", client_factory=aws)
+    assert "ThrottlingException" in caplog.text
+    sagemaker.add_response("list_training_jobs", {"TrainingJobSummaries": [job("My-Job")]}, QUERY)
+    sagemaker.add_client_error("stop_training_job", "AccessDenied")
+    actions.invoke()
+    assert "AccessDenied" in caplog.text
+
+
+def test_clients_are_made_in_the_region_of_the_environment(monkeypatch):
+    """Or in us-east-1."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "y")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    assert action.aws_client("sns").meta.region_name == "eu-west-1"
+    monkeypatch.delenv("AWS_REGION")
+    assert action.aws_client("sns").meta.region_name == "us-east-1"
+
+
+def test_no_client_is_made_without_actions(caplog):
+    """Nothing is asked of AWS by rules that only judge."""
+
+    def refuse(service):
+        raise AssertionError(service)
+
+    with caplog.at_level(logging.WARNING):
+        Actions("", "Rule", client_factory=refuse).invoke("x")
+    assert caplog.text == ""
