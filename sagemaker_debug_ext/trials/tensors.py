@@ -205,8 +205,7 @@ class Tensor:
         wanted = [record for record in records if record not in arrays]
         read = self._reader.read(wanted, self.trial.dynamic_refresh)
         try:
-            for record, array in zip(wanted, read, strict=True):
-                arrays[record] = array
+            arrays.update(zip(wanted, read, strict=True))  # one by one: an error leaves what was read before it
         except FileNotFoundError as error:
             lost = next(record for record in wanted if record not in arrays)
             raise TensorUnavailableForStep(self.name, steps[records.index(lost)], mode) from error
