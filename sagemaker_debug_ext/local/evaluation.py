@@ -17,7 +17,7 @@ from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDeb
 from sagemaker_debug_ext.local.description import job_arn, now, shorten
 from sagemaker_debug_ext.local.events import ActionTaken, EventHandler, IssueFound, RuleStatusChanged
 from sagemaker_debug_ext.local.paths import Locations, write_object
-from sagemaker_debug_ext.local.shipping import debugger_artifacts_path, rule_output_path
+from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.rules import Issue, Rule, create_custom_rule, create_rule, evaluate
 from sagemaker_debug_ext.store.manifest import has_ended, list_collections
 
@@ -58,6 +58,7 @@ class RuleEvaluations:
         stop_job: Callable[[], object],
     ) -> None:
         self._request = request
+        self._paths = artifact_paths(request)
         self._job_name = str(request["TrainingJobName"])
         self._locations = locations
         self._on_event = on_event
@@ -99,7 +100,7 @@ class RuleEvaluations:
         """Wait for the trial; None if there will be none."""
         from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - most of what it loads only rules need
 
-        location = debugger_artifacts_path(self._request)
+        location = self._paths.debugger
         if location is None:
             self._end_all("Error", "ClientError: the training job has no DebugHookConfig, so it saves no tensors")
             return None
@@ -196,7 +197,7 @@ class RuleEvaluations:
         )
 
     def _write_result(self, record: _Record) -> None:
-        location = rule_output_path(self._request, record.config)
+        location = self._paths.rules[record.name]
         if location is None or record.status in {"InProgress", "Stopping"}:
             return
         text = json.dumps(record.to_json_dict(), indent=2) + "\n"

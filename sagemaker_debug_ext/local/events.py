@@ -148,7 +148,11 @@ class EventQueue:
     def _deliver(self) -> None:
         assert self._handler is not None
         while (event := self._events.get()) is not None:
-            try:
-                self._handler(event)
-            except Exception:  # noqa: BLE001 - the caller's own code; a display that breaks does not end the job
-                _LOG.exception("the event handler of training job %s failed on %r", event.job_name, event)
+            self._deliver_one(event, self._handler)
+
+    @staticmethod
+    def _deliver_one(event: Event, handler: EventHandler) -> None:
+        try:
+            handler(event)
+        except Exception:  # noqa: BLE001 - the caller's own code: a display that breaks does not end the job
+            _LOG.exception("the event handler of training job %s failed on %r", event.job_name, event)

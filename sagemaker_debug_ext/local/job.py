@@ -29,8 +29,9 @@ from sagemaker_debug_ext.local.events import EventHandler, EventQueue, LinePrint
 from sagemaker_debug_ext.local.layout import create_folders
 from sagemaker_debug_ext.local.plan import plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
-from sagemaker_debug_ext.local.shipping import Shipping, debugger_artifacts_path
+from sagemaker_debug_ext.local.shipping import Shipping
 from sagemaker_debug_ext.local.source import install_source
+from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.store.keys import INDEX_PREFIX, parse_index_key
 from sagemaker_debug_ext.store.reader import read_index
 
@@ -55,6 +56,7 @@ def run_training_job(
     on_event: EventHandler | None = None,
     python: str = sys.executable,
     stop_grace_seconds: float = STOP_GRACE_SECONDS,
+    check: bool = True,
     wait: bool = True,
 ) -> LocalTrainingJob:
     """Run a CreateTrainingJob request on this machine.
@@ -66,6 +68,7 @@ def run_training_job(
             raises is logged.
         python: Interpreter for the user's code.
         stop_grace_seconds: How long the entry point may take to end once it is asked to, before it is killed.
+        check: Refuse what SageMaker would refuse. Without, local folders may stand where S3 locations do.
         wait: Return when the job has ended and its rules are evaluated, instead of at once. An interruption, such as
             Ctrl-C, stops the job.
 
@@ -73,11 +76,13 @@ def run_training_job(
         The job.
 
     Raises:
-        RequestValidationError: The request cannot be run here; all reasons at once.
+        RequestValidationError: SageMaker would refuse the request, or it cannot be run here; all reasons at once.
         SMDebugRuntimeError: The name is in use, or the job cannot be prepared; nothing is left of it.
         TrainingJobError: The job failed; only when waiting.
     """
-    job = LocalTrainingJob(request, work_dir, on_event=on_event, python=python, stop_grace_seconds=stop_grace_seconds)
+    job = LocalTrainingJob(
+        request, work_dir, on_event=on_event, python=python, stop_grace_seconds=stop_grace_seconds, check=check
+    )
     job.start()
     if wait:
         with job:
@@ -100,8 +105,9 @@ class LocalTrainingJob:
         on_event: EventHandler | None = None,
         python: str = sys.executable,
         stop_grace_seconds: float = STOP_GRACE_SECONDS,
+        check: bool = True,
     ) -> None:
-        self._plan: Final = plan_job(request, work_dir, python)
+        self._plan: Final = plan_job(request, work_dir, python, check)
         self._request: Final = self._plan.request
         self._folder: Final = self._plan.folder
         self._grace_seconds: Final = stop_grace_seconds
@@ -135,7 +141,7 @@ class LocalTrainingJob:
     @property
     def debugger_artifacts_path(self) -> str | None:
         """S3 location of the trial, as on AWS; None without a ``DebugHookConfig``."""
-        return debugger_artifacts_path(self._request)
+        return artifact_paths(self._request).debugger
 
     @property
     def trial_path(self) -> Path | None:

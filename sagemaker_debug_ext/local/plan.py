@@ -15,13 +15,10 @@ from sagemaker_debug_ext.local.channels import check_channels
 from sagemaker_debug_ext.local.description import check_job_name, job_folder
 from sagemaker_debug_ext.local.layout import OUTPUTS, JobFolder
 from sagemaker_debug_ext.local.paths import Locations
-from sagemaker_debug_ext.local.shipping import (
-    debugger_artifacts_path,
-    output_path,
-    rule_output_path,
-    tensorboard_artifacts_path,
-)
+from sagemaker_debug_ext.local.shipping import output_path
 from sagemaker_debug_ext.local.source import check_submit_directory, entry_point
+from sagemaker_debug_ext.requests import artifact_paths
+from sagemaker_debug_ext.requests.checks import check_training_job_request
 
 
 @attrs.frozen(kw_only=True)
@@ -50,13 +47,22 @@ class JobPlan:
         return str(self.request["TrainingJobName"])
 
 
-def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], python: str) -> JobPlan:
+def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], python: str, check: bool = True) -> JobPlan:
     """Work out how to run a request on this machine.
 
+    Args:
+        request: The CreateTrainingJob request.
+        work_dir: The work folder.
+        python: Interpreter for the user's code.
+        check: Also refuse what SageMaker would refuse.
+
     Raises:
-        RequestValidationError: It cannot be run here; all reasons at once, each with the member it is about.
+        RequestValidationError: SageMaker would refuse it, or it cannot be run here; all reasons at once, each with the
+            member it is about.
     """
     own = copy.deepcopy(dict(request))
+    if check:
+        check_training_job_request(own)
     name = own.get("TrainingJobName")
     problems = list(_problems([("TrainingJobName", lambda: check_job_name(name))]))
     if problems:
@@ -87,14 +93,14 @@ def _checks(request: Mapping[str, Any], folder: JobFolder, locations: Locations,
     yield "StoppingCondition", lambda: _max_runtime(request)
     for output in OUTPUTS:
         yield output.member, functools.partial(output.folder, request, folder)
+    paths = artifact_paths(request)
     written = {
-        "DebugHookConfig": debugger_artifacts_path(request),
-        "TensorBoardOutputConfig": tensorboard_artifacts_path(request),
+        "DebugHookConfig": paths.debugger,
+        "TensorBoardOutputConfig": paths.tensorboard,
         "OutputDataConfig": output_path(request),
         "CheckpointConfig": request.get("CheckpointConfig", {}).get("S3Uri"),
+        **{f"DebugRuleConfigurations: {name!r}": path for name, path in paths.rules.items()},
     }
-    for number, rule in enumerate(request.get("DebugRuleConfigurations", ())):
-        written[f"DebugRuleConfigurations[{number}]"] = rule_output_path(request, rule)
     for member, location in written.items():
         if location is not None:
             yield member, functools.partial(locations.path, location)

@@ -11,36 +11,16 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.local.archives import files_below, pack
 from sagemaker_debug_ext.local.layout import CHECKPOINTS, TENSORBOARD, TENSORS, JobFolder
 from sagemaker_debug_ext.local.paths import Locations, join_location, write_object
+from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend, ObjectInfo
 from sagemaker_debug_ext.store.keys import CLAIM_KEY, END_KEY, INDEX_PREFIX
 from sagemaker_debug_ext.store.manifest import write_end
 
 
-def debugger_artifacts_path(request: Mapping[str, Any]) -> str | None:
-    """Return where the job's trial is; None without a ``DebugHookConfig``."""
-    return _job_path(request, TENSORS.member, "debug-output")
-
-
-def tensorboard_artifacts_path(request: Mapping[str, Any]) -> str | None:
-    """Return where the job's TensorBoard files are; None without a ``TensorBoardOutputConfig``."""
-    return _job_path(request, TENSORBOARD.member, "tensorboard-output")
-
-
 def output_path(request: Mapping[str, Any]) -> str | None:
-    """Return where the job's model and output are; None without an ``OutputDataConfig``."""
-    return _job_path(request, "OutputDataConfig", "output")
-
-
-def rule_output_path(request: Mapping[str, Any], rule: Mapping[str, Any]) -> str | None:
-    """Return where a rule's results are; None if neither the rule nor the job has an output path."""
-    base = rule.get("S3OutputPath") or request.get("OutputDataConfig", {}).get("S3OutputPath")
-    name = rule["RuleConfigurationName"]
-    return join_location(base, request["TrainingJobName"], "rule-output", name) if base else None
-
-
-def _job_path(request: Mapping[str, Any], member: str, folder: str) -> str | None:
-    base = request.get(member, {}).get("S3OutputPath")
-    return join_location(base, request["TrainingJobName"], folder) if base else None
+    """Return where the job's model and output go; None without an ``OutputDataConfig``."""
+    base = request.get("OutputDataConfig", {}).get("S3OutputPath")
+    return join_location(base, request["TrainingJobName"], "output") if base else None
 
 
 class Mirror:
@@ -137,12 +117,13 @@ class Shipping:
         self._request = request
         self._folder = folder
         self._locations = locations
-        self.tensors = self._mirror(TensorMirror, TENSORS.folder(request, folder), debugger_artifacts_path(request))
+        paths = artifact_paths(request)
+        self.tensors = self._mirror(TensorMirror, TENSORS.folder(request, folder), paths.debugger)
         checkpoints = request.get(CHECKPOINTS.member, {}).get("S3Uri")
         self._others = [
             mirror
             for mirror in (
-                self._mirror(Mirror, TENSORBOARD.folder(request, folder), tensorboard_artifacts_path(request)),
+                self._mirror(Mirror, TENSORBOARD.folder(request, folder), paths.tensorboard),
                 self._mirror(Mirror, CHECKPOINTS.folder(request, folder), checkpoints),
             )
             if mirror is not None
@@ -161,8 +142,7 @@ class Shipping:
         """
         if self.tensors is not None and self.tensors.target.list():
             raise SMDebugRuntimeError(
-                f"{debugger_artifacts_path(self._request)!r} already holds a trial, in {self.tensors.target.url!r}: "
-                "give the job another name"
+                f"{self.tensors.target.url!r} holds a trial already, of a job of this name: take another"
             )
 
     def fetch_checkpoints(self) -> None:
