@@ -1,6 +1,6 @@
 """Requests recorded from the SDK, made again with our own configurations.
 
-Allowed differences: the order of collections, an empty list of collections left out, ``DisableProfiler: false`` left out.
+Allowed differences: the order of collections; an empty list of collections, or ``DisableProfiler: false``, left out.
 """
 
 from __future__ import annotations

@@ -1,0 +1,58 @@
+"""The hook as the user asks for it, and where TensorBoard data go."""
+
+import attrs
+import pytest
+
+from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig, TensorBoardOutputConfig
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+
+
+def test_hook_takes_its_arguments_by_position_as_in_the_sdk():
+    """Scripts written for the SDK keep working."""
+    hook = DebuggerHookConfig("s3://b/p", "/local", {"save_interval": 5}, [CollectionConfig("weights")])
+    assert (hook.s3_output_path, hook.container_local_output_path) == ("s3://b/p", "/local")
+    assert hook.hook_parameters == {"save_interval": "5"}
+    assert hook.collection_configs == (CollectionConfig("weights"),)
+    assert DebuggerHookConfig() == DebuggerHookConfig(None, None, None, None)
+
+
+def test_hook_is_a_value():
+    """It cannot be changed, and equal ones have equal hashes."""
+    hook = DebuggerHookConfig("s3://b", collection_configs=(CollectionConfig("weights"),))
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        hook.s3_output_path = "s3://other"
+    assert hash(hook) == hash(DebuggerHookConfig("s3://b", collection_configs=[CollectionConfig("weights")]))
+
+
+@pytest.mark.parametrize("path", ["bucket/prefix", "/local", "s3:/b", "gs://b/p", "s3:///p", "s3://b/" + "x" * 1024])
+@pytest.mark.parametrize("kind", [DebuggerHookConfig, TensorBoardOutputConfig])
+def test_output_path_that_is_not_on_s3_is_refused(kind, path):
+    """The service takes locations on S3 of at most 1,024 characters."""
+    with pytest.raises(SMDebugValueError, match=f"{kind.__name__}.s3_output_path"):
+        kind(path)
+
+
+@pytest.mark.parametrize("collections", ["losses", CollectionConfig("a"), [{"CollectionName": "a"}], 5])
+def test_collections_that_are_no_list_of_collections_are_refused(collections):
+    """A single one, a name or a dictionary is not a list of CollectionConfig."""
+    with pytest.raises(SMDebugTypeError, match="list of CollectionConfig"):
+        DebuggerHookConfig(collection_configs=collections)
+
+
+@pytest.mark.parametrize("path", ["/opt/ml/output/tensorboard", "/tmp", "/tmp/x", "/usr/local/nvidia/a"])
+def test_tensorboard_in_a_reserved_folder_is_refused(path):
+    """The service would refuse it after the job was submitted."""
+    with pytest.raises(SMDebugValueError, match="refuses it"):
+        TensorBoardOutputConfig("s3://b", path)
+
+
+@pytest.mark.parametrize("path", [None, "/tb-logs", "/tmpfiles", "/opt/mlflow"])
+def test_tensorboard_elsewhere_is_accepted(path):
+    """Only the reserved folders themselves are refused."""
+    assert TensorBoardOutputConfig("s3://b", path).container_local_output_path == path
+
+
+def test_local_path_of_another_type_is_refused():
+    """A path is text."""
+    with pytest.raises(SMDebugTypeError, match="container_local_output_path must be a text"):
+        DebuggerHookConfig(container_local_output_path=5)

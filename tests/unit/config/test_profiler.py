@@ -1,0 +1,140 @@
+"""What the profiler collects, as the user asks for it."""
+
+import pytest
+
+from sagemaker_debug_ext.config import (
+    DataloaderProfilingConfig,
+    DetailedProfilingConfig,
+    FrameworkProfile,
+    HorovodProfilingConfig,
+    Profiler,
+    ProfilerConfig,
+    PythonProfiler,
+    PythonProfilingConfig,
+    SMDataParallelProfilingConfig,
+    cProfileTimer,
+)
+from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
+
+KINDS = [
+    DetailedProfilingConfig,
+    DataloaderProfilingConfig,
+    PythonProfilingConfig,
+    HorovodProfilingConfig,
+    SMDataParallelProfilingConfig,
+]
+
+
+@pytest.mark.parametrize(("kind", "steps"), list(zip(KINDS, [(5, 1), (7, 1), (9, 3), (13, 1), (15, 1)], strict=True)))
+def test_metrics_config_without_a_range_has_that_of_its_kind(kind, steps):
+    """The defaults are the SDK's."""
+    assert kind().step_range == kind(profile_default_steps=True).step_range == steps
+
+
+@pytest.mark.parametrize(
+    ("arguments", "steps"),
+    [
+        ((3, 2), (3, 2)),
+        ((3,), (3, 1)),
+        ((None, 2), (0, 2)),
+        ((None, None, 1700000000), None),
+        ((None, None, None, 1.5), None),
+    ],
+)
+def test_metrics_config_with_half_a_range_fills_the_other(arguments, steps):
+    """One step from the given one, or from the first; a range by time has no steps."""
+    assert DetailedProfilingConfig(*arguments).step_range == steps
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"start_step": -1}, SMDebugValueError),
+        ({"start_step": 1.5}, SMDebugTypeError),
+        ({"num_steps": 0}, SMDebugValueError),
+        ({"start_unix_time": -1}, SMDebugValueError),
+        ({"duration": 0}, SMDebugValueError),
+        ({"duration": "1"}, SMDebugTypeError),
+        ({"start_step": 1, "duration": 2}, SMDebugValueError),
+    ],
+)
+@pytest.mark.parametrize("kind", [FrameworkProfile, *KINDS])
+def test_range_that_makes_no_sense_is_refused(kind, arguments, error):
+    """Also where it holds for all kinds of metrics."""
+    with pytest.raises(error, match=kind.__name__):
+        kind(**arguments)
+
+
+def test_metrics_config_with_default_steps_and_a_range_is_refused():
+    """One of them would be ignored."""
+    with pytest.raises(SMDebugValueError, match="profile_default_steps = True"):
+        PythonProfilingConfig(start_step=3, profile_default_steps=True)
+
+
+def test_framework_profile_with_chosen_metrics_collects_only_those():
+    """The common range is not looked at then."""
+    detailed = DetailedProfilingConfig(3)
+    assert FrameworkProfile(detailed_profiling_config=detailed, start_step=9).metrics_configs == (detailed,)
+
+
+def test_framework_profile_without_choice_collects_all():
+    """Over the common range, or each over its own."""
+    assert [type(config) for config in FrameworkProfile().metrics_configs] == KINDS
+    assert {config.step_range for config in FrameworkProfile(start_step=4).metrics_configs} == {(4, 1)}
+
+
+def test_python_profiling_measures_each_time_in_turn_over_the_default_steps():
+    """As the SDK does; Pyinstrument has no choice of time."""
+    assert PythonProfilingConfig(profile_default_steps=True).timer is cProfileTimer.DEFAULT
+    assert PythonProfilingConfig().timer is cProfileTimer.TOTAL_TIME
+    assert PythonProfilingConfig(3, cprofile_timer="cpu_time").timer is cProfileTimer.CPU_TIME
+    assert PythonProfilingConfig(python_profiler=PythonProfiler.PYINSTRUMENT).timer is None
+
+
+@pytest.mark.parametrize("field", ["python_profiler", "cprofile_timer"])
+def test_python_profiling_with_an_unknown_word_is_refused(field):
+    """The error lists the words."""
+    with pytest.raises(SMDebugValueError, match="must be one of"):
+        PythonProfilingConfig(**{field: "perf"})
+
+
+def test_data_loader_profiling_with_a_broken_pattern_is_refused():
+    """It would fail in the container."""
+    with pytest.raises(SMDebugValueError, match="regular expression"):
+        DataloaderProfilingConfig(metrics_regex="(")
+
+
+def test_framework_profile_with_the_wrong_metrics_is_refused():
+    """Each field has its class."""
+    with pytest.raises(SMDebugTypeError, match="detailed_profiling_config must be a DetailedProfilingConfig or None"):
+        FrameworkProfile(detailed_profiling_config=HorovodProfilingConfig())
+
+
+@pytest.mark.parametrize("interval", [100, 200, 500, 1000, 5000, 60000, None])
+def test_profiler_config_with_a_known_interval_is_accepted(interval):
+    """The service has six."""
+    assert ProfilerConfig("s3://b", interval).system_monitor_interval_millis == interval
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({"system_monitor_interval_millis": 123}, SMDebugValueError, "must be one of 100"),
+        ({"system_monitor_interval_millis": "500"}, SMDebugTypeError, "whole number"),
+        ({"system_monitor_interval_millis": True}, SMDebugTypeError, "whole number"),
+        ({"disable_profiler": "yes"}, SMDebugTypeError, "True or False"),
+        ({"disable_profiler": True, "system_monitor_interval_millis": 500}, SMDebugValueError, "ask for nothing"),
+        ({"framework_profile_params": {}}, SMDebugTypeError, "FrameworkProfile"),
+        ({"framework_profile_params": FrameworkProfile(), "profile_params": Profiler()}, SMDebugValueError, "not both"),
+    ],
+)
+def test_profiler_config_with_a_wrong_argument_is_refused(arguments, error, match):
+    """Settings that contradict each other are refused where they are written."""
+    with pytest.raises(error, match=match):
+        ProfilerConfig(**arguments)
+
+
+def test_profiler_config_with_framework_metrics_says_where_they_still_work():
+    """Most containers of today ignore them."""
+    with pytest.warns(DebugExtWarning, match="before 2.11"):
+        ProfilerConfig(framework_profile_params=FrameworkProfile())
