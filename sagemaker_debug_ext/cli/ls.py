@@ -29,14 +29,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     trial = create_trial(arguments.trial)
     names = trial.tensor_names(mode=arguments.mode, regex=arguments.regex, collection=arguments.collection)
+    members = {name: len(trial.tensor_names(collection=name)) for name in sorted(trial.collections())}
     summary = {
         "path": trial.path,
         "ended": trial.loaded_all_steps,
         "workers": trial.workers(),
         "steps": {mode.name: trial.steps(mode=mode) for mode in _modes(trial)},
-        "collections": {
-            name: len(trial.tensor_names(collection=name)) for name in sorted(trial.collections()) if _is_used(trial, name)
-        },
+        "collections": {name: count for name, count in members.items() if count},
         "tensors": [_describe(trial, name, arguments.mode) for name in names],
         "problems": [str(problem) for problem in trial.problems()],
     }
@@ -51,10 +50,6 @@ def _modes(trial: Trial) -> list[ModeKeys]:
     from sagemaker_debug_ext.vocabulary import ModeKeys
 
     return [ModeKeys.GLOBAL, *sorted(trial.modes(), key=lambda mode: mode.value)]
-
-
-def _is_used(trial: Trial, name: str) -> bool:
-    return bool(trial.tensor_names(collection=name))
 
 
 def _describe(trial: Trial, name: str, mode: ModeKeys) -> dict[str, Any]:

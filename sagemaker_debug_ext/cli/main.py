@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (DebugExtError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             return _quiet_pipe()
-        print(f"sagemaker-debug: {error}", file=sys.stderr)  # noqa: T201
+        print(f"sagemaker-debug: {error}", file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED

@@ -10,7 +10,6 @@ from sagemaker_debug_ext.errors import TensorUnavailableForStep
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Tensor
-    from sagemaker_debug_ext.vocabulary import ModeKeys
 
 _STATISTICS = ("min", "max", "mean", "std")
 
@@ -44,25 +43,25 @@ def _place(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str
 
     trial = tensor.trial
     global_step = step if arguments.mode is ModeKeys.GLOBAL else trial.global_step(arguments.mode, step)
-    mode: ModeKeys | None = trial.mode(global_step)
+    mode, mode_step = (None, None) if global_step is None else trial.mode_modestep(global_step)
     return {
         "step": global_step,
         "mode": mode.name if mode else None,
-        "mode_step": trial.mode_step(global_step),
+        "mode_step": mode_step,
         "worker": arguments.worker or tensor.workers(step, mode=arguments.mode)[0],
     }
 
 
 def _statistics(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return a few numbers of a value; None where neither the value nor the number was saved."""
-    found = {}
-    for name in _STATISTICS:
-        try:
-            number = tensor.reduction_value(step, name, mode=arguments.mode, worker=arguments.worker)
-            found[name] = None if number is None else number.item()
-        except (TensorUnavailableForStep, TypeError):  # TypeError: texts have no mean
-            found[name] = None
-    return found
+    return {name: _statistic(tensor, step, name, arguments) for name in _STATISTICS}
+
+
+def _statistic(tensor: Tensor, step: int, name: str, arguments: argparse.Namespace) -> Any:
+    try:
+        return tensor.reduction_value(step, name, mode=arguments.mode, worker=arguments.worker).item()
+    except (TensorUnavailableForStep, TypeError):  # TypeError: texts have no mean
+        return None
 
 
 def _show_value(tensor: Tensor, arguments: argparse.Namespace) -> None:
@@ -92,4 +91,5 @@ def _show_course(tensor: Tensor, arguments: argparse.Namespace) -> None:
         return
     headers = ("step", "mode", "mode_step", "worker", *_STATISTICS)
     _output.write(tensor.name)
-    _output.write(_output.format_table([key.upper() for key in headers], [[row[key] for key in headers] for row in rows]))
+    cells = [[row[key] for key in headers] for row in rows]
+    _output.write(_output.format_table([key.upper() for key in headers], cells))

@@ -21,11 +21,12 @@ from sagemaker_debug_ext.config.collections import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import Rule
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, TrainingJobError
-from sagemaker_debug_ext.local.events import Event, EventHandler, RuleStatusChanged
+from sagemaker_debug_ext.local.events import Event, EventHandler, RuleStatusChanged, StatusChanged
 from sagemaker_debug_ext.local.job import LocalTrainingJob, run_training_job
 from sagemaker_debug_ext.local.paths import Locations, write_object
 from sagemaker_debug_ext.local.source import upload_source
-from sagemaker_debug_ext.requests import check_training_job_request, training_job_request
+from sagemaker_debug_ext.requests import training_job_request
+from sagemaker_debug_ext.requests.checks import check_training_job_request
 from sagemaker_debug_ext.store.backends import open_backend
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _REGION: Final = "us-east-1"
 _ROLE: Final = "arn:aws:iam::111122223333:role/SageMakerDebugDemo"
 _IMAGE: Final = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.6.0-cpu-py312"
 _EXAMPLE: Final = Path("examples", "pytorch_digits")
+_TRAINING_BATCHES: Final = 44
 _STOP_GRACE_SECONDS: Final = 10.0
 
 
@@ -64,7 +66,7 @@ class JobReport:
         collections: Name → number of saved tensors, of the collections that have any.
         saved_bytes: Bytes of the trial's files.
         accuracy: Share of right answers on the held-out images, last time it was measured; None if it never was.
-        wall_seconds: From the start of the job to its end, rules included.
+        wall_seconds: From the start of the job to its end.
         rules: What became of each rule.
         trial_path: Folder of the trial.
     """
@@ -80,6 +82,11 @@ class JobReport:
     wall_seconds: float
     rules: tuple[RuleReport, ...]
     trial_path: str
+
+
+def num_steps(epochs: int) -> int:
+    """Return how many global steps a job takes that nobody stops: the batches of training, and one of validation."""
+    return epochs * (_TRAINING_BATCHES + 1)
 
 
 def stage(work_dir: str | os.PathLike[str]) -> tuple[str, str]:
@@ -124,7 +131,7 @@ def demo_request(net: str, job_name: str, source: str, images: str, epochs: int)
             CollectionConfig("gradients"),
             CollectionConfig("biases"),
             CollectionConfig("losses", {"save_interval": 1}),
-            CollectionConfig("relu_output", {"include_regex": ".*relu.*_output", "train.save_interval": 20}),
+            CollectionConfig("relu_output", {"include_regex": ".*relu_output"}),
         ],
     )
     rules = [
@@ -132,7 +139,7 @@ def demo_request(net: str, job_name: str, source: str, images: str, epochs: int)
         Rule.sagemaker(rule_configs.exploding_tensor(), actions=StopTraining()),
         Rule.sagemaker(rule_configs.loss_not_decreasing(), rule_parameters={"num_steps": 5}),
         Rule.sagemaker(rule_configs.overfit(), rule_parameters={"patience": 5, "ratio_threshold": 0.5}),
-        Rule.sagemaker(rule_configs.dead_relu(), rule_parameters={"tensor_regex": ".*relu.*_output"}),
+        Rule.sagemaker(rule_configs.dead_relu()),
     ]
     request = training_job_request(
         job_name=job_name,
@@ -196,17 +203,19 @@ class _Watch:
         self._net = net
         self._on_event = on_event
         self._started_at = time.monotonic()
+        self._ended_at = self._started_at
         self._first_steps: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, RuleStatusChanged) and event.step is not None:
             self._first_steps.setdefault(event.rule, event.step)
+        elif isinstance(event, StatusChanged):
+            self._ended_at = time.monotonic()
         self._on_event(event)
 
     def report(self, job: LocalTrainingJob) -> JobReport:
         """Wait for the job and say what became of it."""
         description = job.wait()
-        wall_seconds = time.monotonic() - self._started_at
         if job.trial_path is None:
             raise TrainingJobError(job.name, "it has saved no trial")
         trial = job.trial()
@@ -219,7 +228,7 @@ class _Watch:
             collections=_collections(trial),
             saved_bytes=sum(info.size for info in open_backend(job.trial_path).list()),
             accuracy=_last_value(trial, "scalar/accuracy"),
-            wall_seconds=wall_seconds,
+            wall_seconds=self._ended_at - self._started_at,
             rules=tuple(self._rules(description.get("DebugRuleEvaluationStatuses", ()))),
             trial_path=os.fspath(job.trial_path),
         )

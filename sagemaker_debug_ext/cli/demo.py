@@ -1,0 +1,76 @@
+"""``sagemaker-debug demo``: the whole path once, on real images."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from sagemaker_debug_ext.cli import _arguments, _output, _progress
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.local.demo import JobReport
+
+_DEFAULT_FOLDER = "sagemaker-debug-demo"
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = _arguments.add_command(
+        commands, "demo", "Train a sound and a broken net on real images, with rules watching both.", run
+    )
+    parser.add_argument("--work-dir", default=_DEFAULT_FOLDER, help="where everything goes (default: %(default)s)")
+    parser.add_argument("--epochs", type=int, default=12, help="passes over the images (default: %(default)s)")
+    parser.add_argument("--show-request", action="store_true", help="print the two requests instead of running them")
+    _arguments.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the demo."""
+    from sagemaker_debug_ext.local import demo
+
+    requests = demo.demo_requests(arguments.work_dir, arguments.epochs)
+    if arguments.show_request:
+        _output.write_json(requests)
+        return 0
+    names = [request["TrainingJobName"] for request in requests.values()]
+    with _progress.show_progress(names, demo.num_steps(arguments.epochs)) as on_event:
+        reports = demo.run_demo(requests, arguments.work_dir, on_event)
+    if arguments.json:
+        import attrs
+
+        _output.write_json([attrs.asdict(report) for report in reports])
+    else:
+        for report in reports:
+            _print(report)
+        _print_next_steps(reports[0])
+    return 0
+
+
+def _print(report: JobReport) -> None:
+    counts = ", ".join(f"{mode} {count}" for mode, count in report.steps.items())
+    rows = [
+        ("status", report.status),
+        ("saved steps", counts),
+        ("tensors", report.tensors),
+        ("collections", ", ".join(f"{name} ({count})" for name, count in report.collections.items())),
+        ("saved", _output.format_bytes(report.saved_bytes)),
+        ("accuracy", "not measured" if report.accuracy is None else f"{report.accuracy:.1%}"),
+        ("wall time", f"{report.wall_seconds:.1f} s"),
+        ("trial", report.trial_path),
+    ]
+    _output.write(f"\n{report.job_name}")
+    _output.write(_indent(_output.format_table(("", ""), rows).lstrip("\n")))
+    rules = [(rule.name, rule.status, rule.first_step) for rule in report.rules]
+    _output.write(_indent("\n" + _output.format_table(("RULE", "STATUS", "FIRST STEP"), rules)))
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"  {line}".rstrip() for line in text.splitlines())
+
+
+def _print_next_steps(report: JobReport) -> None:
+    _output.write("\nLook at the trials:")
+    _output.write(f"  sagemaker-debug ls {report.trial_path}")
+    _output.write(f"  sagemaker-debug show {report.trial_path} CrossEntropyLoss_output_0")
+    opened = f"create_trial({report.trial_path!r})"
+    _output.write(f'  python -c "from sagemaker_debug_ext import create_trial; print({opened})"')
