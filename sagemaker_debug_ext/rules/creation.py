@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.catalog import other_trials as other_trial_paths
 from sagemaker_debug_ext.config._fields import did_you_mean
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugValueError
 from sagemaker_debug_ext.rules.action import ActionHandler, Actions
 from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
@@ -92,7 +92,7 @@ def create_custom_rule(
     Raises:
         SMDebugValueError: No such file or class, an unknown parameter, or one that is missing.
         SMDebugTypeError: The class is no rule.
-        SMDebugCustomerError: The file cannot be run.
+        SMDebugCustomerError: The file cannot be run, or the class does not call the constructor of `Rule`.
     """
     rule_class = load_rule_file(source, rule_to_invoke)
     given = dict(parameters or {})
@@ -119,6 +119,8 @@ def _make(
     """Make the rule, then give it its actions: constructors of custom rules seldom pass them on."""
     trials = list(other_trials) or [_open_trial(path) for path in other_trial_paths(given)]
     rule = rule_class(base_trial, **_arguments(rule_class, own, trials, clock))
+    if not hasattr(rule, "rule_name"):
+        raise SMDebugCustomerError(f"the constructor of {rule_class.__name__} must call super().__init__(base_trial)")
     rule.actions = Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers)
     return rule
 
@@ -146,7 +148,8 @@ def _arguments(
             hint = did_you_mean(name, names)
             raise SMDebugValueError(f"parameters of {rule_class.__name__}: {known} (got {name!r}){hint}")
     if other_trials and "other_trials" not in names:
-        raise SMDebugValueError(f"rule {rule_class.__name__} takes no other_trials (got {other_trials!r})")
+        paths = [trial.path for trial in other_trials]
+        raise SMDebugValueError(f"rule {rule_class.__name__} takes no other_trials (got {paths!r})")
     offered = {"action_str": "", "other_trials": other_trials or None, "clock": clock}
     arguments = {**{name: value for name, value in offered.items() if name in names}, **own}
     missing = [each.name for each in declared if each.name in names and each.default is each.empty]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.following import POLL_SECONDS, follow_steps
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.status import EvaluationStatus, RuleStatus, condition_met_details
+from sagemaker_debug_ext.rules.status import EvaluationStatus, RuleStatus, condition_met_details, error_details
 from sagemaker_debug_ext.rules.step import StepViews
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class _Run:
     def fail(self, error: BaseException) -> None:
         """End the rule with an error."""
         LOG.warning("rule %s failed", self.status.name, exc_info=error)
-        self.end("Error", traceback.format_exception_only(type(error), error)[-1].strip())
+        self.end("Error", error_details(error))
 
     def end(self, status: EvaluationStatus, details: str = "") -> None:
         """End the rule, unless it has ended; one that found issues keeps saying so, except after an error."""
@@ -246,17 +245,18 @@ def evaluate(
 
 
 def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str, Rule]:
-    pairs = list(rules.items()) if isinstance(rules, Mapping) else [(rule.rule_name, rule) for rule in rules]
-    for name, rule in pairs:
+    given = list(rules.values()) if isinstance(rules, Mapping) else list(rules)
+    for rule in given:
         if not isinstance(rule, Rule):
-            raise SMDebugTypeError(f"rules must hold rules only (got {rule!r} as {name!r})")
+            raise SMDebugTypeError(f"rules must hold rules only (got {rule!r})")
         if rule.base_trial is not trial:
-            raise SMDebugValueError(f"rule {name!r} must watch the trial {trial!r} (got {rule.base_trial!r})")
-    named = dict(pairs)
-    if len(named) < len(pairs):
-        names = [name for name, _ in pairs]
+            raise SMDebugValueError(f"{rule.rule_name} must watch the very trial at {trial.path} (got {rule.base_trial.path})")
+    if isinstance(rules, Mapping):
+        return dict(rules)
+    names = [rule.rule_name for rule in given]
+    if len(set(names)) < len(names):
         raise SMDebugValueError(f"names of rules must differ; give a mapping from name to rule (got {names!r})")
-    return named
+    return dict(zip(names, given, strict=True))
 
 
 def _share_views(rules: Iterable[Rule], trial: Trial) -> None:

@@ -41,13 +41,13 @@ class Issue:
     """
 
     rule: str
-    step: int
+    step: int = attrs.field(converter=int)
     mode: ModeKeys | None = None
     mode_step: int | None = None
     tensors: tuple[str, ...] = attrs.field(default=(), converter=_as_tuple)
     worker: str | None = None
-    value: float | None = None
-    threshold: float | None = None
+    value: float | None = attrs.field(default=None, converter=attrs.converters.optional(float))
+    threshold: float | None = attrs.field(default=None, converter=attrs.converters.optional(float))
     message: str = ""
     advice: str = ""
 

@@ -18,6 +18,12 @@ def condition_met_details(rule_name: str, step: int) -> str:
     return f"{RuleEvaluationConditionMet.__name__}: {RuleEvaluationConditionMet(rule_name, step)}"
 
 
+def error_details(error: BaseException) -> str:
+    """Return the details for a rule that failed: class and text of the error."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 @attrs.frozen(kw_only=True)
 class RuleStatus:
     """How far the evaluation of a rule is.

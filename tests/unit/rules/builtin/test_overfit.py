@@ -103,17 +103,8 @@ def test_issue_tells_both_losses(judge):
 
 def test_patience_counts_exceedances_in_a_row(judge):
     """A comparison without exceedance starts again; one that cannot be made does not."""
-    history = [(TRAIN, 1.0), (EVAL, 2.0), (TRAIN, 1.0), (EVAL, 2.0), (TRAIN, 1.0), (EVAL, 1.0)]
-    history += [
-        (TRAIN, 1.0),
-        (EVAL, 2.0),
-        (TRAIN, None),
-        (EVAL, 2.0),
-        (TRAIN, 1.0),
-        (EVAL, 2.0),
-        (TRAIN, 1.0),
-        (EVAL, 2.0),
-    ]
+    exceeding, fine, neither = [(TRAIN, 1.0), (EVAL, 2.0)], [(TRAIN, 1.0), (EVAL, 1.0)], [(TRAIN, None), (EVAL, 2.0)]
+    history = [*exceeding, *exceeding, *fine, *exceeding, *neither, *exceeding, *exceeding]
     assert [issue.step for issue in judge("Overfit", steps_of(*history), patience=2)] == [3, 11, 13]
 
 

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.analysis.utils import no_refresh
+from sagemaker_debug_ext.rules.following import follow_steps
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+class Job:
+    """A job that gets one step, or what a list says, further each time the follower sleeps."""
+
+    def __init__(self, path, plan):
+        self.writer = SmallTrial(path)
+        self.plan = list(plan)
+        self.slept = []
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        for step in self.plan.pop(0):
+            self.write(step)
+
+    def write(self, step):
+        if step == "end":
+            self.writer.end()
+        else:
+            self.writer.write(ModeKeys.TRAIN, step, {"x": np.ones(1)}, global_step=step)
+
+
+@pytest.fixture
+def ended(make_trial):
+    return make_trial({(ModeKeys.TRAIN, step): {"x": np.ones(1)} for step in range(5)})
+
+
+@pytest.mark.parametrize(
+    ("bounds", "steps"), [((), [0, 1, 2, 3, 4]), ((2,), [2, 3, 4]), ((0, 3), [0, 1, 2]), ((3, 3), []), ((7,), [])]
+)
+def test_steps_of_an_ended_trial_are_visited_once_in_order(ended, bounds, steps):
+    """Start inclusive, end exclusive; nothing is waited for."""
+
+    def refuse(_):
+        raise AssertionError("an ended trial is not waited for")
+
+    assert list(follow_steps(ended, *bounds, sleep=refuse)) == steps
+
+
+def test_a_running_trial_is_followed_until_its_end(tmp_path):
+    """Gaps are no steps, and the last steps before the end are not lost."""
+    job = Job(tmp_path, [[0], [10, 20], [], [35], [40, "end"]])
+    trial = create_trial(str(tmp_path))
+    assert list(follow_steps(trial, poll_seconds=0.5, sleep=job.sleep)) == [0, 10, 20, 35, 40]
+    assert set(job.slept) == {0.5}
+    assert job.plan == []
+
+
+def test_a_running_trial_is_left_once_a_later_step_shows_that_the_end_is_reached(tmp_path):
+    """No need to wait for the job then."""
+    job = Job(tmp_path, [[0], [9], [12]])
+    assert list(follow_steps(create_trial(str(tmp_path)), 0, 10, sleep=job.sleep)) == [0, 9]
+
+
+def test_a_step_that_comes_late_is_left_out(tmp_path):
+    """Order goes before completeness."""
+    job = Job(tmp_path, [[0, 2], [1], [3, "end"]])
+    assert list(follow_steps(create_trial(str(tmp_path)), sleep=job.sleep)) == [0, 2, 3]
+
+
+@pytest.mark.parametrize("still", [False, True])
+def test_without_following_only_what_is_there_is_visited(tmp_path, still):
+    """Also if the trial does not refresh by itself."""
+    job = Job(tmp_path, [])
+    job.write(0)
+    trial = create_trial(str(tmp_path))
+    with no_refresh(trial if still else []):
+        assert list(follow_steps(trial, follow=still, sleep=job.sleep)) == [0]
+
+
+def test_stopping_is_possible_before_each_step_and_each_wait(tmp_path):
+    """Steps that are there are not visited any more."""
+    job = Job(tmp_path, [[3]])
+    for step in range(3):
+        job.write(step)
+    visited = []
+    for step in follow_steps(create_trial(str(tmp_path)), should_stop=lambda: len(visited) == 2, sleep=job.sleep):
+        visited.append(step)
+    assert visited == [0, 1]
+    assert list(follow_steps(create_trial(str(tmp_path)), 10, should_stop=lambda: True, sleep=job.sleep)) == []
+    assert job.slept == []
