@@ -1,0 +1,174 @@
+"""The commands: what they print, as text and as JSON, and their exit status."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.cli.main import main
+from sagemaker_debug_ext.store.keys import event_key, reduction_tensor_name
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+@pytest.fixture
+def trial(tmp_path):
+    """A small ended trial: a loss, a weight, a gradient that vanishes at step 1, a text, and a lone reduction."""
+    folder = tmp_path / "trial"
+    writer = SmallTrial(folder)
+    for number, scale in enumerate([1.0, 1e-9]):
+        tensors = {
+            "loss": np.float32(2 - number),
+            "fc.weight": np.array([[1, 2], [3, np.nan]], np.float32),
+            "gradient/fc.weight": np.full((2, 2), scale),
+            "note": "text",
+            reduction_tensor_name("mean", False, "hidden"): np.array(0.5),
+        }
+        writer.write(ModeKeys.TRAIN, number, tensors)
+    writer.write(ModeKeys.EVAL, 0, {"loss": np.float32(3)})
+    writer.end()
+    return str(folder)
+
+
+def run_json(capsys, *arguments):
+    status = main([*arguments, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+class TestLs:
+    def test_lists_steps_collections_and_tensors(self, trial, capsys):
+        """A person sees where tensors are and what they look like."""
+        assert main(["ls", trial]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == f"{trial} (ended), workers: worker_0"
+        assert lines[1] == "steps: GLOBAL 3, TRAIN 2, EVAL 1"
+        assert lines[2] == "collections: gradients (1), losses (1), weights (1)"
+        table = {line.split()[0]: line.split()[1:] for line in lines[5:]}
+        assert table["loss"] == ["3", "0", "2", "(1,)", "losses"]
+        assert table["fc.weight"] == ["2", "0", "1", "(2,", "2)", "weights"]
+        assert table["hidden"] == ["2", "0", "1"]
+
+    def test_gives_the_same_as_json(self, trial, capsys):
+        """A program gets values, not layout."""
+        status, found = run_json(capsys, "ls", trial, "--regex", "weight$", "--regex", "loss")
+        assert status == 0
+        assert found["steps"] == {"GLOBAL": [0, 1, 2], "TRAIN": [0, 1], "EVAL": [0]}
+        assert [item["name"] for item in found["tensors"]] == ["fc.weight", "gradient/fc.weight", "loss"]
+        assert found["tensors"][0] == {
+            "name": "fc.weight", "steps": 2, "first": 0, "last": 1, "shape": [2, 2], "collections": ["weights"],
+        }  # fmt: skip
+
+    def test_mode_and_collection_narrow_the_list(self, trial, capsys):
+        """Steps are counted in the mode that was asked for."""
+        _, found = run_json(capsys, "ls", trial, "--mode", "eval")
+        assert [(item["name"], item["first"]) for item in found["tensors"]] == [("loss", 0)]
+        _, found = run_json(capsys, "ls", trial, "--collection", "gradients")
+        assert [item["name"] for item in found["tensors"]] == ["gradient/fc.weight"]
+
+
+class TestShow:
+    def test_value_at_a_step(self, trial, capsys):
+        """The value is shown with where it comes from and a few numbers."""
+        assert main(["show", trial, "fc.weight", "--step", "1"]) == 0
+        text = capsys.readouterr().out
+        for part in ("mode:      TRAIN", "mode_step: 1", "worker:    worker_0", "float32", "[[ 1.  2.]"):
+            assert part in text
+
+    def test_value_as_json_has_names_for_what_json_lacks(self, trial, capsys):
+        """NaN does not make the output unreadable."""
+        status, found = run_json(capsys, "show", trial, "fc.weight", "--step", "1", "--mode", "TRAIN")
+        assert status == 0
+        assert found["value"] == [[1, 2], [3, "NaN"]]
+        assert (found["step"], found["mode_step"], found["dtype"], found["shape"]) == (1, 1, "float32", [2, 2])
+
+    def test_course_over_the_steps(self, trial, capsys):
+        """Without a step each step has a line."""
+        assert main(["show", trial, "loss"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[:4] for line in lines[2:]] == [
+            ["0", "TRAIN", "0", "worker_0"], ["1", "TRAIN", "1", "worker_0"], ["2", "EVAL", "0", "worker_0"],
+        ]  # fmt: skip
+
+    def test_course_of_reductions_and_texts_shows_what_was_saved(self, trial, capsys):
+        """A tensor of which one number was saved shows that one; a text has none."""
+        _, found = run_json(capsys, "show", trial, "hidden")
+        assert (found["steps"][0]["mean"], found["steps"][0]["max"]) == (0.5, None)
+        _, found = run_json(capsys, "show", trial, "note")
+        assert found["steps"][0]["mean"] is None
+
+
+class TestRules:
+    def test_list_names_every_rule_and_where_it_runs(self, capsys):
+        """People see which rules run on this machine."""
+        assert main(["rules", "list"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 1 + 21 + 12
+        assert any(line.split()[:4] == ["VanishingGradient", "debugger", "here", "threshold=1e-07"] for line in lines)
+
+    def test_list_as_json_describes_parameters(self, capsys):
+        """A program learns types, defaults and meanings."""
+        _, found = run_json(capsys, "rules", "list", "--kind", "debugger")
+        assert len(found) == 21
+        (parameter,) = next(rule for rule in found if rule["name"] == "VanishingGradient")["parameters"]
+        assert (parameter["name"], parameter["type"], parameter["default"]) == ("threshold", "float", 1e-07)
+
+    def test_run_when_an_issue_is_found_exits_with_1(self, trial, capsys):
+        """The line names the step and the tensor."""
+        assert main(["rules", "run", trial, "VanishingGradient"]) == 1
+        output = capsys.readouterr()
+        assert output.out.startswith("step 1 (TRAIN 1): ")
+        assert "gradient/fc.weight" in output.out
+        assert "IssuesFound" in output.err
+
+    def test_run_when_nothing_is_found_exits_with_0(self, trial, capsys):
+        """A parameter given as text changes the verdict."""
+        status, found = run_json(capsys, "rules", "run", trial, "VanishingGradient", "-p", "threshold=1e-12")
+        assert status == 0
+        assert (found["status"], found["issues"]) == ("NoIssuesFound", [])
+
+    def test_run_as_json_lists_the_issues(self, trial, capsys):
+        """Issues come as values."""
+        status, found = run_json(capsys, "rules", "run", trial, "VanishingGradient")
+        assert status == 1
+        (issue,) = found["issues"]
+        assert (issue["step"], issue["tensors"], issue["value"]) == (1, ["gradient/fc.weight"], pytest.approx(1e-9))
+
+    def test_run_when_the_rule_breaks_exits_with_2(self, trial, capsys, tmp_path):
+        """A rule that cannot do its work is an error, not a clean bill."""
+        (tmp_path / "trial" / event_key(1, "worker_0")).write_bytes(b"damaged")
+        status, found = run_json(capsys, "rules", "run", trial, "VanishingGradient")
+        assert (status, found["status"]) == (2, "Error")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["ls", "{tmp}/nowhere"], "no trial at"),
+        (["ls", "{trial}", "--regex", "("], "'('"),
+        (["show", "{trial}", "fc.wieght"], "'fc.wieght'"),
+        (["show", "{trial}", "loss", "--step", "9"], "step 9"),
+        (["show", "{trial}", "loss", "--step", "0", "--worker", "worker_7"], "worker_7"),
+        (["show", "{trial}", "hidden", "--step", "0"], "reduction"),
+        (["show", "{trial}", "loss", "--mode", "trian"], "train, eval, predict, global"),
+        (["rules", "run", "{trial}", "VanishngGradient"], "did you mean 'VanishingGradient'"),
+        (["rules", "run", "{trial}", "VanishingGradient", "-p", "treshold=1"], "did you mean 'threshold'"),
+        (["rules", "run", "{trial}", "VanishingGradient", "-p", "threshold"], "NAME=VALUE"),
+        (["rules", "run", "{trial}", "VanishingGradient", "-p", "threshold=-1"], "threshold"),
+        (["nonsense"], "invalid choice"),
+        ([], "COMMAND"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_use_exits_with_2_and_says_why(arguments, expected, trial, tmp_path, capsys):
+    """One clear line on standard error, nothing on standard output."""
+    assert main([item.format(trial=trial, tmp=tmp_path) for item in arguments]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert expected in output.err
+
+
+def test_help_and_version_exit_with_0(capsys):
+    """Asking how to use it is right use."""
+    assert main(["--help"]) == 0
+    assert "exit status" in capsys.readouterr().out
+    assert main(["--version"]) == 0
