@@ -1,0 +1,63 @@
+"""Which image evaluates a rule."""
+
+import pytest
+
+from sagemaker_debug_ext.catalog import rule_image_uri, rule_regions
+from sagemaker_debug_ext.catalog.images import dns_suffix, parse_image_uri
+from sagemaker_debug_ext.errors import SMDebugValueError
+
+
+@pytest.mark.parametrize(
+    ("region", "custom", "uri"),
+    [
+        ("us-east-1", False, "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"),
+        ("us-east-1", True, "864354269164.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rule-evaluator:latest"),
+        ("cn-north-1", False, "618459771430.dkr.ecr.cn-north-1.amazonaws.com.cn/sagemaker-debugger-rules:latest"),
+        ("us-gov-west-1", False, "515509971035.dkr.ecr.us-gov-west-1.amazonaws.com/sagemaker-debugger-rules:latest"),
+        ("eu-north-1", True, "091235270104.dkr.ecr.eu-north-1.amazonaws.com/sagemaker-debugger-rule-evaluator:latest"),
+    ],
+)
+def test_rule_image_uri_of_a_known_region(region, custom, uri):
+    """Partition and account belong to the region; accounts keep leading zeros."""
+    assert rule_image_uri(region, custom) == uri
+
+
+def test_rule_image_uri_of_an_unknown_region_is_refused():
+    """The error names Debugger, the region and the regions there are."""
+    with pytest.raises(
+        SMDebugValueError, match="Debugger has no evaluator for built-in rules in region 'il-central-1'"
+    ):
+        rule_image_uri("il-central-1")
+    with pytest.raises(SMDebugValueError, match="did you mean 'us-west-2'"):
+        rule_image_uri("us-west-3", custom=True)
+
+
+def test_rule_image_uri_with_an_account_works_in_every_region():
+    """A copy of the image may lie anywhere."""
+    uri = rule_image_uri("il-central-1", account="123456789012")
+    assert uri == "123456789012.dkr.ecr.il-central-1.amazonaws.com/sagemaker-debugger-rules:latest"
+
+
+@pytest.mark.parametrize("custom", [False, True])
+def test_parse_image_uri_undoes_rule_image_uri(custom):
+    """For every region of both tables."""
+    assert len(rule_regions(custom)) == (20 if custom else 24)
+    for region in rule_regions(custom):
+        image = parse_image_uri(rule_image_uri(region, custom))
+        assert (image.region, image.dns_suffix) == (region, dns_suffix(region))
+        assert len(image.account) == 12
+
+
+def test_parse_image_uri_of_another_registry_is_none():
+    """Only addresses in ECR name a region."""
+    assert parse_image_uri("docker.io/library/python:3.11") is None
+    assert parse_image_uri("123456789012.dkr.ecr.us-east-1.amazonaws.com/a/b@sha256:00").repository == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("region", "suffix"),
+    [("us-iso-east-1", "c2s.ic.gov"), ("us-isob-east-1", "sc2s.sgov.gov"), ("eu-west-1", "amazonaws.com")],
+)
+def test_dns_suffix_is_that_of_the_partition(region, suffix):
+    """A region's name tells its partition."""
+    assert dns_suffix(region) == suffix
