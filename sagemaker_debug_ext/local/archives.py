@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import tarfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -50,10 +51,18 @@ def unpack(archive: Path, target: Path) -> None:
     try:
         with tarfile.open(archive) as tar:
             members = [(member, _safe_name(archive, member)) for member in tar]
+            _read_to_end(tar)
             for member, name in members:
                 _unpack_member(tar, member, target / name)
-    except (tarfile.TarError, EOFError, KeyError, gzip.BadGzipFile) as error:
+    except (tarfile.TarError, EOFError, KeyError, gzip.BadGzipFile, zlib.error) as error:
         raise SMDebugValueError(f"archive {str(archive)!r} cannot be unpacked: {error}") from error
+
+
+def _read_to_end(tar: tarfile.TarFile) -> None:
+    """Read what follows the last member: only the end of a compressed file shows that it is whole."""
+    assert tar.fileobj is not None
+    while tar.fileobj.read(1 << 20):
+        pass
 
 
 def _safe_name(archive: Path, member: tarfile.TarInfo) -> PurePosixPath:

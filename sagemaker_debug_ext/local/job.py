@@ -173,13 +173,12 @@ class LocalTrainingJob:
         Raises:
             SMDebugRuntimeError: The name is in use, or the job cannot be prepared; nothing is left of it.
         """
-        self._shipping.check_unused()
         root = self._folder.root
         try:
             root.parent.mkdir(parents=True, exist_ok=True)
             root.mkdir()
         except FileExistsError as error:
-            raise SMDebugRuntimeError(f"{str(root)!r} exists already: give the job another name") from error
+            raise SMDebugRuntimeError(f"training job {self.name!r} exists already, in {str(root)!r}: take another name") from error
         except OSError as error:
             raise SMDebugRuntimeError(f"{str(root)!r} could not be made: {error.strerror}") from error
         self._lock = JobLock(self._folder)
@@ -238,6 +237,7 @@ class LocalTrainingJob:
             raise
 
     def _launch(self) -> JobProcess:
+        self._shipping.check_unused()
         self._move("InProgress", "Starting")
         create_folders(self._request, self._folder)
         self._move("InProgress", "Downloading")

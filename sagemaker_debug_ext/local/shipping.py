@@ -142,7 +142,7 @@ class Shipping:
         """
         if self.tensors is not None and self.tensors.target.list():
             raise SMDebugRuntimeError(
-                f"{self.tensors.target.url!r} holds a trial already, of a job of this name: take another"
+                f"{self.tensors.target.url!r} holds a trial already, of a job of this name: take another name"
             )
 
     def fetch_checkpoints(self) -> None:

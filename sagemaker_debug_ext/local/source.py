@@ -28,6 +28,7 @@ SOURCE_ARCHIVE: Final = "sourcedir.tar.gz"
 
 _LOG: Final = logging.getLogger(__name__)
 _PREFIX: Final = "sagemaker_"
+_ARCHIVE_NAMES: Final = (".tar.gz", ".tgz", ".tar")
 _TUNING_METRIC: Final = "_tuning_objective_metric"
 
 
@@ -131,7 +132,7 @@ def install_source(request: Mapping[str, Any], folder: JobFolder, locations: Loc
         source = locations.path(location)
         if source.is_dir():
             shutil.copytree(source, folder.code, dirs_exist_ok=True)
-        elif tarfile.is_tarfile(source):
+        elif source.name.endswith(_ARCHIVE_NAMES) or tarfile.is_tarfile(source):
             unpack(source, folder.code)
         else:
             shutil.copy(source, folder.code)

@@ -124,10 +124,22 @@ def test_unpack_of_link_that_leads_elsewhere_is_refused(tmp_path: Path, target: 
     assert not (tmp_path / "target" / "alias").exists()
 
 
-@pytest.mark.parametrize("cut", [0.3, 0.9])
-def test_unpack_of_damaged_archive_names_it(tmp_path: Path, cut: float) -> None:
-    """An upload that broke off is an error that names the archive."""
+@pytest.mark.parametrize("cut", [10, 100, -100, -1])
+def test_unpack_of_damaged_archive_names_it_and_unpacks_nothing(tmp_path: Path, cut: int) -> None:
+    """An upload that broke off, wherever, is an error that names the archive."""
     archive = archive_of(tmp_path, (tarfile.TarInfo("file"), os.urandom(5000)))
-    archive.write_bytes(archive.read_bytes()[: int(archive.stat().st_size * cut)])
+    archive.write_bytes(archive.read_bytes()[:cut])
     with pytest.raises(SMDebugValueError, match=r"archive\.tar\.gz"):
         unpack(archive, tmp_path / "target")
+    assert not (tmp_path / "target").exists()
+
+
+def test_unpack_of_archive_with_a_wrong_byte_unpacks_nothing(tmp_path: Path) -> None:
+    """Damage that leaves the length as it was is found too."""
+    archive = archive_of(tmp_path, (tarfile.TarInfo("file"), os.urandom(5000)))
+    content = bytearray(archive.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    archive.write_bytes(content)
+    with pytest.raises(SMDebugValueError, match=r"archive\.tar\.gz"):
+        unpack(archive, tmp_path / "target")
+    assert not (tmp_path / "target").exists()

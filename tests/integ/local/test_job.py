@@ -1,0 +1,314 @@
+from __future__ import annotations
+
+import errno
+import shutil
+import tarfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sagemaker_debug_ext.errors import RequestValidationError, SMDebugRuntimeError, TrainingJobError
+from sagemaker_debug_ext.local import (
+    Event,
+    LinePrinted,
+    LocalTrainingJob,
+    StatusChanged,
+    StepSaved,
+    describe_training_job,
+    run_training_job,
+)
+from sagemaker_debug_ext.store.backends import Buffer, LocalBackend
+from sagemaker_debug_ext.store.manifest import has_ended
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+MakeRequest = Callable[..., dict[str, Any]]
+Start = Callable[..., LocalTrainingJob]
+
+
+class Ready:
+    """Waits for the line ``ready`` of a script."""
+
+    def __init__(self) -> None:
+        self._seen = threading.Event()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, LinePrinted) and event.text == "ready":
+            self._seen.set()
+
+    def wait(self) -> None:
+        assert self._seen.wait(60)
+
+
+def trial_backend(job: LocalTrainingJob) -> LocalBackend:
+    assert job.trial_path is not None
+    return LocalBackend(job.trial_path)
+
+
+def test_job_that_succeeds_leaves_trial_model_and_description(
+    make_request: MakeRequest, save_steps: str, tmp_path: Path
+) -> None:
+    """The whole path: source, hyperparameters, channel, tensors, model, output, events, description."""
+    data = tmp_path / "s3" / "bucket" / "data"
+    data.mkdir(parents=True)
+    (data / "train.csv").write_text("1,2,3")
+    script = save_steps + (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "print(*sys.argv[1:])\n"
+        "print(Path(os.environ['SM_CHANNEL_TRAIN'], 'train.csv').read_text(), file=sys.stderr)\n"
+        "Path(os.environ['SM_MODEL_DIR'], 'weights').write_text('w')\n"
+        "Path(os.environ['SM_OUTPUT_DATA_DIR'], 'metrics').write_text('m')\n"
+    )
+    source = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://bucket/data"}}
+    channels = [{"ChannelName": "train", "DataSource": source}]
+    request = make_request(script, hyperparameters={"lr": 0.1, "name": "x y"}, InputDataConfig=channels)
+    events: list[Event] = []
+    job = run_training_job(request, tmp_path, on_event=events.append)
+
+    assert [event.secondary_status for event in events if isinstance(event, StatusChanged)] == [
+        "Starting",
+        "Downloading",
+        "Training",
+        "Uploading",
+        "Completed",
+    ]
+    lines = [(event.stream, event.text) for event in events if isinstance(event, LinePrinted)]
+    assert sorted(lines) == [("stderr", "1,2,3"), ("stdout", "--lr 0.1 --name x y")]
+    steps = [event for event in events if isinstance(event, StepSaved)]
+    assert [(event.step, event.mode, event.tensors) for event in steps] == [(s, ModeKeys.TRAIN, 1) for s in range(4)]
+    assert all(event.size > 0 for event in steps)
+
+    assert job.debugger_artifacts_path == "s3://bucket/out/job-1/debug-output"
+    trial = job.trial()
+    assert trial.steps() == [0, 1, 2, 3]
+    assert trial.tensor("loss").value(3) == [3.0]
+    description = job.describe()
+    assert description["ModelArtifacts"] == {"S3ModelArtifacts": "s3://bucket/out/job-1/output/model.tar.gz"}
+    assert describe_training_job("job-1", tmp_path) == description
+    with tarfile.open(tmp_path / "s3/bucket/out/job-1/output/model.tar.gz") as tar:
+        assert tar.getnames() == ["weights"]
+
+
+def test_job_that_fails_raises_one_error_with_code_and_last_lines(
+    make_request: MakeRequest, save_steps: str, tmp_path: Path
+) -> None:
+    """A failing script is told once, with its exit code and its own last words; its trial is ended and complete."""
+    request = make_request(save_steps + "raise ValueError('the batch is empty')\n")
+    with pytest.raises(TrainingJobError, match=r"(?s)'job-1' failed: .*exit code 1.*ValueError: the batch is empty"):
+        run_training_job(request, tmp_path)
+    description = describe_training_job("job-1", tmp_path)
+    assert description["TrainingJobStatus"] == "Failed"
+    assert description["FailureReason"].endswith("ValueError: the batch is empty")
+    assert len(description["FailureReason"]) <= 1024
+    backend = LocalBackend(tmp_path / "s3/bucket/out/job-1/debug-output")
+    assert has_ended(backend)
+    assert len(backend.list("index/")) == 4
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "signal SIGKILL, nothing was printed"),
+        ("import sys; print('only here'); sys.exit(3)", "exit code 3, last lines of stdout.log:\nonly here"),
+        (
+            "import os; open(os.environ['SM_OUTPUT_DIR'] + '/failure', 'w').write('bad data'); os._exit(1)",
+            "exit code 1: bad data",
+        ),
+        ("import sys; sys.exit('x' * 5000)", "exit code 1, last lines of stderr.log:\n…xxx"),
+    ],
+    ids=["signal", "stdout only", "failure file", "long"],
+)
+def test_job_that_fails_says_what_is_known(make_request: MakeRequest, tmp_path: Path, script: str, reason: str) -> None:
+    """The reason comes from the failure file, else from what was printed last."""
+    with pytest.raises(TrainingJobError) as caught:
+        run_training_job(make_request(script), tmp_path)
+    assert caught.value.reason.startswith(f"AlgorithmError: {reason}")
+    assert len(caught.value.reason) <= 1024
+
+
+def test_job_that_is_stopped_may_end_by_itself(make_request: MakeRequest, start: Start) -> None:
+    """A stopped script hears SIGTERM, and what it then saves is shipped."""
+    ready = Ready()
+    script = """
+        import os, signal, sys
+        def end(*_):
+            open(os.environ["SM_MODEL_DIR"] + "/checkpoint", "w").write("saved in time")
+            sys.exit(0)
+        signal.signal(signal.SIGTERM, end)
+        print("ready")
+        while True:
+            signal.pause()
+    """
+    job = start(make_request(script), on_event=ready)
+    ready.wait()
+    job.stop()
+    description = job.wait()
+    assert (description["TrainingJobStatus"], description["SecondaryStatus"]) == ("Stopped", "Stopped")
+    assert "ModelArtifacts" in description
+    assert [each["Status"] for each in description["SecondaryStatusTransitions"]][-2:] == ["Stopping", "Stopped"]
+    job.stop()
+    assert job.describe() == description
+
+
+def test_job_that_ignores_the_request_to_stop_is_killed(make_request: MakeRequest, start: Start) -> None:
+    """After the grace time a script has no choice; asking again can shorten that time."""
+    ready = Ready()
+    script = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready')\nwhile True: signal.pause()"
+    job = start(make_request(script), on_event=ready)
+    ready.wait()
+    job.stop()
+    job.stop(grace_seconds=0.1)
+    assert job.wait(60)["TrainingJobStatus"] == "Stopped"
+
+
+def test_job_that_runs_too_long_is_stopped(make_request: MakeRequest, tmp_path: Path) -> None:
+    """MaxRuntimeInSeconds is kept, and the description says that it was the reason."""
+    request = make_request("import signal; signal.pause()", StoppingCondition={"MaxRuntimeInSeconds": 1})
+    description = run_training_job(request, tmp_path).describe()
+    assert (description["TrainingJobStatus"], description["SecondaryStatus"]) == ("Stopped", "MaxRuntimeExceeded")
+
+
+def test_job_wait_with_timeout_gives_up_waiting_only(make_request: MakeRequest, start: Start) -> None:
+    """A wait may be too short; the job goes on, and leaving its block stops it."""
+    with start(make_request("import signal; signal.pause()")) as job:
+        with pytest.raises(TimeoutError, match="job-1"):
+            job.wait(timeout=0.01)
+        assert job.describe()["TrainingJobStatus"] == "InProgress"
+    assert job.describe()["TrainingJobStatus"] == "Stopped"
+
+
+def test_job_command_is_run_in_place_of_a_script(make_request: MakeRequest, tmp_path: Path) -> None:
+    """A container's entry point runs as a command; python means the interpreter of the job."""
+    command = {
+        "TrainingImage": "image",
+        "TrainingInputMode": "File",
+        "ContainerEntrypoint": ["/bin/sh", "-c"],
+        "ContainerArguments": ["python -c 'import attrs' && echo done > /opt/ml/model/result"],
+    }
+    job = run_training_job(make_request("", AlgorithmSpecification=command), tmp_path)
+    assert (job.folder / "opt/ml/model/result").read_text() == "done\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            {
+                "InputDataConfig": [
+                    {
+                        "ChannelName": "c",
+                        "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://nowhere/x"}},
+                    }
+                ]
+            },
+            r"channel 'c' has no data: nothing lies at 's3://nowhere/x'",
+        ),
+        ({"HyperParameters": {"lr": "1"}}, "AlgorithmSpecification: .*sagemaker_program"),
+        (
+            {"HyperParameters": {"sagemaker_program": "t.py", "sagemaker_submit_directory": "s3://nowhere/x.tar.gz"}},
+            "HyperParameters: 'sagemaker_submit_directory'.*s3://nowhere",
+        ),
+        ({"DebugHookConfig": {"S3OutputPath": "s3://bucket/a/../b"}}, "DebugHookConfig: .*must not hold"),
+        ({"DebugHookConfig": {"S3OutputPath": "s3://bucket", "LocalPath": "tensors"}}, "DebugHookConfig: .*absolute"),
+        ({"DebugRulesConfigurations": []}, "DebugRuleConfigurations"),
+    ],
+    ids=["channel", "entry point", "source", "output path", "local path", "misspelt member"],
+)
+def test_job_with_a_wrong_request_is_refused_before_anything_starts(
+    make_request: MakeRequest, tmp_path: Path, change: dict[str, Any], problem: str
+) -> None:
+    """What cannot work is told at once, by member, and nothing is written."""
+    with pytest.raises(RequestValidationError, match=problem):
+        run_training_job(make_request("", **change), tmp_path)
+    assert not (tmp_path / "jobs").exists()
+
+
+def test_job_with_several_mistakes_tells_them_all(make_request: MakeRequest, tmp_path: Path) -> None:
+    """One error names every problem of a request."""
+    request = make_request("", HyperParameters={}, DebugHookConfig={"S3OutputPath": "s3://UPPER/x"})
+    with pytest.raises(RequestValidationError) as caught:
+        run_training_job(request, tmp_path)
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "AlgorithmSpecification",
+        "DebugHookConfig",
+    ]
+
+
+@pytest.mark.parametrize("wrong", ["program", "interpreter", "archive"])
+def test_job_that_cannot_be_prepared_leaves_nothing(make_request: MakeRequest, tmp_path: Path, wrong: str) -> None:
+    """A job that fails before its entry point runs gives its name back."""
+    request = make_request("print('hello')")
+    options = {"python": str(tmp_path / "no-python")} if wrong == "interpreter" else {}
+    if wrong == "program":
+        request["HyperParameters"]["sagemaker_program"] = "tran.py"
+    archive = tmp_path / "s3/bucket/job-1/code/sourcedir.tar.gz"
+    content = archive.read_bytes()
+    if wrong == "archive":
+        archive.write_bytes(content[:100])
+    match = {"program": r"got 'tran.py'.*train\.py", "interpreter": "no-python", "archive": "cannot be unpacked"}[wrong]
+    with pytest.raises((SMDebugRuntimeError, ValueError), match=match):
+        run_training_job(request, tmp_path, **options)
+    assert list((tmp_path / "jobs").iterdir()) == []
+    archive.write_bytes(content)
+    request["HyperParameters"]["sagemaker_program"] = "train.py"
+    assert run_training_job(request, tmp_path).describe()["TrainingJobStatus"] == "Completed"
+
+
+def test_job_name_that_is_in_use_is_refused(make_request: MakeRequest, tmp_path: Path) -> None:
+    """A name is used once in a work folder, and the first job stays as it is."""
+    request = make_request("")
+    description = run_training_job(request, tmp_path).describe()
+    with pytest.raises(SMDebugRuntimeError, match=r"'job-1' exists already.*take another name"):
+        run_training_job(request, tmp_path)
+    assert describe_training_job("job-1", tmp_path) == description
+
+
+def test_job_name_whose_trial_is_still_there_is_refused(make_request: MakeRequest, tmp_path: Path) -> None:
+    """Removing a job's folder is not enough to start over: two trials would mix."""
+    request = make_request("")
+    job = run_training_job(request, tmp_path)
+    shutil.rmtree(job.folder)
+    with pytest.raises(SMDebugRuntimeError, match=r"debug-output' holds a trial already"):
+        run_training_job(request, tmp_path)
+    assert not job.folder.exists()
+
+
+def test_job_request_is_not_changed(make_request: MakeRequest, tmp_path: Path) -> None:
+    """The caller's request stays the caller's."""
+    request, same = make_request("", name="a"), make_request("", name="b")
+    same = {**same, "TrainingJobName": "a", "HyperParameters": request["HyperParameters"]}
+    run_training_job(request, tmp_path)
+    assert request == same
+
+
+def test_job_outputs_on_a_full_disk_fail_the_job_clearly(
+    make_request: MakeRequest, save_steps: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When tensors cannot be shipped the job fails with the file and the reason, and no index file lacks its data."""
+    write = LocalBackend.write
+
+    def write_unless_full(self: LocalBackend, key: str, parts: Sequence[Buffer]) -> None:
+        if "debug-output" in self.url and key.startswith("events/000000000002"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, key, parts)
+
+    monkeypatch.setattr(LocalBackend, "write", write_unless_full)
+    with pytest.raises(TrainingJobError, match=r"events/000000000002.*could not be written.*No space left on device"):
+        run_training_job(make_request(save_steps), tmp_path)
+    backend = LocalBackend(tmp_path / "s3/bucket/out/job-1/debug-output")
+    events = {info.key.split("/")[1] for info in backend.list("events/")}
+    assert {info.key.split("/")[-1].split("_")[0] for info in backend.list("index/")} <= events
+    assert not has_ended(backend)
+
+
+def test_job_event_handler_that_fails_does_not_disturb(
+    make_request: MakeRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A display that breaks is logged, and the job goes on."""
+    job = run_training_job(make_request(""), tmp_path, on_event=lambda event: 1 / 0)
+    assert job.describe()["TrainingJobStatus"] == "Completed"
+    assert "event handler" in caplog.text
