@@ -250,7 +250,9 @@ def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str
         if not isinstance(rule, Rule):
             raise SMDebugTypeError(f"rules must hold rules only (got {rule!r})")
         if rule.base_trial is not trial:
-            raise SMDebugValueError(f"{rule.rule_name} must watch the very trial at {trial.path} (got {rule.base_trial.path})")
+            raise SMDebugValueError(
+                f"{rule.rule_name} must watch the very trial at {trial.path} (got {rule.base_trial.path})"
+            )
     if isinstance(rules, Mapping):
         return dict(rules)
     names = [rule.rule_name for rule in given]

@@ -77,9 +77,9 @@ class ExplodingTensor(BuiltinRule):
         names = [name for name in self.selection.names(view) if _explodes(view, name, only_nan)]
         if names:
             count = view.statistic(names[0], count_nan if only_nan else count_non_finite)
+            number = "saved reductions" if count is None else f"{count} of the elements"
             kind = "NaN" if only_nan else "NaN or infinite"
-            what = f"a saved reduction of the first is {kind}" if count is None else f"{count} of the first are {kind}"
-            message = f"Values that are not finite in {naming(names)}: {what}."
+            message = f"Values that are not finite in {naming(names)}: {number} of the first are {kind}."
             yield self.found(view, message, tensors=names, value=count, threshold=0)
 
 

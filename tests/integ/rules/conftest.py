@@ -1,0 +1,36 @@
+"""The golden trials, unpacked."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ARCHIVES = Path(__file__).parents[2] / "golden"
+
+
+class Golden(NamedTuple):
+    """An unpacked golden trial and what is expected of it."""
+
+    path: str
+    expected: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def unpack(tmp_path_factory):
+    """Return a function that unpacks a golden trial, once."""
+    unpacked: dict[str, Golden] = {}
+
+    def unpack_one(name: str) -> Golden:
+        if name not in unpacked:
+            folder = tmp_path_factory.mktemp("golden")
+            with tarfile.open(ARCHIVES / f"{name}.tar.gz") as archive:
+                archive.extractall(folder, filter="data")
+            expected = json.loads((folder / name / "expected.json").read_text(encoding="utf-8"))
+            unpacked[name] = Golden(str(folder / name / "trial"), expected)
+        return unpacked[name]
+
+    return unpack_one

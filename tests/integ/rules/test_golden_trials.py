@@ -1,0 +1,98 @@
+"""Rules over the trials that the original wrote: the same verdicts as its own invoker, and no errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from sagemaker_debug_ext.catalog import list_rule_specs
+from sagemaker_debug_ext.errors import RuleEvaluationConditionMet
+from sagemaker_debug_ext.rules import Rule, create_rule, evaluate, invoke_rule
+from sagemaker_debug_ext.trials import create_trial
+
+ENDED = (
+    "dtypes",
+    "keras",
+    "keras_tape",
+    "multi_worker",
+    "scalars_custom",
+    "torch_jsonconfig",
+    "torch_mnistlike",
+    "torch_reductions_noraw",
+    "torch_reductions_raw",
+    "torch_shapes",
+    "torch_tensorboard",
+    "xgboost",
+)
+RUNNING = ("incomplete", "multi_worker_running")
+
+
+class MeanAbove(Rule):
+    """The rule that the original was run with; notes each step it was shown and what it said."""
+
+    def __init__(self, base_trial, tensor, threshold):
+        super().__init__(base_trial)
+        self.tensor = tensor
+        self.threshold = threshold
+        self.invoked = []
+
+    def set_required_tensors(self, step):
+        self.req_tensors.add(self.tensor, [step])
+
+    def invoke_at_step(self, step):
+        (tensor,) = self.req_tensors.get()
+        met = bool(tensor.value(step).mean() > self.threshold)
+        self.invoked.append([step, met])
+        return met
+
+
+@pytest.fixture(params=ENDED)
+def golden(request, unpack):
+    return unpack(request.param)
+
+
+@pytest.mark.parametrize(
+    ("run", "bounds", "raising"),
+    [("all_steps", (), False), ("start_2_end_9", (2, 9), False), ("raise_eval_cond", (), True)],
+)
+def test_invoke_rule_shows_the_steps_that_the_original_showed(golden, run, bounds, raising):
+    """And gets the same answers, but ends quietly where the original ended with NoMoreData."""
+    expected = golden.expected["rule"]
+    rule = MeanAbove(create_trial(golden.path), expected["tensor"], expected["threshold"])
+    if expected[run].get("raises") == "RuleEvaluationConditionMet":
+        with pytest.raises(RuleEvaluationConditionMet) as caught:
+            invoke_rule(rule, *bounds, raise_eval_cond=raising)
+        assert str(caught.value) == expected[run]["message"]
+    else:
+        invoke_rule(rule, *bounds, raise_eval_cond=raising)
+    assert rule.invoked == expected[run]["invoked"]
+
+
+@pytest.mark.parametrize("name", [*ENDED, *RUNNING])
+def test_every_built_in_rule_judges_every_trial_without_error(unpack, name):
+    """Whatever was saved: reductions, shapes, texts, workers that lack steps."""
+    trial = create_trial(unpack(name).path)
+    rules = [create_rule(spec.name, trial) for spec in list_rule_specs() if spec.rule_class]
+    evaluation = evaluate(rules, trial, follow=name not in RUNNING)
+    evaluation.run()
+    assert {status.status for status in evaluation.statuses} <= {"NoIssuesFound", "IssuesFound"}
+
+
+@pytest.mark.parametrize(
+    ("golden_name", "rule_name", "steps", "first"),
+    [
+        # the net learns its few images by heart, until next to nothing is left to learn from
+        ("torch_mnistlike", "VanishingGradient", [44], ("gradient/Net_fc.bias",)),
+        ("torch_mnistlike", "Overfit", [10], ("CrossEntropyLoss_output_0",)),
+        ("torch_mnistlike", "ExplodingTensor", [], ()),
+        ("torch_mnistlike", "DeadRelu", [], ()),
+        ("torch_mnistlike", "LossNotDecreasing", [], ()),
+        ("dtypes", "ExplodingTensor", [0, 1], ("special/f32_nan_inf",)),
+        ("torch_reductions_noraw", "ExplodingTensor", [], ()),
+    ],
+)
+def test_built_in_rules_find_what_is_there(unpack, golden_name, rule_name, steps, first):
+    """At the steps where it is, naming the tensor."""
+    trial = create_trial(unpack(golden_name).path)
+    issues = evaluate([create_rule(rule_name, trial)], trial).run()
+    assert [issue.step for issue in issues] == steps
+    assert {issue.tensors[:1] for issue in issues} == ({first} if steps else set())

@@ -1,0 +1,119 @@
+"""Following a job while it runs and replaying its trial afterwards find the same."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+RULES = {
+    "vanishing": ("VanishingGradient", {"threshold": 0.5}),
+    "exploding": ("ExplodingTensor", {}),
+    "dead": ("DeadRelu", {"tensor_regex": "relu"}),
+    "loss": ("LossNotDecreasing", {"num_steps": 2}),
+    "loss in any mode": ("LossNotDecreasing", {"num_steps": 3, "mode": "GLOBAL", "tensor_regex": "acc"}),
+    "overfit": ("Overfit", {"patience": 2}),
+}
+
+NUMBERS = st.sampled_from([0.0, 0.25, 1.0, 1.02, 3.0, math.nan, math.inf])
+TENSORS = st.fixed_dictionaries(
+    {},
+    optional={
+        "loss": NUMBERS,
+        "val_loss": NUMBERS,
+        "acc": NUMBERS,
+        "gradient/w": st.lists(NUMBERS, max_size=3).map(np.array),
+        "relu_output": st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=4).map(lambda x: np.array([x]).T),
+    },
+)
+
+
+class SavedStep(NamedTuple):
+    """What a job saves at one step, and whether the follower looks before the next one."""
+
+    mode: ModeKeys
+    gap: int
+    tensors: dict
+    is_looked_at: bool
+
+
+STEPS = st.lists(
+    st.builds(
+        SavedStep,
+        st.sampled_from([ModeKeys.TRAIN, ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.GLOBAL]),
+        st.integers(1, 3),
+        TENSORS,
+        st.booleans(),
+    ),
+    max_size=14,
+)
+
+
+class Job:
+    """Saves its steps whenever the follower of its trial sleeps."""
+
+    def __init__(self, path, steps):
+        self.writer = SmallTrial(path)
+        self.left = list(steps)
+        self.global_step = -1
+        self.mode_steps = dict.fromkeys(ModeKeys, -1)
+
+    def go_on(self, _):
+        """Save up to the next step that is looked at; with nothing left, end."""
+        while self.left:
+            step = self.left.pop(0)
+            self.save(step)
+            if step.is_looked_at:
+                return
+        self.writer.end()
+
+    def save(self, step):
+        self.global_step += step.gap
+        self.mode_steps[step.mode] += step.gap
+        mode_step = self.global_step if step.mode is ModeKeys.GLOBAL else self.mode_steps[step.mode]
+        self.writer.write(step.mode, mode_step, step.tensors, global_step=self.global_step)
+
+
+def rules_over(trial):
+    return {key: create_rule(name, trial, parameters) for key, (name, parameters) in RULES.items()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_live_and_replay_give_the_same_issues_and_statuses(steps):
+    """For all rules together, whenever the follower happens to look."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(folder, steps)
+        trial = create_trial(folder)
+        live = evaluate(rules_over(trial), trial, clock=lambda: 0.0, sleep=job.go_on)
+        live_issues = [issue.to_json() for issue in live]
+        ended = create_trial(folder)
+        replay = evaluate(rules_over(ended), ended, clock=lambda: 0.0)
+        assert [issue.to_json() for issue in replay] == live_issues
+        assert replay.statuses == live.statuses
+        assert {status.status for status in live.statuses} <= {"NoIssuesFound", "IssuesFound"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(STEPS)
+def test_rules_together_find_what_each_finds_alone(steps):
+    """Sharing what is read changes nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(folder, steps)
+        while job.left:
+            job.go_on(0)
+        job.writer.end()
+        trial = create_trial(folder)
+        together = evaluate(rules_over(trial), trial).run()
+        for key in RULES:
+            alone = evaluate({key: rules_over(trial)[key]}, trial).run()
+            assert [issue.to_json() for issue in together if issue.rule == key] == [each.to_json() for each in alone]
