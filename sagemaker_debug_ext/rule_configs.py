@@ -26,6 +26,7 @@ from sagemaker_debug_ext.catalog.registry import (
 )
 from sagemaker_debug_ext.catalog.specs import ParameterSpec, RuleConfig, RuleSpec
 from sagemaker_debug_ext.config.actions import SMS, Action, ActionList, Email, StopTraining, is_valid_action_object
+from sagemaker_debug_ext.config.rules import ProfilerRule
 
 __all__ = [
     # debugger rules
@@ -63,6 +64,7 @@ __all__ = [
     "OverallSystemUsage",
     "ProfilerReport",
     "StepOutlier",
+    "get_default_profiler_rule",
     # actions
     "Action",
     "ActionList",
@@ -78,6 +80,11 @@ __all__ = [
     "TENSORFLOW",
     "XGBOOST",
 ]
+
+
+def get_default_profiler_rule() -> ProfilerRule:
+    """Return the rule that runs all other profiler rules. Its name is always the same, unlike that of the SDK's."""
+    return ProfilerRule.sagemaker(ProfilerReport())
 
 
 def _parameter_docs(spec: RuleSpec) -> Iterator[str]:

@@ -117,6 +117,11 @@ def rule_image_uri(region: str, custom: bool = False, account: str | None = None
     return f"{owner}.dkr.ecr.{region}.{dns_suffix(region)}/{repository}:latest"
 
 
+def get_rule_container_image_uri(region: str) -> str:
+    """Return the address of the image that evaluates built-in rules; the SDK's name for `rule_image_uri`."""
+    return rule_image_uri(region)
+
+
 def parse_image_uri(uri: str) -> ImageLocation | None:
     """Take the address of an image in ECR apart; None if it lies elsewhere."""
     match = _ECR_URI.fullmatch(uri)

@@ -227,10 +227,12 @@ class RuleSpec:
         for spec in self.parameters:
             if name == spec.name or name in spec.aliases:
                 return spec
+        if not self.parameters:
+            raise SMDebugValueError(f"rule {self.name} takes no parameters (got {name!r})")
         names = tuple(spec.name for spec in self.parameters)
-        allowed = f"parameters of rule {self.name} must be among {', '.join(names)}" if names else "no parameters"
-        text = allowed if names else f"rule {self.name} takes {allowed}"
-        raise SMDebugValueError(f"{text} (got {name!r}){did_you_mean(name, names)}")
+        raise SMDebugValueError(
+            f"parameters of rule {self.name} must be among {', '.join(names)} (got {name!r}){did_you_mean(name, names)}"
+        )
 
     def check_parameters(self, parameters: Mapping[str, object]) -> None:
         """Refuse names and values that the rule does not take. What is missing is not looked at.

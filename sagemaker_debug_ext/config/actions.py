@@ -185,13 +185,11 @@ def to_actions(actions: object) -> Action | ActionList | None:
     if actions is None or isinstance(actions, (Action, ActionList)):
         return actions
     if isinstance(members := getattr(actions, "actions", None), tuple):
-        return ActionList(*(_adopt(member) for member in members))
+        return ActionList(*map(_adopt, members))
     return _adopt(actions)
 
 
 def _adopt(action: object) -> Action:
-    if isinstance(action, Action):
-        return action
     parameters = getattr(action, "action_parameters", None)
     if not isinstance(parameters, Mapping):
         raise SMDebugTypeError(f"actions must be {_ACTION_NAMES} or an ActionList of them (got {action!r})")

@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError, SMDebugValueError
 
 
+def _joined(path: str, line: str) -> str:
+    return path + line if not path or line.startswith("[") else f"{path}.{line}"
+
+
 class Problems:
     """A list of problems, each with the path of the member it is about."""
 
@@ -25,11 +29,11 @@ class Problems:
 
     @contextmanager
     def below(self, path: str) -> Iterator[None]:
-        """Note what goes wrong in the block as problems below `path`, instead of letting it rise."""
+        """Note what goes wrong in the block as problems below `path`, or right here if it is empty; raise nothing."""
         try:
             yield
         except RequestValidationError as error:
-            self._lines += [path + (line if line.startswith("[") else f".{line}") for line in error.problems]
+            self._lines += [_joined(path, line) for line in error.problems]
         except (SMDebugTypeError, SMDebugValueError) as error:
             self.add(path, str(error))
 

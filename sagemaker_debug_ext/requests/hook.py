@@ -67,7 +67,7 @@ def build_debug_hook_config(
     """
     problems = Problems()
     member: dict[str, Any] = {}
-    with problems.below("S3OutputPath"):
+    with problems.below(""):
         member["S3OutputPath"] = required_output_path(hook.s3_output_path, output_path)
     if hook.container_local_output_path is not None:
         member["LocalPath"] = hook.container_local_output_path

@@ -12,18 +12,20 @@ import attrs
 
 from sagemaker_debug_ext.config._fields import Text
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError
 
 
 def required_output_path(own: Text | None, output_path: Text | None) -> Text:
     """Return the path given for one kind of artifact, or the job's.
 
     Raises:
-        SMDebugValueError: Neither is given.
+        RequestValidationError: Neither is given.
     """
     path = output_path if own is None else own
     if path is None:
-        raise SMDebugValueError("a location on S3 must be given: s3_output_path here, or output_path for the job")
+        raise RequestValidationError(
+            ["S3OutputPath: a location on S3 must be given: s3_output_path here, or output_path for the job"]
+        )
     return path
 
 
@@ -31,7 +33,7 @@ def build_tensorboard_output_config(config: TensorBoardOutputConfig, output_path
     """Build the member.
 
     Raises:
-        SMDebugValueError: There is no place for the data.
+        RequestValidationError: There is no place for the data.
     """
     member: dict[str, Any] = {"S3OutputPath": required_output_path(config.s3_output_path, output_path)}
     if config.container_local_output_path is not None:

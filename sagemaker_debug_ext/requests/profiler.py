@@ -46,7 +46,7 @@ def build_profiler_config(config: ProfilerConfig, output_path: Text | None = Non
     """Build the member. ``DisableProfiler`` is left out unless it says something, because old clients do not know it.
 
     Raises:
-        SMDebugValueError: There is no place for the metrics.
+        RequestValidationError: There is no place for the metrics.
     """
     if config.disable_profiler is True:
         return {"DisableProfiler": True}

@@ -106,6 +106,12 @@ def test_profiler_report_spells_the_rules_names_in_one_way():
     }
 
 
+def test_default_profiler_rule_has_the_same_name_each_time():
+    """A time in it would make every pipeline a new one."""
+    assert rule_configs.get_default_profiler_rule() == rule_configs.get_default_profiler_rule()
+    assert rule_configs.get_default_profiler_rule().name == "ProfilerReport"
+
+
 def test_rules_that_the_original_does_not_export_are_there_too():
     """One is hidden in the original, one documented only."""
     assert rule_configs.Dataloader().rule_parameters["max_threshold"] == 200

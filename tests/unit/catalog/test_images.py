@@ -3,7 +3,7 @@
 import pytest
 
 from sagemaker_debug_ext.catalog import rule_image_uri, rule_regions
-from sagemaker_debug_ext.catalog.images import dns_suffix, parse_image_uri
+from sagemaker_debug_ext.catalog.images import dns_suffix, get_rule_container_image_uri, parse_image_uri
 from sagemaker_debug_ext.errors import SMDebugValueError
 
 
@@ -20,6 +20,11 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 def test_rule_image_uri_of_a_known_region(region, custom, uri):
     """Partition and account belong to the region; accounts keep leading zeros."""
     assert rule_image_uri(region, custom) == uri
+
+
+def test_sdks_name_gives_the_same_image():
+    """For scripts that ask for it by that name."""
+    assert get_rule_container_image_uri("eu-west-1") == rule_image_uri("eu-west-1")
 
 
 def test_rule_image_uri_of_an_unknown_region_is_refused():

@@ -62,6 +62,7 @@ def test_collections_that_say_the_same_are_equal():
         ({"include_regex": "a{1,3}"}, "comma inside a pattern"),
         ({"include_regex": "[a,b]"}, "comma inside a pattern"),
         ({"include_regex": r"a\,b"}, "comma inside a pattern"),
+        ({"include_regex": r"(a[)],b)"}, "comma inside a pattern"),
         ({"include_regex": ["a{1,3}"]}, "without a comma"),
     ],
 )
@@ -85,6 +86,24 @@ def test_hook_with_a_wrong_parameter_is_refused(parameters, match):
     """Hook parameters are checked as those of collections are."""
     with pytest.raises(SMDebugValueError, match=match):
         DebuggerHookConfig(hook_parameters=parameters)
+
+
+def test_hook_takes_all_its_parameters():
+    """Those of collections and its own."""
+    given = {
+        "save_interval": 5,
+        "include_regex": ["a", "b"],
+        "save_all": True,
+        "include_workers": "all",
+        "export_tensorboard": "true",
+        "tensorboard_dir": "/tb",
+    }
+    assert DebuggerHookConfig(hook_parameters=given).hook_parameters == {
+        **given,
+        "save_interval": "5",
+        "include_regex": "a,b",
+        "save_all": "True",
+    }
 
 
 @pytest.mark.parametrize("checks", [COLLECTION_PARAMETERS, HOOK_PARAMETERS], ids=["collection", "hook"])

@@ -3,7 +3,7 @@
 import pytest
 
 from sagemaker_debug_ext.config import TensorBoardOutputConfig
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError
 from sagemaker_debug_ext.requests import (
     artifact_paths,
     debugger_artifacts_path,
@@ -60,5 +60,5 @@ def test_build_of_tensorboard_output_takes_the_jobs_path_where_it_has_none():
         "S3OutputPath": "s3://tb",
         "LocalPath": "/tb",
     }
-    with pytest.raises(SMDebugValueError, match="location on S3"):
+    with pytest.raises(RequestValidationError, match="S3OutputPath: a location on S3"):
         build_tensorboard_output_config(TensorBoardOutputConfig())

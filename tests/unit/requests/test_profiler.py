@@ -9,7 +9,7 @@ from sagemaker_debug_ext.config import (
     ProfilerConfig,
     PythonProfilingConfig,
 )
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import RequestValidationError, SMDebugValueError
 from sagemaker_debug_ext.requests.profiler import build_profiler_config, framework_parameters, resolve_profiler
 
 OFF = ProfilerConfig(disable_profiler=True)
@@ -70,7 +70,7 @@ def test_build_of_a_profiler_has_what_was_asked_for():
         "CPUProfilingDuration": "60",
         "SMPFileRotationSecs": "600",
     }
-    with pytest.raises(SMDebugValueError, match="location on S3"):
+    with pytest.raises(RequestValidationError, match="S3OutputPath: a location on S3"):
         build_profiler_config(ProfilerConfig())
 
 

@@ -84,7 +84,7 @@ def test_debugger_request_tells_all_problems_at_once():
         "DebugRuleConfigurations[0].RuleParameters",
         "DebugRuleConfigurations[1].RuleEvaluatorImage",
         "DebugRuleConfigurations[1].RuleConfigurationName",
-        "TensorBoardOutputConfig",
+        "TensorBoardOutputConfig.S3OutputPath",
         "ProfilerConfig",
         "ProfilerRuleConfigurations[0].RuleEvaluatorImage",
     ]
