@@ -377,7 +377,8 @@ class BaseHook:
 
     def _begin_step(self) -> StepPlan | None:
         """End the open step and begin the next; return what is due at it, None if nothing."""
-        if self._is_off or self._is_closed or os.getpid() != self._pid:
+        if not self._accepts():
+            self._step = None  # let go of what was captured before saving was switched off
             if self.failure is not None and self.strict:
                 raise self.failure
             return None
@@ -391,8 +392,8 @@ class BaseHook:
             return self._current_plan() or None
 
     def _current_plan(self) -> StepPlan | None:
-        """Return what is due at the open step."""
-        if self._step is None:
+        """Return what is due at the open step; None if nothing is saved (any more)."""
+        if self._step is None or self._is_off:
             return None
         if self._plan is None:
             self._step_plan = None
