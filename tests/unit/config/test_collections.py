@@ -132,6 +132,11 @@ def test_collection_name_of_another_type_is_refused():
     assert CollectionConfig(variable).name is variable
 
 
+def test_split_patterns_leaves_brackets_and_escapes_alone():
+    """Only a comma inside them is a mistake."""
+    assert split_patterns(r"fc\.w, \(x\)|[)], (a|b){2}", "x") == [r"fc\.w", r"\(x\)|[)]", "(a|b){2}"]
+
+
 @given(st.lists(st.from_regex(r"\A[a-z.*]{1,6}(\([a-z]\|[a-z]\))?\Z"), max_size=4))
 def test_split_patterns_undoes_the_joining(patterns):
     """Patterns without commas come back as they were."""
