@@ -121,7 +121,7 @@ class FoundCollections:
     Args:
         collections: The settings of each collection as the first worker knows them, the tensor names of all workers.
         workers: The workers that wrote a collections file, sorted by file name.
-        num_workers: How many workers write, according to the first file.
+        num_workers: How many workers write, according to the first file that can be read.
     """
 
     collections: tuple[Collection, ...]
@@ -137,14 +137,11 @@ class FoundCollections:
 def find_collections(backend: Backend, problems: Problems) -> FoundCollections | None:
     """Read all collections files of a trial; None if there are none.
 
-    A damaged file is noted as a problem as long as another one can be read; so is a setting that makes no sense.
-
-    Raises:
-        SMDebugValueError: There are collections files, and none can be read.
+    A damaged file is noted as a problem, and so is a setting that makes no sense. Where no file can be read, there are
+    no collections, and as many workers as files.
     """
     files: dict[str, CollectionsFile] = {}
     workers: list[str] = []
-    error: SMDebugValueError | None = None
     for info in backend.list(COLLECTIONS_PREFIX):
         if not info.key.endswith(_KEY_SUFFIX):
             continue
@@ -153,26 +150,23 @@ def find_collections(backend: Backend, problems: Problems) -> FoundCollections |
             files[info.key] = read_collections(backend, info.key)
         except IndexReaderException as foreign:
             problems.note(info.key, foreign.message)
-        except SMDebugValueError as damaged:
-            problems.note(info.key, str(damaged))
-            error = damaged
+        except (SMDebugValueError, OSError) as error:
+            problems.note(info.key, str(error))
         else:
             problems.forget(info.key)
-    if not files:
-        if error is not None:
-            raise error
+    if not workers:
         return None
-    first = next(iter(files.values()))
-    return FoundCollections(_merge(files, problems), tuple(workers), first.num_workers)
+    num_workers = next((file.num_workers for file in files.values()), len(workers))
+    return FoundCollections(_merge(files, problems), tuple(workers), num_workers)
 
 
 def _merge(files: Mapping[str, CollectionsFile], problems: Problems) -> tuple[Collection, ...]:
     merged: dict[str, Collection] = {}
     for key, file in files.items():
         reasons: list[str] = []
-        for name, params in file.collections.items():
+        for params in file.collections.values():
             collection = _build(params, reasons)
-            merged.setdefault(name, collection).tensor_names |= collection.tensor_names
+            merged.setdefault(collection.name, collection).tensor_names |= collection.tensor_names
         if reasons:
             problems.note(key, "; ".join(reasons))
     return tuple(merged.values())

@@ -30,7 +30,6 @@ def await_collections(
     Raises:
         TrialNotFoundError: Nothing of a trial is there.
         MissingCollectionFiles: Collections files are missing, and the job has ended or the time is over.
-        SMDebugValueError: There are collections files, and none can be read.
     """
     ended = has_ended(backend)  # before the files are listed: what was written before the marker is then seen
     found = find_collections(backend, problems)

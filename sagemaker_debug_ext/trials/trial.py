@@ -75,7 +75,7 @@ class Trial:
         TrialNotFoundError: Nothing of a trial is there.
         MissingCollectionFiles: Collections files are missing, and the job has ended or the time is over.
         SMDebugTypeError: `range_steps` is no pair of whole numbers.
-        SMDebugValueError: `range_steps` is empty or has a negative bound, or the collections files are damaged.
+        SMDebugValueError: `range_steps` is empty or has a negative bound.
     """
 
     def __init__(
@@ -102,17 +102,14 @@ class Trial:
         self._problems = Problems(backend.url)
         self._polling = polling or Polling()
         self._tensors: dict[str, Tensor] = {}
-        self._take_in(await_collections(backend, self._problems, self._polling, wait_seconds))
+        found = await_collections(backend, self._problems, self._polling, wait_seconds)
+        self.num_workers = found.num_workers
+        self.worker_set = set(found.workers)
+        self.collection_manager.set_num_workers(found.num_workers)
+        self._take_in(found)
         self.index_reader = TrialReader(backend, self._problems, self.num_workers, self._step_range, self._polling)
         if index_mode:
             self.maybe_refresh()
-
-    def _take_in(self, found: FoundCollections) -> None:
-        for collection in found.collections:
-            self.collection_manager.add(collection)
-        self.collection_manager.set_num_workers(found.num_workers)
-        self.num_workers = found.num_workers
-        self.worker_set = set(found.workers)
 
     # --- following a running job -------------------------------------------------------------------------------------
 
@@ -137,9 +134,13 @@ class Trial:
         if not self.dynamic_refresh or self.loaded_all_steps:
             return
         if self.index_reader.follow():
-            found = find_collections(self._backend, self._problems)  # written anew where tensors came late
-            if found is not None:
-                self._take_in(found)
+            self._take_in(find_collections(self._backend, self._problems))
+
+    def _take_in(self, found: FoundCollections | None) -> None:
+        """Add what is new of the collections, which writers may write anew; what a user changed stays changed."""
+        for collection in found.collections if found else ():
+            known = self.collections().setdefault(collection.name, collection)
+            known.tensor_names |= collection.tensor_names
 
     def refresh_data(self) -> None:
         """Look for new steps, whatever is known."""
@@ -426,12 +427,13 @@ class LocalTrial(Trial):
         polling: Polling | None = None,
     ) -> None:
         self.trial_dir = os.path.expanduser(os.fspath(dirname).strip())
+        backend = open_backend(self.trial_dir)
         if wait_seconds is None and not os.path.isdir(self.trial_dir):
             found = "it is a file" if os.path.exists(self.trial_dir) else "there is no such folder"
             raise TrialNotFoundError(self.trial_dir, found)
         super().__init__(
             name,
-            open_backend(self.trial_dir),
+            backend,
             range_steps,
             check,
             index_mode,
