@@ -12,16 +12,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext import rule_configs
+    from sagemaker_debug_ext.catalog.images import get_rule_container_image_uri
     from sagemaker_debug_ext.config.actions import SMS, ActionList, Email, StopTraining
     from sagemaker_debug_ext.config.collections import CollectionConfig
     from sagemaker_debug_ext.config.hook import DebuggerHookConfig
     from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
+    from sagemaker_debug_ext.config.profiler import (
+        DataloaderProfilingConfig,
+        DetailedProfilingConfig,
+        FrameworkProfile,
+        HorovodProfilingConfig,
+        Profiler,
+        ProfilerConfig,
+        PythonProfiler,
+        PythonProfilingConfig,
+        SMDataParallelProfilingConfig,
+        cProfileTimer,
+    )
     from sagemaker_debug_ext.config.reductions import ReductionConfig
-    from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
+    from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, RuleBase
     from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
+    from sagemaker_debug_ext.requests import debugger_request, training_job_request
+    from sagemaker_debug_ext.rule_configs import get_default_profiler_rule
     from sagemaker_debug_ext.trials import create_trial
     from sagemaker_debug_ext.vocabulary import CollectionKeys
-    from sagemaker_debug_ext.vocabulary import ModeKeys as modes
+    from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts use
 
 __version__ = "0.1.0"
 
@@ -29,31 +44,61 @@ _HOMES = {
     "ActionList": "config.actions",
     "CollectionConfig": "config.collections",
     "CollectionKeys": "vocabulary",
+    "DataloaderProfilingConfig": "config.profiler",
     "DebuggerHookConfig": "config.hook",
+    "DetailedProfilingConfig": "config.profiler",
     "Email": "config.actions",
+    "FrameworkProfile": "config.profiler",
+    "HorovodProfilingConfig": "config.profiler",
+    "Profiler": "config.profiler",
+    "ProfilerConfig": "config.profiler",
     "ProfilerRule": "config.rules",
+    "PythonProfiler": "config.profiler",
+    "PythonProfilingConfig": "config.profiler",
     "ReductionConfig": "config.reductions",
     "Rule": "config.rules",
+    "RuleBase": "config.rules",
+    "SMDataParallelProfilingConfig": "config.profiler",
     "SMS": "config.actions",
     "SaveConfig": "config.saving",
     "SaveConfigMode": "config.saving",
     "StopTraining": "config.actions",
     "TensorBoardOutputConfig": "config.outputs",
+    "cProfileTimer": "config.profiler",
     "create_trial": "trials",
+    "debugger_request": "requests",
+    "get_default_profiler_rule": "rule_configs",
+    "get_rule_container_image_uri": "catalog.images",
+    "training_job_request": "requests",
 }
 
 __all__ = [
     # submit
     "ActionList",
     "CollectionConfig",
+    "DataloaderProfilingConfig",
     "DebuggerHookConfig",
+    "DetailedProfilingConfig",
     "Email",
+    "FrameworkProfile",
+    "HorovodProfilingConfig",
+    "Profiler",
+    "ProfilerConfig",
     "ProfilerRule",
+    "PythonProfiler",
+    "PythonProfilingConfig",
     "Rule",
+    "RuleBase",
+    "SMDataParallelProfilingConfig",
     "SMS",
     "StopTraining",
     "TensorBoardOutputConfig",
+    "cProfileTimer",
+    "debugger_request",
+    "get_default_profiler_rule",
+    "get_rule_container_image_uri",
     "rule_configs",
+    "training_job_request",
     # capture
     "CollectionKeys",
     "ReductionConfig",
