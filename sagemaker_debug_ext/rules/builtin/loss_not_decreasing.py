@@ -103,6 +103,7 @@ class LossNotDecreasing(BuiltinRule):
         mode = self.parameters["mode"]
         self._mode = ModeKeys[mode] if mode else None
         self._last_checks: dict[tuple[str, ModeKeys], int] = {}
+        self._first_steps: dict[tuple[str, ModeKeys], int] = {}
         self._seen_modes: dict[str, set[ModeKeys]] = {}
 
     def find_issues(self, step: int) -> Iterator[Issue]:
@@ -126,11 +127,11 @@ class LossNotDecreasing(BuiltinRule):
         step = _step_in(view, mode)
         if step is None or not self._is_due(name, mode, step):
             return None
-        earlier = reference_step(view.trial.tensor(name).steps(mode=mode), step, self.parameters["num_steps"])
-        if earlier is None:
-            return None
         current = view.scalar(name)
         if current is None:
+            return None
+        earlier = self._reference_step(view, name, mode, step)
+        if earlier is None:
             return None
         self._last_checks[name, mode] = step
         reference = as_scalar(usable_value(view.trial, name, earlier, mode))
@@ -139,6 +140,16 @@ class LossNotDecreasing(BuiltinRule):
     def _is_due(self, name: str, mode: ModeKeys, step: int) -> bool:
         last = self._last_checks.get((name, mode))
         return last is None or step - last >= self.parameters["num_steps"]
+
+    def _reference_step(self, view: StepView, name: str, mode: ModeKeys, step: int) -> int | None:
+        num_steps: int = self.parameters["num_steps"]
+        first = self._first_steps.get((name, mode))
+        if first is not None and first > step - num_steps:
+            return None  # spares listing the steps of a long trial again and again
+        saved_steps = view.trial.tensor(name).steps(mode=mode)
+        if saved_steps:
+            self._first_steps[name, mode] = saved_steps[0]
+        return reference_step(saved_steps, step, num_steps)
 
     def _preferred_mode(self, view: StepView, name: str) -> ModeKeys:
         """Return the mode to read when the user chose none.

@@ -222,3 +222,25 @@ def test_no_client_is_made_without_actions(caplog):
     with caplog.at_level(logging.WARNING):
         Actions("", "Rule", client_factory=refuse).invoke("x")
     assert caplog.text == ""
+
+
+def test_a_message_whose_topic_could_not_be_made_is_tried_again_when_the_rule_fires(aws, caplog):
+    """As a job is looked for again."""
+    sns = aws.stubs["sns"]
+    sns.add_client_error("create_topic", "InternalError")
+    actions = Actions('{"name": "sms", "endpoint": "+491"}', "Rule", client_factory=aws)
+    assert "InternalError" in caplog.text
+    sns.add_response("create_topic", {"TopicArn": TOPIC}, {"Name": "SMDebugRules"})
+    known = {"TopicArn": TOPIC, "Protocol": "sms", "Endpoint": "+491"}
+    sns.add_response("list_subscriptions", {"Subscriptions": [known]}, {})
+    sns.add_response("publish", {"MessageId": "1"})
+    actions.invoke()
+
+
+def test_the_list_of_jobs_is_given_up_after_many_pages(aws, monkeypatch, caplog):
+    """So that an account full of jobs does not hold the rule up."""
+    monkeypatch.setattr(action, "MAX_LISTING_PAGES", 1)
+    page = {"TrainingJobSummaries": [], "NextToken": "more"}
+    aws.stubs["sagemaker"].add_response("list_training_jobs", page, QUERY)
+    Actions(STOP, "Rule", client_factory=aws).invoke()
+    assert "0 running jobs" in caplog.text
