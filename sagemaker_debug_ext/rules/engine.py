@@ -40,6 +40,7 @@ class _Run:
         self.is_active = True
         self._stop_on_first_issue = stop_on_first_issue
         self._clock = clock
+        self._status_lock = threading.RLock()  # `announce_stop` comes from another thread
 
     def judge(self, step: int) -> list[Issue]:
         """Return the issues that the rule finds at a global step."""
@@ -68,13 +69,15 @@ class _Run:
         if not self.is_active:
             return
         self.is_active = False
-        if status == "Error" or self.status.status != "IssuesFound":
-            self._update(status=status, details=details)
+        with self._status_lock:
+            if status == "Error" or self.status.status != "IssuesFound":
+                self._update(status=status, details=details)
 
     def announce_stop(self) -> None:
         """Say that the rule is about to be stopped."""
-        if self.is_active and self.status.status == "InProgress":
-            self._update(status="Stopping")
+        with self._status_lock:
+            if self.is_active and self.status.status == "InProgress":
+                self._update(status="Stopping")
 
     def _record(self, step: int, issues: Sequence[Issue]) -> list[Issue]:
         if not issues:
@@ -88,7 +91,8 @@ class _Run:
         return [attrs.evolve(issue, rule=self.status.name) for issue in issues]
 
     def _update(self, **changes: object) -> None:
-        self.status = attrs.evolve(self.status, modified_at=self._clock(), **changes)  # type: ignore[arg-type]
+        with self._status_lock:
+            self.status = attrs.evolve(self.status, modified_at=self._clock(), **changes)  # type: ignore[arg-type]
 
 
 class Evaluation(Iterator[Issue]):
@@ -112,7 +116,6 @@ class Evaluation(Iterator[Issue]):
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
-        self._trial = trial
         self._runs = [
             _Run(name, rule, stop_on_first_issue=stop_rule_on_first_issue, clock=clock)
             for name, rule in _named(rules, trial).items()

@@ -167,12 +167,13 @@ class LossNotDecreasing(BuiltinRule):
         names = sorted(failed, key=lambda name: (-_severity(changes[name]), name))
         first, change = failed[names[0]], changes[names[0]]
         rising = not change <= 0
-        parameter = "increase_threshold_percent" if rising else "diff_percent"
-        limit: float = self.parameters[parameter]
+        limit: float = self.parameters["increase_threshold_percent" if rising else "diff_percent"]
         wanted = f"a rise of at most {limit:g} %" if rising else f"a fall of at least {limit:g} %"
+        if not math.isfinite(first.current):
+            wanted = "a finite loss"
         message = (
             f"{naming(names)} not decreasing: the first went from {first.reference:.6g} (step {first.reference_step}) "
-            f"to {first.current:.6g}, a change of {change:+.3g} % where {wanted} was expected."
+            f"to {first.current:.6g}, where {wanted} was expected."
         )
         return self.found(view, message, tensors=names, value=change, threshold=limit if rising else -limit)
 

@@ -107,6 +107,7 @@ def test_issue_says_from_where_to_where(judge):
     assert (risen.value, risen.threshold) == (50, 5)
     assert "from 2 (step 0) to 3" in risen.message
     assert risen.worker == "worker_0"
+    assert "a finite loss was expected" in judge("LossNotDecreasing", losses([2, NAN], interval=10))[0].message
 
 
 def test_the_largest_rise_is_named_first(judge):
