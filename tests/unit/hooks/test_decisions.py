@@ -120,7 +120,9 @@ class TestCompleteSettings:
     def test_selects_nothing_when_custom_collection_is_empty_then_is_true(self):
         """Only a collection of the user's own can be a mistake."""
         assert selects_nothing(Collection("mine"))
-        assert not any(map(selects_nothing, [Collection("weights"), Collection("a", ["x"]), Collection("a", (), ["x"])]))
+        assert not any(
+            map(selects_nothing, [Collection("weights"), Collection("a", ["x"]), Collection("a", (), ["x"])])
+        )
 
 
 # --- against a naive loop ---------------------------------------------------------------------------------------------

@@ -1,0 +1,642 @@
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import os
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.reductions import ReductionConfig
+from sagemaker_debug_ext.config.saving import SaveConfig
+from sagemaker_debug_ext.errors import (
+    InvalidCollectionConfiguration,
+    SMDebugRuntimeError,
+    SMDebugTypeError,
+    SMDebugValueError,
+)
+from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.output import Worker
+from sagemaker_debug_ext.store.backends import MemoryBackend
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL
+
+
+class TestSteps:
+    def test_steps_when_interval_is_two_then_every_second_is_saved(self, make_hook, trial):
+        """Saving is decided on the step within the mode, and files carry both numbers."""
+        hook = make_hook(save_config=SaveConfig(save_interval=2))
+        for mode, times in ((TRAIN, 3), (EVAL, 2), (TRAIN, 3), (EVAL, 2)):
+            hook.set_mode(mode)
+            for _ in range(times):
+                hook.run_step({"loss": hook.step + 1})
+        hook.close()
+        assert list(trial.steps) == [(0, "TRAIN", 0), (2, "TRAIN", 2), (3, "EVAL", 0), (6, "TRAIN", 4), (8, "EVAL", 2)]
+        assert trial.steps[6, "TRAIN", 4]["loss"] == 6
+
+    def test_steps_when_no_mode_was_set_then_mode_is_global(self, make_hook, trial):
+        """Without `set_mode`, steps are of mode GLOBAL."""
+        hook = make_hook()
+        hook.run_step({"loss": 1.0})
+        hook.close()
+        assert list(trial.steps) == [(0, "GLOBAL", 0)]
+
+    def test_steps_when_one_begins_then_the_one_before_is_there(self, make_hook, trial):
+        """A running job shows each step when the next one has begun."""
+        hook = make_hook()
+        hook.run_step({"loss": 1.0})
+        assert trial.steps == {}
+        hook.run_step({"loss": 2.0})
+        hook.export_collections()
+        assert list(trial.steps) == [(0, "GLOBAL", 0)]
+
+    def test_steps_when_nothing_is_due_then_nothing_is_written(self, make_hook, trial):
+        """A step without members of saved collections leaves no file."""
+        hook = make_hook()
+        hook.run_step({"weight": 1.0})
+        hook.run_step({"loss": np.zeros((3, 0))})
+        hook.close()
+        assert trial.steps == {}
+
+    def test_steps_when_collection_is_configured_then_its_settings_apply(self, make_hook, trial):
+        """A collection's own intervals and reductions go before the hook's."""
+        hook = make_hook(include_collections=["w"], reduction_config=ReductionConfig(reductions=["max"]))
+        hook.add_collection(Collection("w", ["^w"], save_config=SaveConfig(save_interval=3)))
+        for step in range(4):
+            hook.run_step({"w0": [step, step + 1], "loss": 0.5})
+        hook.close()
+        assert {step: set(tensors) for (step, _, _), tensors in trial.steps.items()} == {
+            0: {"smdebug/reductions/max/w0", "loss"},
+            1: {"loss"},
+            2: {"loss"},
+            3: {"smdebug/reductions/max/w0", "loss"},
+        }
+        assert trial.steps[3, "GLOBAL", 3]["smdebug/reductions/max/w0"] == 4
+
+    def test_steps_when_shape_is_wanted_then_it_is_saved_beside_the_value(self, make_hook, trial):
+        """A tensor may have value, shape and reductions at one step."""
+        config = ReductionConfig(norms=["l1"], save_raw_tensor=True, save_shape=True)
+        hook = make_hook(include_regex=["w"], reduction_config=config)
+        hook.run_step({"w:0": [[1.0, -2.0]]})
+        hook.close()
+        assert set(trial.steps[0, "GLOBAL", 0]) == {"w:0", "smdebug/reductions/l1/w"}
+
+    def test_steps_when_everything_is_saved_then_all_offered_tensors_are_there(self, make_hook, trial):
+        """`save_all` needs no collection."""
+        hook = make_hook(save_all=True)
+        hook.run_step({"anything": 1.0, "else": 2.0})
+        hook.close()
+        assert set(trial.steps[0, "GLOBAL", 0]) == {"anything", "else"}
+
+    def test_steps_when_collection_changes_in_between_then_next_step_follows_it(self, make_hook, trial):
+        """What a script does to a collection it asks for counts from the next step on."""
+        hook = make_hook()
+        hook.run_step({"loss": 0.0})
+        hook.get_collection("losses").save_config = SaveConfig(end_step=0)
+        hook.run_step({"loss": 1.0})
+        hook.close()
+        assert list(trial.steps) == [(0, "GLOBAL", 0)]
+
+    def test_steps_when_value_is_changed_afterwards_then_the_old_one_is_saved(self, make_hook, trial):
+        """What is captured is a copy."""
+        hook, value = make_hook(), np.ones(3)
+        hook.run_step({"loss": lambda: value})
+        value[:] = 7
+        hook.close()
+        assert trial.steps[0, "GLOBAL", 0]["loss"].tolist() == [1, 1, 1]
+
+    def test_steps_when_written_then_nothing_holds_their_tensors(self, make_hook):
+        """A hook keeps nothing of a step that is over."""
+        captured = []
+
+        class Array(np.ndarray):
+            """An array that can be watched."""
+
+        hook = make_hook(MemoryBackend())
+
+        def copy(value):
+            copied = np.array(value).view(Array)
+            captured.append(weakref.ref(copied))
+            return copied
+
+        hook._copy_value = copy
+        hook.run_step({"loss": 1.0})
+        hook.run_step()
+        hook.export_collections()
+        gc.collect()
+        assert [reference() for reference in captured] == [None]
+
+    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(
+        modes=st.lists(st.sampled_from(list(ModeKeys)), max_size=12),
+        interval=st.integers(1, 4),
+        logged=st.sets(st.integers(0, 11)),
+    )
+    def test_steps_when_modes_and_scalars_are_any_then_agree_with_a_naive_loop(
+        self, make_hook, read_trial, modes, interval, logged
+    ):
+        """Which files exist, and what is in them, follows from modes, interval and logged scalars alone."""
+        backend = MemoryBackend()
+        hook = make_hook(backend, save_config=SaveConfig(save_interval=interval))
+        expected = {}
+        for step, mode in enumerate(modes):
+            hook.set_mode(mode)
+            hook.run_step({"loss": step})
+            within = step if mode is ModeKeys.GLOBAL else modes[:step].count(mode)
+            tensors = {"loss": step} if within % interval == 0 else {}
+            if step in logged:
+                hook.save_scalar("s", step)
+                tensors["scalar/s"] = step
+            if tensors:
+                expected[step, mode.name, within] = tensors
+        hook.close()
+        assert read_trial(backend).steps == expected
+
+
+class TestScalars:
+    def test_save_scalar_when_step_is_not_saved_then_scalar_still_is(self, make_hook, trial):
+        """Every logged number is readable at its own step, whatever the interval."""
+        hook = make_hook(save_config=SaveConfig(save_interval=3))
+        hook.set_mode(TRAIN)
+        for step in range(5):
+            hook.run_step({"loss": 0.5})
+            hook.save_scalar("lr", step / 10)
+        hook.close()
+        assert {step: float(tensors["scalar/lr"][0]) for (step, _, _), tensors in trial.steps.items()} == {
+            step: step / 10 for step in range(5)
+        }
+        assert [("loss" in tensors) for tensors in trial.steps.values()] == [True, False, False, True, False]
+
+    def test_save_scalar_when_called_twice_in_a_step_then_the_last_counts(self, make_hook, trial):
+        """One step has one value of a name."""
+        hook = make_hook()
+        hook.run_step()
+        hook.save_scalar("lr", 1.0)
+        hook.save_scalar("lr", 2.0)
+        hook.close()
+        assert trial.steps == {(0, "GLOBAL", 0): {"scalar/lr": np.array([2.0])}}
+
+    def test_save_scalar_when_before_the_first_step_then_belongs_to_it(self, make_hook, trial):
+        """What is logged before training starts is read at step 0."""
+        hook = make_hook()
+        hook.save_scalar("lr", 1.0)
+        hook.set_mode(TRAIN)
+        hook.run_step({"loss": 0.5})
+        hook.close()
+        assert set(trial.steps[0, "TRAIN", 0]) == {"scalar/lr", "loss"}
+
+    def test_save_scalar_when_there_is_no_step_at_all_then_is_at_step_zero(self, make_hook, trial):
+        """Closing a hook never loses, and never waits for, a number."""
+        hook = make_hook()
+        hook.save_scalar("lr", 1.0)
+        hook.close()
+        assert list(trial.steps) == [(0, "GLOBAL", 0)]
+        assert trial.has_ended
+
+    def test_save_scalar_when_mode_was_changed_then_waits_for_a_step_of_it(self, make_hook, trial):
+        """A number logged in a mode is stored in a step of that mode, if one comes next."""
+        hook = make_hook()
+        hook.set_mode(TRAIN)
+        hook.run_step()
+        hook.set_mode(EVAL)
+        hook.save_scalar("accuracy", 0.5)
+        hook.run_step()
+        hook.close()
+        assert trial.steps == {(1, "EVAL", 0): {"scalar/accuracy": np.array([0.5])}}
+
+    @pytest.mark.parametrize("goes_on", [True, False])
+    def test_save_scalar_when_no_step_of_the_mode_follows_then_is_in_the_open_one(self, make_hook, trial, goes_on):
+        """A number is never lost, even if its mode is left without a step, or the job ends."""
+        hook = make_hook()
+        hook.set_mode(TRAIN)
+        hook.run_step()
+        hook.set_mode(EVAL)
+        hook.save_scalar("accuracy", 0.5)
+        if goes_on:
+            hook.set_mode(TRAIN)
+            hook.run_step()
+        hook.close()
+        assert trial.steps == {(0, "TRAIN", 0): {"scalar/accuracy": np.array([0.5])}}
+
+    @pytest.mark.parametrize(
+        ("value", "dtype", "shape"),
+        [
+            (1, "int64", (1,)),
+            (0.5, "float64", (1,)),
+            (True, "bool", (1,)),
+            (np.float32(2), "float32", (1,)),
+            (np.array([[3]]), "int64", (1, 1)),
+            (np.array(4.0), "float64", ()),
+        ],
+    )
+    def test_save_scalar_when_it_is_one_number_then_keeps_its_type(self, make_hook, trial, value, dtype, shape):
+        """Numbers become arrays of shape (1,), arrays of one element stay as they are."""
+        hook = make_hook()
+        hook.run_step()
+        hook.save_scalar("x", value)
+        hook.close()
+        (tensors,) = trial.steps.values()
+        assert tensors["scalar/x"] == value
+        assert (tensors["scalar/x"].dtype.name, tensors["scalar/x"].shape) == (dtype, shape)
+
+    @pytest.mark.parametrize("value", [[1, 2], np.zeros(0), "text", None, b"x"])
+    def test_save_scalar_when_it_is_not_one_number_then_refuses(self, make_hook, value):
+        """Only a single number is a scalar."""
+        with pytest.raises(SMDebugTypeError):
+            make_hook().save_scalar("x", value)
+
+    def test_save_scalar_when_time_is_given_then_it_is_stored(self, make_hook, out_dir):
+        """The record carries the given time stamp."""
+        hook = make_hook()
+        hook.run_step()
+        hook.save_scalar("x", 1, sm_metric=True, timestamp=1600000000.5)
+        hook.close()
+        (file,) = out_dir.glob("events/*/*.tfevents")
+        assert np.float64(1600000000.5).tobytes() in file.read_bytes()
+
+
+class TestCustomTensors:
+    def test_save_tensor_when_collections_are_listed_then_joins_all(self, make_hook, trial):
+        """A tensor becomes a member of every collection named."""
+        hook = make_hook()
+        hook.save_tensor("x", [1.0, 2.0], ["first", "second"])
+        hook.run_step()
+        hook.close()
+        assert trial.steps[0, "GLOBAL", 0]["x"].tolist() == [1, 2]
+        members = {name: item["tensor_names"] for name, item in trial.collections().collections.items()}
+        assert (members["first"], members["second"]) == (["x"], ["x"])
+
+    def test_save_tensor_when_collection_is_not_due_then_waits_with_the_last_value(self, make_hook, trial):
+        """The value that counts is the last one given before a saved step."""
+        hook = make_hook()
+        hook.get_collection("mine").save_config = SaveConfig(save_interval=3)
+        for step in range(5):
+            hook.save_tensor("x", step, "mine")
+            hook.run_step()
+        hook.close()
+        assert {step: int(tensors["x"][0]) for (step, _, _), tensors in trial.steps.items()} == {0: 0, 3: 3}
+
+    def test_save_tensor_when_given_after_the_last_capture_then_close_saves_it(self, make_hook, trial):
+        """A value given at the end of a saved last step belongs to it."""
+        hook = make_hook()
+        hook.run_step()
+        hook.save_tensor("x", 5)
+        hook.close()
+        assert trial.steps == {(0, "GLOBAL", 0): {"x": np.array([5])}}
+
+    def test_save_tensor_when_reductions_are_configured_then_is_reduced(self, make_hook, trial):
+        """A script's own tensors follow their collection's settings."""
+        hook = make_hook(reduction_config=ReductionConfig(reductions=["max"]))
+        hook.save_tensor("x", np.array([1, 5]))
+        hook.save_tensor("words", ["a", "b"], "texts")
+        hook.get_collection("texts").reduction_config = ReductionConfig(reductions=["max"], save_raw_tensor=True)
+        hook.run_step()
+        hook.close()
+        (tensors,) = trial.steps.values()
+        assert set(tensors) == {"smdebug/reductions/max/x", "words"}
+        assert tensors["words"].tolist() == ["a", "b"]
+
+    def test_save_tensor_when_value_is_changed_afterwards_then_the_old_one_is_saved(self, make_hook, trial):
+        """What is kept until the next saved step is a copy."""
+        hook, value = make_hook(), np.ones(2)
+        hook.save_tensor("x", value)
+        value[:] = 7
+        hook.run_step()
+        hook.close()
+        assert trial.steps[0, "GLOBAL", 0]["x"].tolist() == [1, 1]
+
+    def test_save_tensor_when_value_cannot_be_saved_then_warns_and_goes_on(self, make_hook, caplog):
+        """A value of an unknown kind costs a warning."""
+        hook = make_hook()
+        hook.save_tensor("x", {"a": 1})
+        hook.close()
+        assert "tensor 'x' is not saved" in caplog.text
+        assert hook.failure is None
+
+    def test_save_tensor_when_collections_are_no_names_then_refuses(self, make_hook):
+        """Collections are named by text."""
+        with pytest.raises(SMDebugTypeError, match="collections_to_write must hold texts"):
+            make_hook().save_tensor("x", 1, [5])
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        ("arguments", "error", "text"),
+        [
+            ({"include_regex": "relu"}, SMDebugTypeError, "include_regex must be a list"),
+            ({"include_regex": ["("]}, SMDebugValueError, "regular expressions"),
+            ({"include_collections": "weights"}, SMDebugTypeError, "include_collections must be a list"),
+            ({"save_config": 5}, SMDebugTypeError, "save_config must be"),
+            ({"reduction_config": "mean"}, SMDebugTypeError, "reduction_config must be"),
+        ],
+    )
+    def test_hook_when_argument_is_wrong_then_error_names_it(self, make_hook, arguments, error, text):
+        """A wrong argument is refused when the hook is made."""
+        with pytest.raises(error, match=text):
+            make_hook(**arguments)
+
+    def test_hook_when_there_is_no_folder_then_refuses(self, hook_class):
+        """The output folder is required."""
+        with pytest.raises(SMDebugTypeError, match="out_dir must be a path"):
+            hook_class(None)
+
+    def test_hook_when_trial_has_ended_then_says_so(self, make_hook, out_dir):
+        """A folder with an ended trial is refused in clear words."""
+        make_hook().close()
+        with pytest.raises(SMDebugRuntimeError, match="out_dir must not hold a trial that has ended") as caught:
+            make_hook()
+        assert str(out_dir) in str(caught.value)
+
+    def test_hook_when_trial_was_cut_off_then_goes_on_in_it(self, make_hook, trial, out_dir):
+        """The folder of a crashed job can be used again."""
+        first = make_hook()
+        first.run_step({"loss": 1.0})
+        first.close()
+        (out_dir / "training_job_end.ts").unlink()
+        second = make_hook()
+        second.run_step({"loss": 2.0})
+        second.close()
+        assert trial.steps == {(0, "GLOBAL", 0): {"loss": 2.0}}
+
+    @pytest.mark.parametrize("mode", ["train", 1, None])
+    def test_set_mode_when_it_is_no_mode_then_refuses(self, make_hook, mode):
+        """Modes are members of the enumeration."""
+        with pytest.raises(SMDebugValueError, match=r"mode must be one of ModeKeys\.TRAIN"):
+            make_hook().set_mode(mode)
+
+    def test_get_collections_when_hook_is_new_then_shows_the_built_in_ones(self, make_hook):
+        """The framework's collections are there from the start."""
+        assert sorted(make_hook().get_collections()) == ["all", "default", "gradients", "losses"]
+
+    def test_has_default_hook_configuration_when_more_is_saved_then_is_false(self, make_hook):
+        """Only the framework's own choice is the default."""
+        assert make_hook("a").has_default_hook_configuration()
+        assert not make_hook("b", include_collections=["gradients"]).has_default_configuration()
+
+    def test_should_save_when_step_is_open_then_answers_for_it(self, make_hook):
+        """Frameworks may ask whether to compute something at all."""
+        hook = make_hook(save_config=SaveConfig(save_interval=2))
+        assert not hook.should_save_tensor_or_collection("loss", "losses")
+        hook.run_step()
+        assert hook.should_save_tensor_or_collection("loss", "nothing")
+        assert hook.should_save_tensor_or_collection("x", "losses")
+        assert not hook.should_save_tensor_or_collection("x", "gradients")
+        hook.run_step()
+        assert not hook.should_save_tensor_or_collection("loss", "losses")
+
+
+class TestCreateFromFile:
+    def test_create_from_json_file_when_all_is_given_then_hook_follows_it(self, hook_class, trial, out_dir, tmp_path):
+        """What the file says is what is saved."""
+        document = {
+            "LocalPath": str(out_dir),
+            "HookParameters": {"save_interval": "2", "include_regex": "^x", "reductions": "max"},
+            "CollectionConfigurations": [
+                {
+                    "CollectionName": "mine",
+                    "CollectionParameters": {
+                        "include_regex": "^w",
+                        "save_interval": "3",
+                        "reductions": "",
+                        "save_raw_tensor": "true",
+                        "save_histogram": "false",
+                    },
+                }
+            ],
+        }
+        (tmp_path / "hook.json").write_text(json.dumps(document))
+        hook = hook_class.create_from_json_file(str(tmp_path / "hook.json"))
+        for _ in range(4):
+            hook.run_step({"w": 1.0, "x": 2.0})
+        hook.close()
+        assert {step: sorted(tensors) for (step, _, _), tensors in trial.steps.items()} == {
+            0: ["smdebug/reductions/max/x", "w"],
+            2: ["smdebug/reductions/max/x"],
+            3: ["w"],
+        }
+        assert trial.collections().collections["mine"]["save_histogram"] is False
+
+    def test_create_from_json_file_when_tensorboard_is_wanted_then_warns(self, hook_class, out_dir, tmp_path, caplog):
+        """Asking for TensorBoard files is answered, not ignored."""
+        content = {"LocalPath": str(out_dir), "HookParameters": {"export_tensorboard": "true"}}
+        (tmp_path / "hook.json").write_text(json.dumps(content))
+        hook = hook_class.create_from_json_file(str(tmp_path / "hook.json"))
+        hook.close()
+        assert "TensorBoard files are not written" in caplog.text
+
+
+class TestCollectionsFile:
+    def test_collections_when_one_step_was_saved_then_file_is_there(self, make_hook, trial):
+        """A running job can be opened after its first saved step."""
+        hook = make_hook()
+        hook.run_step({"loss": 1.0})
+        hook.run_step({"other_loss": 1.0})
+        hook._output.flush()
+        assert trial.collections().collections["losses"]["tensor_names"] == ["loss"]
+        hook.close()
+        assert trial.collections().collections["losses"]["tensor_names"] == ["loss", "other_loss"]
+
+    def test_collections_when_no_step_ran_then_close_writes_file_and_end(self, make_hook, trial):
+        """A hook that was merely made leaves an empty, ended trial."""
+        make_hook().close()
+        assert trial.has_ended
+        assert trial.steps == {}
+        file = trial.collections()
+        assert file.num_workers == 1
+        assert file.collections["losses"]["save_config"]["TRAIN"]["save_interval"] == 1
+
+    def test_collections_when_dry_run_then_only_they_are_written(self, make_hook, trial, out_dir):
+        """A dry run shows what would be saved."""
+        hook = make_hook(dry_run=True)
+        hook.run_step({"loss": 1.0})
+        hook.close()
+        assert trial.steps == {}
+        assert not (out_dir / "events").exists()
+        assert trial.collections().collections["losses"]["tensor_names"] == ["loss"]
+        assert trial.has_ended
+
+
+class TestWorkers:
+    @pytest.fixture
+    def run_worker(self, make_hook, hook_class):
+        def run(rank, **arguments):
+            worker = Worker(f"worker_{rank}", 2)
+            hook = make_hook(hook_class=type("WorkerHook", (hook_class,), {"worker": worker}), **arguments)
+            hook.run_step({"loss": float(rank)})
+            return hook
+
+        return run
+
+    def test_workers_when_all_write_then_each_has_its_files(self, run_worker, trial, out_dir):
+        """With `include_workers="all"` readers know how many to wait for."""
+        hooks = [run_worker(rank, include_workers="all") for rank in range(2)]
+        for hook in hooks:
+            hook.close()
+        assert sorted(path.name for path in out_dir.glob("index/*/*")) == [
+            "000000000000_worker_0.json",
+            "000000000000_worker_1.json",
+        ]
+        assert [trial.collections(f"worker_{rank}").num_workers for rank in range(2)] == [2, 2]
+
+    @pytest.mark.parametrize("include_workers", ["one", "ALL", ""])
+    def test_workers_when_one_writes_then_it_is_the_first(self, run_worker, trial, include_workers):
+        """Anything but `all` means the first worker, and readers wait for one."""
+        for hook in [run_worker(rank, include_workers=include_workers) for rank in (1, 0)]:
+            hook.close()
+        assert trial.steps == {(0, "GLOBAL", 0): {"loss": 0.0}}
+        assert trial.collections().num_workers == 1
+
+    def test_workers_when_alone_then_folder_is_claimed_until_close(self, make_hook, out_dir):
+        """One process writes to a folder; a second one is refused and trains on."""
+        first, second = make_hook(), make_hook()
+        first.run_step({"loss": 1.0})
+        assert (out_dir / "claim.smd").exists()
+        assert not second.run_step({"loss": 1.0})
+        assert isinstance(second.failure, SMDebugRuntimeError)
+        second.close()
+        assert not (out_dir / "training_job_end.ts").exists()
+        first.close()
+        assert not (out_dir / "claim.smd").exists()
+
+
+class TestClose:
+    def test_close_when_called_twice_then_does_nothing(self, make_hook, trial):
+        """Closing again is harmless."""
+        hook = make_hook()
+        hook.close()
+        hook.close()
+        assert trial.has_ended
+
+    def test_close_when_inside_a_job_then_platform_marks_the_end(self, make_hook, trial, monkeypatch):
+        """With TRAINING_JOB_NAME set, whatever its value, there is no end marker."""
+        monkeypatch.setenv("TRAINING_JOB_NAME", "")
+        hook = make_hook()
+        hook.run_step({"loss": 1.0})
+        hook.close()
+        assert not trial.has_ended
+        assert len(trial.steps) == 1
+
+    def test_close_when_done_then_later_calls_change_nothing(self, make_hook, trial):
+        """A closed hook takes no more values and counts no more steps."""
+        hook = make_hook()
+        hook.run_step({"loss": 1.0})
+        hook.close()
+        hook.save_scalar("x", 1)
+        hook.save_tensor("y", 1)
+        hook.export_collections()
+        assert hook.run_step({"loss": 2.0}) is False
+        assert trial.steps == {(0, "GLOBAL", 0): {"loss": 1.0}}
+
+    def test_close_when_used_as_context_then_is_called_even_on_error(self, make_hook, trial):
+        """A `with` block ends the trial, whatever happens in it."""
+        with pytest.raises(ZeroDivisionError), make_hook() as hook:
+            hook.run_step({"loss": 1.0})
+            raise ZeroDivisionError
+        assert trial.has_ended
+        assert len(trial.steps) == 1
+
+    def test_close_when_done_then_nothing_holds_the_hook(self, hook_class, out_dir):
+        """A closed hook is kept alive neither by the interpreter's exit nor by a thread."""
+        hook = hook_class(out_dir)
+        hook.run_step({"loss": 1.0})
+        hook.close()
+        current.del_hook()
+        reference = weakref.ref(hook)
+        del hook
+        gc.collect()
+        assert reference() is None
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+    def test_close_when_in_a_forked_process_then_leaves_the_trial_alone(self, make_hook, trial):
+        """Data-loader workers inherit the hook, and neither write nor end the trial."""
+        hook = make_hook()
+        pid = os.fork()
+        if pid == 0:  # the child; must not return into pytest
+            try:
+                hook.run_step({"loss": 1.0})
+                hook.save_scalar("x", 1)
+                hook.close()
+            finally:
+                os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert not trial.has_ended
+        assert trial.steps == {}
+
+
+class TestFailures:
+    def test_failure_when_disk_is_full_then_logs_once_and_training_goes_on(
+        self, make_hook, read_trial, failing_backend, caplog
+    ):
+        """After a failed write saving is off; what was written before stays whole."""
+        backend = failing_backend(budget=5)
+        hook = make_hook(backend)
+        for step in range(20):
+            hook.run_step({"loss": step})
+            hook.save_scalar("x", step)
+        hook.close()
+        assert hook.failure.errno == 28
+        errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
+        assert len(errors) == 1
+        assert "saving is switched off, training goes on" in caplog.text
+        assert list(read_trial(backend).steps) == [(0, "GLOBAL", 0), (1, "GLOBAL", 1)]
+
+    def test_failure_when_strict_then_is_raised_into_training(self, make_hook, failing_backend):
+        """A strict hook lets the script know, at the next step or at the end."""
+        hook = make_hook(failing_backend(budget=0), strict=True)
+        hook.run_step({"loss": 1})
+        with pytest.raises(OSError, match="No space left"):
+            hook.close()
+
+    def test_failure_when_strict_and_writing_failed_then_next_step_raises(self, make_hook, failing_backend):
+        """Training stops at the first step after the failure."""
+        hook = make_hook(failing_backend(budget=0), strict=True)
+        hook.run_step({"loss": 1})
+        hook.run_step({"loss": 1})
+        hook._output.flush()
+        with pytest.raises(OSError, match="No space left"):
+            hook.run_step({"loss": 1})
+
+    def test_failure_when_capturing_breaks_then_training_goes_on(self, make_hook, read_trial, caplog):
+        """Whatever goes wrong inside the hook stays inside."""
+        backend = MemoryBackend()
+        hook = make_hook(backend)
+        hook.run_step({"loss": 1.0})
+
+        def explode():
+            raise ZeroDivisionError("inside the hook")
+
+        assert hook.run_step({"loss": explode}) is None
+        assert hook.run_step({"loss": 3.0}) is False
+        hook.close()
+        assert isinstance(hook.failure, ZeroDivisionError)
+        assert caplog.text.count("training goes on: inside the hook") == 1
+        assert list(read_trial(backend).steps) == [(0, "GLOBAL", 0)]
+        assert read_trial(backend).has_ended
+
+    def test_failure_when_collection_selects_nothing_then_the_others_are_saved(self, make_hook, trial, caplog):
+        """A collection that was configured wrongly is named and left out."""
+        hook = make_hook(include_collections=["mine"])
+        hook.run_step({"loss": 1.0})
+        hook.close()
+        assert hook.failure is None
+        assert "collection 'mine' selects no tensor" in caplog.text
+        assert set(trial.steps[0, "GLOBAL", 0]) == {"loss"}
+
+    def test_failure_when_strict_and_collection_selects_nothing_then_first_step_raises(self, make_hook):
+        """A strict hook takes the mistake for an error."""
+        with pytest.raises(InvalidCollectionConfiguration, match="mine"):
+            make_hook(include_collections=["mine"], strict=True).run_step()
+
+    def test_memory_when_limit_is_tiny_then_everything_is_still_written(self, make_hook, trial):
+        """A small limit slows training down and loses nothing."""
+        hook = make_hook(memory_limit_bytes=1)
+        for step in range(10):
+            hook.run_step({"loss": np.full(100, step)})
+        hook.close()
+        assert [int(tensors["loss"][0]) for tensors in trial.steps.values()] == list(range(10))
