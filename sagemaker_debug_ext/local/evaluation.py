@@ -19,11 +19,12 @@ from sagemaker_debug_ext.local.events import ActionTaken, EventHandler, IssueFou
 from sagemaker_debug_ext.local.paths import Locations, write_object
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.rules import Issue, Rule, create_custom_rule, create_rule, evaluate
-from sagemaker_debug_ext.store.manifest import has_ended, list_collections
+from sagemaker_debug_ext.store.manifest import has_ended, list_collections, read_collections
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules import RuleStatus
     from sagemaker_debug_ext.rules.action import ActionHandler, ActionParameters
+    from sagemaker_debug_ext.store.backends import Backend
     from sagemaker_debug_ext.trials import Trial
 
 RESULT_FILE: Final = "rule-result.json"
@@ -45,7 +46,7 @@ class RuleEvaluations:
         locations: Where its locations lie.
         on_event: Called with issues, changes of status and actions, from the thread.
         on_status: Called with the new ``DebugRuleEvaluationStatuses`` when they have changed.
-        stop_job: Stops the job, for the action that does.
+        stop_job: Stops the job, for the action that does; returns whether it was running.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class RuleEvaluations:
         *,
         on_event: EventHandler,
         on_status: Callable[[list[dict[str, Any]]], object],
-        stop_job: Callable[[], object],
+        stop_job: Callable[[], bool],
     ) -> None:
         self._request = request
         self._paths = artifact_paths(request)
@@ -106,8 +107,8 @@ class RuleEvaluations:
             return None
         backend = self._locations.backend(location)
         while not self._cancelled.is_set():
-            ended = has_ended(backend)
-            if list_collections(backend):
+            ended = has_ended(backend)  # asked first: what was written before the end marker is seen below
+            if _can_be_opened(backend, ended):
                 return create_trial(str(self._locations.path(location)))
             if ended:
                 self._end_all("Error", "ClientError: the training job saved no tensors; is its hook attached?")
@@ -171,7 +172,8 @@ class RuleEvaluations:
         prefix = parameters["training_job_prefix"]
         if not self._job_name.startswith(prefix):
             return f"nothing was stopped: the name of this job does not begin with {prefix!r}"
-        self._stop_job()
+        if not self._stop_job():
+            return f"nothing was stopped: training job {self._job_name!r} had ended"
         return f"asked training job {self._job_name!r} to stop"
 
     def _take_over(self, statuses: Sequence[RuleStatus]) -> None:
@@ -208,6 +210,12 @@ class RuleEvaluations:
 
     def _publish(self) -> None:
         self._on_status([record.described(self._request) for record in self._records.values()])
+
+
+def _can_be_opened(backend: Backend, ended: bool) -> bool:
+    """Tell whether opening a trial will not wait for a worker's collections file."""
+    keys = list(list_collections(backend).values())
+    return bool(keys) and (ended or len(keys) >= read_collections(backend, keys[0]).num_workers)
 
 
 def _not_sent(parameters: ActionParameters, message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError, TrainingJobError
+from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError, SMDebugValueError, TrainingJobError
 from sagemaker_debug_ext.local.channels import link_channels
 from sagemaker_debug_ext.local.description import (
     MAX_REASON_LENGTH,
@@ -107,15 +108,19 @@ class LocalTrainingJob:
         stop_grace_seconds: float = STOP_GRACE_SECONDS,
         check: bool = True,
     ) -> None:
+        if not stop_grace_seconds >= 0:
+            raise SMDebugValueError(f"stop_grace_seconds must be a number from 0 (got {stop_grace_seconds!r})")
         self._plan: Final = plan_job(request, work_dir, python, check)
         self._request: Final = self._plan.request
         self._folder: Final = self._plan.folder
         self._grace_seconds: Final = stop_grace_seconds
         self._events = EventQueue(on_event)
-        self._state_lock = threading.RLock()  # guards the three below
+        self._started = False
+        self._state_lock = threading.RLock()  # guards the four below
         self._description = Description(self._request, self._folder, self._status_changed)
         self._stop_as: str | None = None  # the SecondaryStatus to end in, once the job is asked to stop
         self._stop_within = stop_grace_seconds
+        self._concluding = False  # whether there is nothing left to stop
         self._wake = threading.Event()  # set to have the job's thread look around at once
         self._ended = threading.Event()
         self._shipping = Shipping(self._request, self._folder, self._plan.locations)
@@ -150,10 +155,11 @@ class LocalTrainingJob:
         return None if location is None else self._plan.locations.path(location)
 
     def trial(self) -> Trial:
-        """Open what the job has saved so far; waits for the first collections file.
+        """Open what the job has saved so far.
 
         Raises:
             SMDebugRuntimeError: The job saves no tensors.
+            TrialNotFoundError: It has saved none so far.
             MissingCollectionFiles: It has ended without saving any.
         """
         from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - a job without rules needs no trial
@@ -173,35 +179,43 @@ class LocalTrainingJob:
         Raises:
             SMDebugRuntimeError: The name is in use, or the job cannot be prepared; nothing is left of it.
         """
-        root = self._folder.root
         try:
-            root.parent.mkdir(parents=True, exist_ok=True)
+            self._start()
+        except OSError as error:
+            raise SMDebugRuntimeError(f"training job {self.name!r} could not be prepared: {error}") from error
+
+    def _start(self) -> None:
+        root = self._folder.root
+        root.parent.mkdir(parents=True, exist_ok=True)
+        try:
             root.mkdir()
         except FileExistsError as error:
-            raise SMDebugRuntimeError(f"training job {self.name!r} exists already, in {str(root)!r}: take another name") from error
-        except OSError as error:
-            raise SMDebugRuntimeError(f"{str(root)!r} could not be made: {error.strerror}") from error
-        self._lock = JobLock(self._folder)
-        self._events.start()
-        try:
+            raise SMDebugRuntimeError(
+                f"training job {self.name!r} exists already, in {str(root)!r}: take another name"
+            ) from error
+        with contextlib.ExitStack() as undo:
+            undo.callback(shutil.rmtree, root)
+            lock = JobLock(self._folder)
+            undo.callback(lock.release)
+            self._events.start()
+            undo.callback(self._events.close)
             process = self._launch()
-        except BaseException as error:
-            self._events.close()
-            self._lock.release()
-            shutil.rmtree(root)
-            if isinstance(error, OSError):
-                reason = f"training job {self.name!r} could not be prepared: {error}"
-                raise SMDebugRuntimeError(reason) from error
-            raise
-        threading.Thread(target=self._run, args=(process,), name=f"training-job-{self.name}").start()
+            undo.pop_all()
+        self._started = True
+        threading.Thread(target=self._run, args=(process, lock), name=f"training-job-{self.name}").start()
 
-    def stop(self, grace_seconds: float | None = None) -> None:
-        """Ask the entry point to end, and kill it if it does not; without waiting, and without effect on an ended job.
+    def stop(self, grace_seconds: float | None = None) -> bool:
+        """Ask the entry point to end, and kill it if it does not.
+
+        Does not wait. Asking again can shorten the time, not extend it.
 
         Args:
             grace_seconds: How long it may take; by default what the job was made with.
+
+        Returns:
+            Whether there was something to stop.
         """
-        self._ask_to_stop("Stopped", self._grace_seconds if grace_seconds is None else grace_seconds)
+        return self._ask_to_stop("Stopped", self._grace_seconds if grace_seconds is None else grace_seconds)
 
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait until the job has ended and its rules are evaluated, and return its description.
@@ -212,7 +226,10 @@ class LocalTrainingJob:
         Raises:
             TrainingJobError: The job failed.
             TimeoutError: It has not ended in time.
+            SMDebugRuntimeError: It was never started.
         """
+        if not self._started:
+            raise SMDebugRuntimeError(f"training job {self.name!r} was not started")
         if not self._ended.wait(timeout):
             raise TimeoutError(f"training job {self.name!r} has not ended within {timeout} seconds")
         description = self.describe()
@@ -226,7 +243,7 @@ class LocalTrainingJob:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._ended.is_set():
+        if not self._started or self._ended.is_set():
             return
         self._evaluations.cancel()
         try:
@@ -256,19 +273,21 @@ class LocalTrainingJob:
         self._evaluations.start()
         return process
 
-    def _run(self, process: JobProcess) -> None:
+    def _run(self, process: JobProcess, lock: JobLock) -> None:
         """Accompany the process to its end, and the job beyond; runs in the job's own thread."""
         try:
             self._conclude(self._follow(process))
         except Exception as error:  # noqa: BLE001 - the end of the thread: who waits must hear of whatever it was
             _LOG.exception("running training job %s failed", self.name)
+            with self._state_lock:
+                self._concluding = True
             process.stop(0.0)
             process.wait()
             self._evaluations.cancel()
             self._move("Failed", "Failed", f"InternalServerError: {error}")
         finally:
             self._evaluations.join()
-            self._lock.release()
+            lock.release()
             self._events.close()
             self._ended.set()
 
@@ -300,20 +319,21 @@ class LocalTrainingJob:
     def _conclude(self, code: int) -> None:
         """Bring everything to its place and end the job."""
         with self._state_lock:
+            self._concluding = True
             stopped_as = self._stop_as
-            self._stop_as = stopped_as or "Completed"  # from here on there is nothing to stop
         if stopped_as is None:
             self._move("InProgress", "Uploading")
         failed = code != 0 and stopped_as is None
         reason = self._failure_reason(code) if failed else ""
         members: dict[str, Any] = {}
         try:
+            self._show_steps(self._shipping.ship(final=True))
             model = self._shipping.ship_output(with_model=not failed)
             if model is not None:
                 members["ModelArtifacts"] = {"S3ModelArtifacts": model}
-            self._show_steps(self._shipping.ship(final=True))
         except SMDebugRuntimeError as error:
-            self._evaluations.cancel()  # they would wait for the end marker
+            if not self._shipping.trial_has_ended():
+                self._evaluations.cancel()  # they would wait for its end
             failed, reason = True, reason or f"InternalServerError: {error}"
         if failed:
             self._move("Failed", "Failed", reason, **members)
@@ -338,14 +358,17 @@ class LocalTrainingJob:
                 return head + shorten(printed, MAX_REASON_LENGTH - len(head), keep_end=True)
         return f"{how}, nothing was printed"
 
-    def _ask_to_stop(self, stop_as: str, grace_seconds: float) -> None:
+    def _ask_to_stop(self, stop_as: str, grace_seconds: float) -> bool:
         with self._state_lock:
+            if self._concluding:
+                return False
             if self._stop_as is None:
                 self._stop_as = stop_as
                 self._stop_within = grace_seconds
                 self._move("Stopping", "Stopping")
             self._stop_within = min(self._stop_within, grace_seconds)
         self._wake.set()
+        return True
 
     def _try_to_ship(self) -> None:
         try:

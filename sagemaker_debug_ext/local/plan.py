@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import attrs
 
@@ -19,6 +22,8 @@ from sagemaker_debug_ext.local.shipping import output_path
 from sagemaker_debug_ext.local.source import check_submit_directory, entry_point
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.requests.checks import check_training_job_request
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @attrs.frozen(kw_only=True)
@@ -59,6 +64,7 @@ def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], pytho
     Raises:
         RequestValidationError: SageMaker would refuse it, or it cannot be run here; all reasons at once, each with the
             member it is about.
+        SMDebugValueError: There is no such interpreter.
     """
     own = copy.deepcopy(dict(request))
     if check:
@@ -69,10 +75,12 @@ def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], pytho
         raise RequestValidationError(problems)
     folder = job_folder(str(name), work_dir)
     locations = Locations(work_dir)
+    python = _interpreter(python)
     problems += check_channels(own, locations)
     problems += _problems(_checks(own, folder, locations, python))
     if problems:
         raise RequestValidationError(problems)
+    _note_differences(own)
     return JobPlan(
         request=own,
         folder=folder,
@@ -116,6 +124,23 @@ def _problem(check: Callable[[], object]) -> str | None:
     except DebugExtError as error:
         return str(error)
     return None
+
+
+def _interpreter(python: str) -> str:
+    """Return the path of the interpreter; links are kept, because a virtual environment's is one."""
+    found = shutil.which(python)
+    if found is None:
+        raise SMDebugValueError(f"python must be a Python interpreter (got {python!r}, which cannot be run)")
+    return str(Path(found).absolute())
+
+
+def _note_differences(request: Mapping[str, Any]) -> None:
+    """Log what SageMaker would do and a job of this machine does not."""
+    resources = request.get("ResourceConfig", {})
+    if resources.get("InstanceCount", 1) > 1 or len(resources.get("InstanceGroups", ())) > 1:
+        _LOG.warning("the job runs on this machine as its only host, whatever ResourceConfig asks for")
+    if request.get("ProfilerRuleConfigurations"):
+        _LOG.warning("rules of ProfilerRuleConfigurations are not evaluated on this machine")
 
 
 def _max_runtime(request: Mapping[str, Any]) -> float | None:

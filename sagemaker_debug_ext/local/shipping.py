@@ -14,7 +14,7 @@ from sagemaker_debug_ext.local.paths import Locations, join_location, write_obje
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend, ObjectInfo
 from sagemaker_debug_ext.store.keys import CLAIM_KEY, END_KEY, INDEX_PREFIX
-from sagemaker_debug_ext.store.manifest import write_end
+from sagemaker_debug_ext.store.manifest import has_ended, write_end
 
 
 def output_path(request: Mapping[str, Any]) -> str | None:
@@ -156,9 +156,14 @@ class Shipping:
 
     def ship(self, final: bool = False) -> list[ObjectInfo]:
         """Copy what is new; return what was copied of the trial."""
+        shipped = [] if self.tensors is None else self.tensors.ship(final)
         for mirror in self._others:
             mirror.ship(final)
-        return [] if self.tensors is None else self.tensors.ship(final)
+        return shipped
+
+    def trial_has_ended(self) -> bool:
+        """Tell whether the trial at its S3 location is complete."""
+        return self.tensors is not None and has_ended(self.tensors.target)
 
     def ship_output(self, with_model: bool) -> str | None:
         """Pack the model and the output folder, and return the model's location; None if there is no model.

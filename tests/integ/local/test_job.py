@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import errno
 import shutil
 import tarfile
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sagemaker_debug_ext.errors import RequestValidationError, SMDebugRuntimeError, TrainingJobError
+from sagemaker_debug_ext.errors import RequestValidationError, SMDebugRuntimeError, SMDebugValueError, TrainingJobError
 from sagemaker_debug_ext.local import (
     Event,
     LinePrinted,
@@ -145,12 +146,12 @@ def test_job_that_is_stopped_may_end_by_itself(make_request: MakeRequest, start:
     """
     job = start(make_request(script), on_event=ready)
     ready.wait()
-    job.stop()
+    assert job.stop()
     description = job.wait()
     assert (description["TrainingJobStatus"], description["SecondaryStatus"]) == ("Stopped", "Stopped")
     assert "ModelArtifacts" in description
     assert [each["Status"] for each in description["SecondaryStatusTransitions"]][-2:] == ["Stopping", "Stopped"]
-    job.stop()
+    assert not job.stop()
     assert job.describe() == description
 
 
@@ -238,24 +239,99 @@ def test_job_with_several_mistakes_tells_them_all(make_request: MakeRequest, tmp
     ]
 
 
-@pytest.mark.parametrize("wrong", ["program", "interpreter", "archive"])
-def test_job_that_cannot_be_prepared_leaves_nothing(make_request: MakeRequest, tmp_path: Path, wrong: str) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("program", r"got 'tran.py'.*train\.py"),
+        ("command", "could not be started: No such file or directory: 'no-such-program'"),
+        ("archive", "cannot be unpacked"),
+    ],
+)
+def test_job_that_cannot_be_prepared_leaves_nothing(
+    make_request: MakeRequest, tmp_path: Path, wrong: str, message: str
+) -> None:
     """A job that fails before its entry point runs gives its name back."""
     request = make_request("print('hello')")
-    options = {"python": str(tmp_path / "no-python")} if wrong == "interpreter" else {}
-    if wrong == "program":
-        request["HyperParameters"]["sagemaker_program"] = "tran.py"
+    broken = copy.deepcopy(request)
     archive = tmp_path / "s3/bucket/job-1/code/sourcedir.tar.gz"
     content = archive.read_bytes()
-    if wrong == "archive":
+    if wrong == "program":
+        broken["HyperParameters"]["sagemaker_program"] = "tran.py"
+    elif wrong == "command":
+        broken["AlgorithmSpecification"]["ContainerEntrypoint"] = ["no-such-program"]
+    else:
         archive.write_bytes(content[:100])
-    match = {"program": r"got 'tran.py'.*train\.py", "interpreter": "no-python", "archive": "cannot be unpacked"}[wrong]
-    with pytest.raises((SMDebugRuntimeError, ValueError), match=match):
-        run_training_job(request, tmp_path, **options)
+    with pytest.raises((SMDebugRuntimeError, SMDebugValueError), match=message):
+        run_training_job(broken, tmp_path)
     assert list((tmp_path / "jobs").iterdir()) == []
     archive.write_bytes(content)
-    request["HyperParameters"]["sagemaker_program"] = "train.py"
     assert run_training_job(request, tmp_path).describe()["TrainingJobStatus"] == "Completed"
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"python": "no-such-python"}, "python must be .*no-such-python"),
+        ({"stop_grace_seconds": -1.0}, "stop_grace_seconds must be .*-1.0"),
+        ({"stop_grace_seconds": float("nan")}, "stop_grace_seconds must be .*nan"),
+    ],
+)
+def test_job_with_a_wrong_option_is_refused(
+    make_request: MakeRequest, tmp_path: Path, option: dict[str, Any], message: str
+) -> None:
+    """Options are checked before anything starts."""
+    with pytest.raises(SMDebugValueError, match=message):
+        run_training_job(make_request(""), tmp_path, **option)
+    assert not (tmp_path / "jobs").exists()
+
+
+def test_job_that_was_not_started_cannot_be_waited_for(make_request: MakeRequest, tmp_path: Path) -> None:
+    """Waiting for what nobody began is an error, not a wait for ever."""
+    with LocalTrainingJob(make_request(""), tmp_path) as job, pytest.raises(SMDebugRuntimeError, match="not started"):
+        job.wait()
+
+
+def test_job_of_several_hosts_runs_as_one_and_says_so(
+    make_request: MakeRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What this machine does otherwise than SageMaker is in the log."""
+    resources = {"InstanceType": "ml.m5.xlarge", "InstanceCount": 2, "VolumeSizeInGB": 30}
+    run_training_job(make_request("", ResourceConfig=resources), tmp_path)
+    assert "only host" in caplog.text
+
+
+def test_job_with_local_folders_runs_unchecked(make_request: MakeRequest, tmp_path: Path, save_steps: str) -> None:
+    """Without the check local folders may stand where S3 locations do."""
+    request = make_request(save_steps, DebugHookConfig={"S3OutputPath": str(tmp_path / "my trials")})
+    with pytest.raises(RequestValidationError):
+        run_training_job(request, tmp_path)
+    job = run_training_job(request, tmp_path, check=False)
+    assert job.trial_path == tmp_path / "my trials" / "job-1" / "debug-output"
+    assert job.trial().steps() == [0, 1, 2, 3]
+
+
+def test_job_ships_tensorboard_and_checkpoints_too(make_request: MakeRequest, tmp_path: Path) -> None:
+    """Every output member of the request is served."""
+    script = """
+        import json, os
+        for name in ("TENSORBOARD", "CHECKPOINT"):
+            with open(os.environ[f"{name}_CONFIG_FILE_PATH"]) as file:
+                folder = json.load(file)["LocalPath"]
+            with open(os.path.join(folder, name.lower()), "w") as file:
+                file.write(name)
+    """
+    outputs = {
+        "TensorBoardOutputConfig": {"S3OutputPath": "s3://bucket/tb"},
+        "CheckpointConfig": {"S3Uri": "s3://bucket/checkpoints"},
+    }
+    request = make_request(script, **outputs)
+    del request["DebugHookConfig"]
+    job = run_training_job(request, tmp_path)
+    assert (tmp_path / "s3/bucket/tb/job-1/tensorboard-output/tensorboard").read_text() == "TENSORBOARD"
+    assert (tmp_path / "s3/bucket/checkpoints/checkpoint").read_text() == "CHECKPOINT"
+    assert (job.debugger_artifacts_path, job.trial_path) == (None, None)
+    with pytest.raises(SMDebugRuntimeError, match="no DebugHookConfig"):
+        job.trial()
 
 
 def test_job_name_that_is_in_use_is_refused(make_request: MakeRequest, tmp_path: Path) -> None:
