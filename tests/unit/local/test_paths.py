@@ -20,7 +20,7 @@ KEY_PARTS = st.text(string.printable, min_size=1, max_size=8).filter(
 @given(BUCKETS, st.lists(KEY_PARTS, max_size=4))
 def test_path_of_uri_and_back_is_the_same_uri(bucket: str, parts: list[str]) -> None:
     """An S3 URI and its folder stand for each other, and the folder is below the root."""
-    locations = Locations("/work-folder")
+    locations = Locations("/somewhere")
     uri = "/".join([f"s3://{bucket}", *parts])
     path = locations.path(uri)
     assert path.is_relative_to(locations.s3_root / bucket)
@@ -30,7 +30,7 @@ def test_path_of_uri_and_back_is_the_same_uri(bucket: str, parts: list[str]) -> 
 @given(st.text(max_size=30))
 def test_path_of_any_key_never_leaves_the_bucket(key: str) -> None:
     """Whatever stands in a key, its file lies in the folder of its bucket, or the key is refused."""
-    locations = Locations("/work-folder")
+    locations = Locations("/somewhere")
     try:
         path = locations.path(f"s3://bucket/{key}")
     except SMDebugValueError:
@@ -62,7 +62,7 @@ def test_path_of_local_locations_is_that_path(tmp_path: Path, monkeypatch: pytes
     """File URIs and plain paths name files of this machine."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/home/me")
-    locations = Locations("/work-folder")
+    locations = Locations("/somewhere")
     assert locations.path("file:///data/my%20set") == Path("/data/my set")
     assert locations.path("file://localhost/data") == Path("/data")
     assert locations.path("~/data") == Path("/home/me/data")
@@ -74,7 +74,7 @@ def test_path_of_local_locations_is_that_path(tmp_path: Path, monkeypatch: pytes
 def test_path_of_other_locations_is_refused(location: str) -> None:
     """A location of another kind is an error that says which kinds there are."""
     with pytest.raises(SMDebugValueError, match="must"):
-        Locations("/work-folder").path(location)
+        Locations("/somewhere").path(location)
 
 
 def test_join_location_uses_single_slashes() -> None:
