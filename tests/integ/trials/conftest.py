@@ -26,6 +26,12 @@ class Golden(NamedTuple):
 
 
 @pytest.fixture(scope="session")
+def archives():
+    """Return the folder of the golden trials' archives."""
+    return ARCHIVES
+
+
+@pytest.fixture(scope="session")
 def unpack(tmp_path_factory):
     """Return a function that unpacks a golden trial, once."""
     unpacked: dict[str, Golden] = {}

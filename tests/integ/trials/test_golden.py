@@ -81,6 +81,11 @@ def assert_same_value(value, expected, relative=None):
         assert found["head"] == pytest.approx([float(item) for item in expected["head"]], rel=relative, nan_ok=True)
 
 
+def test_names_when_compared_with_the_archives_then_are_all_of_them(archives):
+    """No golden trial is left out."""
+    assert sorted(path.name for path in archives.glob("*.tar.gz")) == [f"{name}.tar.gz" for name in NAMES]
+
+
 def test_golden_trial_when_opened_then_describes_itself_as_expected(trial, golden):
     """Steps, modes, workers and names are those the original gave."""
     expected = golden.expected
