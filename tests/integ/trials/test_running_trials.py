@@ -95,7 +95,7 @@ def test_running_trial_when_used_by_several_threads_then_all_read_the_same(runni
                 steps = trial.steps(modes.TRAIN)
                 assert steps == sorted(set(steps))
                 assert repr(trial)
-        except Exception as error:  # whatever fails in a thread is for the test to report
+        except Exception as error:  # noqa: BLE001 - whatever fails in a thread is for the test to report
             errors.append(error)
 
     trial.wait_for_steps([9], timeout_seconds=60)

@@ -49,6 +49,7 @@ def test_manager_when_asked_for_an_unknown_collection_then_creates_or_refuses():
     """The caller says whether a missing collection is to be made."""
     manager = CollectionManager(create_default=True)
     assert manager.get_collections() == {}
+    assert manager.get("a") is manager.get("a")
     assert manager.get("a").name == "a"
     assert list(manager.get_collections()) == ["a"]
     with pytest.raises(DebugExtError, match=r"no collection 'b' \(known: a\)"):

@@ -67,6 +67,11 @@ def test_reduction_when_there_is_nan_then_is_nan(name):
     assert math.isnan(compute_reduction(name, np.array([[1, np.nan], [0, 2]], np.float32)))
 
 
+def test_norm_when_of_a_float16_matrix_then_is_computed_in_float32():
+    """The singular value decomposition does not know half precision."""
+    assert compute_reduction("l2", MATRIX.astype(np.float16)) == pytest.approx(np.linalg.norm(MATRIX, 2), rel=1e-6)
+
+
 def test_reduction_when_of_bfloat16_then_is_computed_in_float32():
     """The small floats that numpy does not know itself are widened."""
     value = MATRIX.astype(pytest.importorskip("ml_dtypes").bfloat16)
