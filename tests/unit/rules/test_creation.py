@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -69,7 +71,7 @@ def test_every_rule_with_code_is_made_by_name_and_knows_its_catalog_entry(trial,
     assert rule.rule_name == rule.spec_name == spec.name
     assert rule.parameters == {parameter.name: parameter.default for parameter in spec.parameters}
     for parameter in spec.parameters:
-        assert f"        {parameter.name}: " in type(rule).__doc__
+        assert f"\n    {parameter.name}: " in inspect.getdoc(type(rule))
     assert rule.advice
 
 
