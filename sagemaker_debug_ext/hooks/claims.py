@@ -27,7 +27,11 @@ def take_claim(backend: Backend) -> bool:
     """
     if not manifest.claim(backend) and not _is_abandoned(backend):
         return False
-    backend.write(CLAIM_KEY, (json.dumps(_identity(os.getpid())).encode(),))
+    try:
+        backend.write(CLAIM_KEY, (json.dumps(_identity(os.getpid())).encode(),))
+    except OSError:
+        manifest.release_claim(backend)  # a claim that does not say whose it is would lock the folder for good
+        raise
     _OWN_CLAIMS.add(backend.url)
     return True
 

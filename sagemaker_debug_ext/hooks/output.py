@@ -12,6 +12,7 @@ from sagemaker_debug_ext.hooks.background import BackgroundWriter
 from sagemaker_debug_ext.hooks.claims import give_claim_back, take_claim
 from sagemaker_debug_ext.hooks.steps import OpenStep
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
+from sagemaker_debug_ext.store.keys import END_KEY
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.store.writer import TrialWriter
 
@@ -95,7 +96,8 @@ class TrialOutput:
             if self._unwritten_collections is not None:
                 self._write_collections(self._unwritten_collections)
             if mark_end:
-                self._writer.end()
+                # Every worker of a job ends it, possibly at the same moment; creating is safe then, replacing is not.
+                self._backend.create(END_KEY)
         finally:
             if self._has_claim:
                 give_claim_back(self._backend)
