@@ -11,6 +11,10 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 
 BUILTIN_REPOSITORY: Final = "sagemaker-debugger-rules"
 CUSTOM_REPOSITORY: Final = "sagemaker-debugger-rule-evaluator"
+PROFILER_REPOSITORY: Final = "detailed-profiler-processing"
+
+PROFILER_RULE_NAME: Final = "DetailedProfilerProcessingJobConfig"
+"""Name of the profiler rule that processes what SageMaker Profiler records; names may go on after it."""
 
 _BUILTIN_ACCOUNTS: Final[Mapping[str, str]] = {
     "af-south-1": "314341159256",
@@ -60,6 +64,15 @@ _CUSTOM_ACCOUNTS: Final[Mapping[str, str]] = {
     "us-east-2": "840043622174",
     "us-west-1": "952348334681",
     "us-west-2": "759209512951",
+}
+
+_PROFILER_ACCOUNTS: Final[Mapping[str, str]] = {
+    "eu-central-1": "482524230118",
+    "eu-west-1": "929884845733",
+    "il-central-1": "216881608335",
+    "us-east-1": "503895931360",
+    "us-east-2": "915447279597",
+    "us-west-2": "895741380848",
 }
 
 _DNS_SUFFIXES: Final = {
@@ -117,8 +130,42 @@ def rule_image_uri(region: str, custom: bool = False, account: str | None = None
     return f"{owner}.dkr.ecr.{region}.{dns_suffix(region)}/{repository}:latest"
 
 
-def get_rule_container_image_uri(region: str) -> str:
-    """Return the address of the image that evaluates built-in rules; the SDK's name for `rule_image_uri`."""
+def profiler_image_uri(region: str) -> str:
+    """Return the address of the image that processes what SageMaker Profiler records.
+
+    Raises:
+        SMDebugValueError: SageMaker Profiler does not run in the region.
+    """
+    account = _PROFILER_ACCOUNTS.get(region)
+    if account is None:
+        raise SMDebugValueError(
+            f"SageMaker Profiler does not run in region {region!r}, only in {', '.join(sorted(_PROFILER_ACCOUNTS))}"
+        )
+    return f"{account}.dkr.ecr.{region}.{dns_suffix(region)}/{PROFILER_REPOSITORY}:latest"
+
+
+def supports_debugger(region: str) -> bool:
+    """Tell whether Debugger runs in `region`: whether there is an evaluator for built-in rules."""
+    return region in _BUILTIN_ACCOUNTS
+
+
+def get_rule_container_image_uri(name: str | None = None, region: str | None = None) -> str:
+    """Return the address of the image that evaluates a rule; the SDK's name for `rule_image_uri`.
+
+    Args:
+        name: Name of the rule; it counts for the processing of SageMaker Profiler only. A region if it is the only
+            argument.
+        region: Name of the region.
+
+    Raises:
+        SMDebugValueError: There is no such image in the region.
+    """
+    if region is None:
+        name, region = None, name
+    if region is None:
+        raise SMDebugValueError("region must be given")
+    if name is not None and name.startswith(PROFILER_RULE_NAME):
+        return profiler_image_uri(region)
     return rule_image_uri(region)
 
 
@@ -126,3 +173,22 @@ def parse_image_uri(uri: str) -> ImageLocation | None:
     """Take the address of an image in ECR apart; None if it lies elsewhere."""
     match = _ECR_URI.fullmatch(uri)
     return ImageLocation(*match.groups()) if match else None
+
+
+_FRAMEWORK_REPOSITORIES: Final = re.compile(
+    r"(?:sagemaker-)?(?:huggingface-)?(pytorch|tensorflow|mxnet|xgboost)(?:-trcomp)?(?:-training|-scriptmode)?"
+)
+_VERSION: Final = re.compile(r"\d+(?:\.\d+)*")
+
+
+def framework_of_image(uri: str) -> tuple[str | None, str | None]:
+    """Return framework and version of a training image of AWS, as its address tells them; None for what it does not.
+
+    Example:
+        >>> framework_of_image("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-gpu-py311")
+        ('pytorch', '2.5.1')
+    """
+    repository, _, tag = uri.partition("@")[0].rpartition("/")[2].partition(":")
+    framework = _FRAMEWORK_REPOSITORIES.fullmatch(repository)
+    version = _VERSION.match(tag)
+    return (framework[1], version[0] if version else None) if framework else (None, None)

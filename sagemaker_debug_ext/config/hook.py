@@ -16,18 +16,24 @@ from sagemaker_debug_ext.errors import SMDebugTypeError
 def to_collections(collections: object) -> tuple[CollectionConfig, ...]:
     """Turn what a user gives as a list of collections into a tuple; None means an empty one.
 
+    Objects of the SDK, which have a name and parameters, become ours.
+
     Raises:
-        SMDebugTypeError: Something else than `CollectionConfig` is among them.
+        SMDebugTypeError: Something else is among them.
     """
     if collections is None:
         return ()
     if isinstance(collections, str) or not isinstance(collections, Iterable):
         raise SMDebugTypeError(f"collections must be a list of CollectionConfig (got {collections!r})")
-    items = tuple(collections)
-    for item in items:
-        if not isinstance(item, CollectionConfig):
-            raise SMDebugTypeError(f"collections must be a list of CollectionConfig (got {item!r} among them)")
-    return items
+    return tuple(map(_to_collection, collections))
+
+
+def _to_collection(item: Any) -> CollectionConfig:
+    if isinstance(item, CollectionConfig):
+        return item
+    if hasattr(item, "name") and hasattr(item, "parameters"):
+        return CollectionConfig(item.name, item.parameters)
+    raise SMDebugTypeError(f"collections must be a list of CollectionConfig (got {item!r} among them)")
 
 
 def _to_parameters(values: Mapping[str, Any] | None) -> Parameters:

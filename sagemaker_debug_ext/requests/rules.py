@@ -8,7 +8,13 @@ from typing import Any
 
 import attrs
 
-from sagemaker_debug_ext.catalog.images import dns_suffix, parse_image_uri, rule_image_uri
+from sagemaker_debug_ext.catalog.images import (
+    PROFILER_RULE_NAME,
+    dns_suffix,
+    parse_image_uri,
+    profiler_image_uri,
+    rule_image_uri,
+)
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.config._fields import MAX_TEXT, Text
 from sagemaker_debug_ext.config.actions import Action, ActionList, StopTraining
@@ -79,6 +85,8 @@ def _build_rule(rule: Rule | ProfilerRule, surroundings: RuleSurroundings) -> di
 
 
 def _image(rule: Rule | ProfilerRule, surroundings: RuleSurroundings) -> Text:
+    if rule.image_uri is None and isinstance(rule.name, str) and rule.name.startswith(PROFILER_RULE_NAME):
+        return profiler_image_uri(surroundings.region)
     if rule.image_uri is None:
         return rule_image_uri(surroundings.region, custom=not rule.built_in, account=surroundings.image_account)
     if isinstance(rule.image_uri, str):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sagemaker_debug_ext.catalog.images import rule_regions, supports_debugger
 from sagemaker_debug_ext.config._fields import Text, render_value
+from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
 from sagemaker_debug_ext.config.profiler import ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import DebugExtWarning
 from sagemaker_debug_ext.requests._problems import Problems
+from sagemaker_debug_ext.requests.adoption import adopt_hook, adopt_profiler, adopt_rules, adopt_tensorboard
 from sagemaker_debug_ext.requests.hook import HookSetting, build_debug_hook_config, resolve_hook
 from sagemaker_debug_ext.requests.outputs import build_tensorboard_output_config
-from sagemaker_debug_ext.requests.profiler import build_profiler_config, resolve_profiler
+from sagemaker_debug_ext.requests.profiler import build_profiler_config, processing_rule, resolve_profiler
 from sagemaker_debug_ext.requests.rules import RuleSurroundings, build_rule_configurations
 
 
@@ -30,10 +34,12 @@ def debugger_request(
     rule_image_account: str | None = None,
     source_uris: Mapping[str, str] | None = None,
     allow_rules_without_hook: bool = False,
+    allow_region: bool = False,
 ) -> dict[str, Any]:
     """Return the Debugger members for ``create_training_job(**request, **members)``.
 
-    The same arguments give the same members, and none of them is changed.
+    The same arguments give the same members, and none of them is changed. Configurations of the SDK are taken as well
+    as ours, also mixed.
 
     Args:
         job_name: Name of the job; None if it is not known yet, as in a pipeline.
@@ -48,18 +54,28 @@ def debugger_request(
         rule_image_account: Account with a copy of the rule evaluators; AWS's own when not given.
         source_uris: Where local files with the code of custom rules were uploaded: path → location on S3.
         allow_rules_without_hook: Send rules although the hook is off, so that they cannot see data of this job.
+        allow_region: Send a hook and profiler settings to a region for which Debugger is not known. Without it the
+            default hook is left out there, with a warning, and anything else is refused.
 
     Raises:
         SMDebugTypeError: An argument is of another type.
         RequestValidationError: The settings do not fit together; it tells all problems.
     """
     debugger_rules, profiler_rules = _split(rules)
-    hook = resolve_hook(debugger_hook_config)
+    own_hook = adopt_hook(debugger_hook_config)
+    hook = resolve_hook(own_hook)
+    profiler_setting = adopt_profiler(profiler_config)
+    tensorboard = adopt_tensorboard(tensorboard_output_config)
     surroundings = RuleSurroundings(
         region=region, job_name=job_name, image_account=rule_image_account, source_uris=source_uris or {}
     )
     problems = Problems()
     members: dict[str, Any] = {}
+    if not (allow_region or rule_image_account or supports_debugger(region)):
+        asked_for_hook = isinstance(own_hook, DebuggerHookConfig) or bool(debugger_rules)
+        asked_for_profiler = disable_profiler is False or bool(profiler_rules) or _collects(profiler_setting)
+        hook = _hook_in_other_region(hook, region, asked_for_hook, problems)
+        _check_profiler_region(region, asked_for_profiler, problems)
     if hook is None and debugger_rules and not allow_rules_without_hook:
         problems.add(
             "DebugRuleConfigurations", "rules must come with a hook: without one they never see data of the job"
@@ -70,13 +86,15 @@ def debugger_request(
     if debugger_rules:
         with problems.below("DebugRuleConfigurations"):
             members["DebugRuleConfigurations"] = build_rule_configurations(debugger_rules, surroundings)
-    if tensorboard_output_config is not None:
+    if tensorboard is not None:
         with problems.below("TensorBoardOutputConfig"):
-            members["TensorBoardOutputConfig"] = build_tensorboard_output_config(tensorboard_output_config, output_path)
+            members["TensorBoardOutputConfig"] = build_tensorboard_output_config(tensorboard, output_path)
     with problems.below("ProfilerConfig"):
-        profiler = resolve_profiler(profiler_config, disable_profiler, has_rules=bool(profiler_rules))
+        profiler = resolve_profiler(profiler_setting, disable_profiler, has_rules=bool(profiler_rules))
         if profiler is not None:
             members["ProfilerConfig"] = build_profiler_config(profiler, output_path)
+            if profiler.profile_params and not profiler_rules and (rules is None or debugger_rules):
+                profiler_rules = [processing_rule(region)]
     if profiler_rules:
         with problems.below("ProfilerRuleConfigurations"):
             members["ProfilerRuleConfigurations"] = build_rule_configurations(profiler_rules, surroundings)
@@ -85,14 +103,36 @@ def debugger_request(
 
 
 def _split(rules: object) -> tuple[list[Rule], list[ProfilerRule]]:
-    if rules is not None and not isinstance(rules, Iterable):
-        raise SMDebugTypeError(f"rules must be a list of Rule and ProfilerRule (got {rules!r})")
-    chosen = list(rules or ())
-    for rule in chosen:
-        if not isinstance(rule, (Rule, ProfilerRule)):
-            raise SMDebugTypeError(f"rules must be a list of Rule and ProfilerRule (got {rule!r} among them)")
-    debugger_rules = [rule for rule in chosen if isinstance(rule, Rule)]
-    return debugger_rules, [rule for rule in chosen if isinstance(rule, ProfilerRule)]
+    chosen = adopt_rules(rules)
+    return [rule for rule in chosen if isinstance(rule, Rule)], [
+        rule for rule in chosen if isinstance(rule, ProfilerRule)
+    ]
+
+
+def _collects(config: ProfilerConfig | None) -> bool:
+    return config is not None and config.disable_profiler is not True
+
+
+def _hook_in_other_region(
+    hook: DebuggerHookConfig | None, region: str, asked_for: bool, problems: Problems
+) -> DebuggerHookConfig | None:
+    """Refuse a hook where Debugger does not run, or leave it out if nobody asked for it."""
+    if hook is None or asked_for:
+        if hook is not None:
+            problems.add("DebugHookConfig", _no_debugger(region, "debugger_hook_config=False"))
+        return hook
+    warnings.warn(f"no DebugHookConfig is sent: {_no_debugger(region)}", DebugExtWarning, stacklevel=3)
+    return None
+
+
+def _check_profiler_region(region: str, asked_for: bool, problems: Problems) -> None:
+    if asked_for:
+        problems.add("ProfilerConfig", _no_debugger(region, "disable_profiler=True"))
+
+
+def _no_debugger(region: str, switch: str = "") -> str:
+    advice = f"; leave it out with {switch}, or insist with allow_region=True" if switch else ""
+    return f"Debugger is not known to run in region {region!r}, only in {', '.join(rule_regions())}{advice}"
 
 
 def training_job_request(

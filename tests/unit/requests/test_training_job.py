@@ -79,6 +79,8 @@ def test_debugger_request_tells_all_problems_at_once():
             disable_profiler=True,
         )
     assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "DebugHookConfig",
+        "ProfilerConfig",
         "DebugHookConfig.S3OutputPath",
         "DebugRuleConfigurations[0].RuleEvaluatorImage",
         "DebugRuleConfigurations[0].RuleParameters",
@@ -88,7 +90,7 @@ def test_debugger_request_tells_all_problems_at_once():
         "ProfilerConfig",
         "ProfilerRuleConfigurations[0].RuleEvaluatorImage",
     ]
-    assert str(caught.value).startswith("8 problems in the request:\n- DebugHookConfig.S3OutputPath: ")
+    assert str(caught.value).startswith("10 problems in the request:\n- DebugHookConfig: Debugger is not known to run")
 
 
 settings = st.fixed_dictionaries(

@@ -1,0 +1,94 @@
+"""Requests for UpdateTrainingJob: what of a running job's profiler can be changed. The hook and its rules cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sagemaker_debug_ext.config._fields import Number, Text
+from sagemaker_debug_ext.config.profiler import FrameworkProfile, ProfilerConfig
+from sagemaker_debug_ext.config.rules import ProfilerRule
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.requests._problems import Problems
+from sagemaker_debug_ext.requests.adoption import adopt_framework_profile, adopt_rules
+from sagemaker_debug_ext.requests.profiler import framework_parameters
+from sagemaker_debug_ext.requests.rules import RuleSurroundings, build_rule_configurations
+
+
+def profiler_update_request(
+    *,
+    job_name: str,
+    region: str,
+    rules: Iterable[ProfilerRule] | None = None,
+    system_monitor_interval_millis: Number | None = None,
+    s3_output_path: Text | None = None,
+    framework_profile_params: FrameworkProfile | None = None,
+    disable_framework_metrics: bool = False,
+    rule_image_account: str | None = None,
+    source_uris: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return an UpdateTrainingJob request that switches a job's profiler on, or changes what it collects.
+
+    Args:
+        job_name: Name of the running job.
+        region: Its region, which decides the images of rules.
+        rules: Profiler rules to add; those that run already go on.
+        system_monitor_interval_millis: See `ProfilerConfig`.
+        s3_output_path: Where the metrics go; cannot be changed once the profiler has been on.
+        framework_profile_params: Framework metrics, for old containers only.
+        disable_framework_metrics: Collect no framework metrics any more.
+        rule_image_account: See `debugger_request`.
+        source_uris: See `debugger_request`.
+
+    Raises:
+        SMDebugTypeError: An argument is of another type, or a rule is not a profiler rule.
+        SMDebugValueError: Nothing is to be changed, or framework metrics are asked for and switched off at once.
+        RequestValidationError: A rule cannot be built.
+    """
+    chosen = adopt_rules(rules)
+    profile = adopt_framework_profile(framework_profile_params)
+    if not (chosen or system_monitor_interval_millis or s3_output_path or profile or disable_framework_metrics):
+        raise SMDebugValueError(
+            "an update of the profiler must change something: rules, system_monitor_interval_millis, s3_output_path, "
+            "framework_profile_params or disable_framework_metrics"
+        )
+    if disable_framework_metrics and profile is not None:
+        raise SMDebugValueError("framework_profile_params must not come with disable_framework_metrics=True")
+    for rule in chosen:
+        if not isinstance(rule, ProfilerRule):
+            raise SMDebugTypeError(
+                f"rules of an update must be profiler rules, because those on tensors cannot be changed while a job "
+                f"runs (got {rule!r} among them)"
+            )
+    # Made only for its checks and its warning: an update may leave out what a new job has to have.
+    config = ProfilerConfig(s3_output_path, system_monitor_interval_millis, profile)
+    member: dict[str, Any] = {"DisableProfiler": False}
+    if config.s3_output_path is not None:
+        member["S3OutputPath"] = config.s3_output_path
+    if config.system_monitor_interval_millis is not None:
+        member["ProfilingIntervalInMilliseconds"] = config.system_monitor_interval_millis
+    if profile is not None or disable_framework_metrics:
+        member["ProfilingParameters"] = framework_parameters(profile) if profile else {}
+    request: dict[str, Any] = {"TrainingJobName": job_name, "ProfilerConfig": member}
+    problems = Problems()
+    with problems.below("ProfilerRuleConfigurations"):
+        surroundings = RuleSurroundings(
+            region=region, job_name=job_name, image_account=rule_image_account, source_uris=source_uris or {}
+        )
+        if chosen:
+            request["ProfilerRuleConfigurations"] = build_rule_configurations(chosen, surroundings)
+    problems.raise_if_any()
+    return request
+
+
+def profiler_off_request(job_name: str) -> dict[str, Any]:
+    """Return an UpdateTrainingJob request that switches a job's profiler, and its rules, off."""
+    return {"TrainingJobName": job_name, "ProfilerConfig": {"DisableProfiler": True}}
+
+
+def profiler_on_request(job_name: str, s3_output_path: Text) -> dict[str, Any]:
+    """Return an UpdateTrainingJob request that switches system metrics on, and nothing else."""
+    return {
+        "TrainingJobName": job_name,
+        "ProfilerConfig": {"DisableProfiler": False, "S3OutputPath": s3_output_path},
+    }
