@@ -19,7 +19,7 @@ def add_parser(commands: Any) -> None:
         commands, "demo", "Train a sound and a broken net on real images, with rules watching both.", run
     )
     parser.add_argument("--work-dir", default=_DEFAULT_FOLDER, help="where everything goes (default: %(default)s)")
-    parser.add_argument("--epochs", type=int, default=12, help="passes over the images (default: %(default)s)")
+    parser.add_argument("--epochs", type=int, default=40, help="passes over the images (default: %(default)s)")
     parser.add_argument("--show-request", action="store_true", help="print the two requests instead of running them")
     _arguments.add_json(parser)
 
@@ -59,13 +59,12 @@ def _print(report: JobReport) -> None:
         ("trial", report.trial_path),
     ]
     _output.write(f"\n{report.job_name}")
-    _output.write(_indent(_output.format_table(("", ""), rows).lstrip("\n")))
+    for name, value in rows:
+        _output.write(f"  {name:<13}{value}")
     rules = [(rule.name, rule.status, rule.first_step) for rule in report.rules]
-    _output.write(_indent("\n" + _output.format_table(("RULE", "STATUS", "FIRST STEP"), rules)))
-
-
-def _indent(text: str) -> str:
-    return "\n".join(f"  {line}".rstrip() for line in text.splitlines())
+    _output.write()
+    for line in _output.format_table(("RULE", "STATUS", "FIRST STEP"), rules).splitlines():
+        _output.write(f"  {line}")
 
 
 def _print_next_steps(report: JobReport) -> None:

@@ -40,7 +40,8 @@ _REGION: Final = "us-east-1"
 _ROLE: Final = "arn:aws:iam::111122223333:role/SageMakerDebugDemo"
 _IMAGE: Final = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.6.0-cpu-py312"
 _EXAMPLE: Final = Path("examples", "pytorch_digits")
-_TRAINING_BATCHES: Final = 44
+_BATCH_SIZE: Final = 64
+_NUM_TRAINING_IMAGES: Final = 1437  # of the 1,797; the example holds the others back
 _STOP_GRACE_SECONDS: Final = 10.0
 
 
@@ -86,7 +87,7 @@ class JobReport:
 
 def num_steps(epochs: int) -> int:
     """Return how many global steps a job takes that nobody stops: the batches of training, and one of validation."""
-    return epochs * (_TRAINING_BATCHES + 1)
+    return epochs * (_NUM_TRAINING_IMAGES // _BATCH_SIZE + 1)
 
 
 def stage(work_dir: str | os.PathLike[str]) -> tuple[str, str]:
@@ -154,6 +155,7 @@ def demo_request(net: str, job_name: str, source: str, images: str, epochs: int)
             "sagemaker_submit_directory": json.dumps(source),
             "model": net,
             "epochs": epochs,
+            "batch-size": _BATCH_SIZE,
         },
         debugger_hook_config=hook_config,
         rules=rules,
