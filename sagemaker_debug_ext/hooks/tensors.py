@@ -67,13 +67,12 @@ def can_capture(tensor: Tensor) -> bool:
     return not (tensor.is_meta or tensor.is_quantized) and type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__
 
 
-@torch.no_grad()
 def copy_tensor(tensor: Tensor) -> Tensor:
     """Copy a tensor into the memory of the CPU, in one pass."""
     dense = _dense(tensor)
     if dense.device.type != "cpu":
         return dense.to("cpu")
-    if dense is not tensor and tensor.layout is not torch.strided:
+    if tensor.layout is not torch.strided:
         return dense  # made just now, and nobody else's
     return dense.clone(memory_format=torch.contiguous_format)
 
@@ -100,7 +99,6 @@ def tensor_to_array(tensor: Tensor) -> Array:
     return whole
 
 
-@torch.no_grad()
 def reduce_tensor(tensor: Tensor, reductions: Iterable[Reduction]) -> Iterator[tuple[Reduction, Tensor]]:
     """Yield reductions of a tensor as tensors of no dimension on its device.
 
@@ -130,7 +128,7 @@ def _reduce(tensor: Tensor, reduction: Reduction) -> Tensor:
 
 
 def _dense(tensor: Tensor) -> Tensor:
-    """Return a tensor's own numbers, laid out in full, apart from its history."""
+    """Return a tensor's own numbers, laid out in full; being detached, nothing made of them has a gradient."""
     tensor = tensor.detach()
     if tensor.layout is not torch.strided:
         tensor = tensor.to_dense()
