@@ -6,6 +6,7 @@ from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.creation import create_custom_rule, create_rule
 from sagemaker_debug_ext.rules.engine import Evaluation, evaluate
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Explanation, explain
 from sagemaker_debug_ext.rules.required_tensors import RequiredTensors, RequiredTensorsForTrial
 from sagemaker_debug_ext.rules.rule_invoker import invoke_rule
 from sagemaker_debug_ext.rules.status import RuleStatus
@@ -18,6 +19,8 @@ __all__ = [
     "create_rule",
     "create_custom_rule",
     "invoke_rule",
+    "explain",
+    "Explanation",
     # many rules
     "evaluate",
     "Evaluation",

@@ -254,6 +254,12 @@ class Actions:
         """Names of the actions that will run, in order."""
         return [entry["name"] for entry in self._entries]
 
+    def extended(self, action_str: str) -> Actions:
+        """Return these actions followed by further ones, with the same handlers."""
+        more = Actions(action_str, self.rule_name, handlers=self._handlers)
+        more._entries = [*self._entries, *more._entries]
+        return more
+
     def invoke(self, message: str = "") -> None:
         """Run all actions.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sagemaker_debug_ext.analysis.utils import no_refresh
 from sagemaker_debug_ext.errors import (
+    DebugExtError,
     RuleEvaluationConditionMet,
     StepUnavailable,
     TensorUnavailable,
@@ -21,7 +22,27 @@ from sagemaker_debug_ext.rules.required_tensors import RequiredTensors
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
-NO_VERDICT = (TensorUnavailableForStep, StepUnavailable, TensorUnavailable)
+
+class NoVerdict(DebugExtError):
+    """Raised by a rule at a step at which there is nothing that it could judge: the step is skipped.
+
+    Args:
+        rule_name: The rule.
+        step: The global step.
+        reason: What is missing; empty when the rule does not say.
+    """
+
+    def __init__(self, rule_name: str, step: int, reason: str = "") -> None:
+        super().__init__(rule_name, step, reason)
+        self.rule_name = rule_name
+        self.step = step
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"rule {self.rule_name} has nothing to judge at step {self.step}{self.reason and ': '}{self.reason}"
+
+
+NO_VERDICT = (NoVerdict, TensorUnavailableForStep, StepUnavailable, TensorUnavailable)
 """Errors by which a rule says that it cannot judge a step: the step is skipped."""
 
 
@@ -43,6 +64,7 @@ class Rule(abc.ABC):
         actions: What happens when the rule fires; may be replaced.
         rule_name: Name of the class.
         logger: For messages of the rule.
+        output_path: Folder for files that the rule writes; None when it is to write none.
         report: Free for the rule's own notes on what it found.
 
     Example:
@@ -73,6 +95,7 @@ class Rule(abc.ABC):
         self.rule_name = type(self).__name__
         self.actions = Actions(action_str, self.rule_name)
         self.logger = logging.getLogger(f"{__name__}.{self.rule_name}")
+        self.output_path: str | None = None
         self.report: dict[str, Any] = {
             "RuleTriggered": 0,
             "Violations": 0,
@@ -108,6 +131,20 @@ class Rule(abc.ABC):
         """
         if self.invoke_at_step(step):
             yield self.issue(step, tensors=self.req_tensors.get_names())
+
+    def give_actions(self, actions: Actions) -> None:
+        """Let these actions, in place of the former ones, be what happens when the rule fires."""
+        self.actions = actions
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return what the rule finds in the fact that no step has come since the last one it was shown.
+
+        Called again and again while a running trial has no news. Few rules care.
+        """
+        return []
+
+    def evaluation_ended(self) -> None:  # noqa: B027 - optional, as the docstring says
+        """Do what is left to do after the last step, such as writing a report. Few rules have something to do."""
 
     def issues_at(self, step: int) -> list[Issue]:
         """Judge one step: fetch what is required, then find issues, with all trials standing still meanwhile.

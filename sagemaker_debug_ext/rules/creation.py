@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from sagemaker_debug_ext.analysis.utils import parse_list_from_str
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.catalog import other_trials as other_trial_paths
 from sagemaker_debug_ext.config._fields import did_you_mean
@@ -24,6 +25,8 @@ ACTIONS_PARAMETER: Final = "action_json"
 NOT_FOR_THE_RULE: Final = frozenset({"rule_to_invoke", "source_s3_uri", "base_trial", ACTIONS_PARAMETER})
 """Parameters that say which rule to run and what follows, not how it decides."""
 
+OTHER_TRIALS: Final = ("other_trials", "other_trial")
+"""Parameters that hold paths of other trials, as a list or separated by commas."""
 
 OFFERED: Final = ("action_str", "other_trials", "clock")
 """Arguments that are passed to any class that takes them."""
@@ -103,7 +106,7 @@ def _own(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in parameters.items()
-        if name not in NOT_FOR_THE_RULE and not other_trial_paths({name: value})
+        if name not in (*NOT_FOR_THE_RULE, *OTHER_TRIALS) and not other_trial_paths({name: value})
     }
 
 
@@ -117,12 +120,18 @@ def _make(
     action_handlers: Mapping[str, ActionHandler] | None,
 ) -> Rule:
     """Make the rule, then give it its actions: constructors of custom rules seldom pass them on."""
-    trials = list(other_trials) or [_open_trial(path) for path in other_trial_paths(given)]
+    trials = list(other_trials) or [_open_trial(path) for path in _other_paths(given)]
     rule = rule_class(base_trial, **_arguments(rule_class, own, trials, clock))
     if not hasattr(rule, "rule_name"):
         raise SMDebugCustomerError(f"the constructor of {rule_class.__name__} must call super().__init__(base_trial)")
-    rule.actions = Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers)
+    rule.give_actions(Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers))
     return rule
+
+
+def _other_paths(given: Mapping[str, Any]) -> list[Any]:
+    """Return the paths of other trials that parameters name, in the order that they give."""
+    listed = next((given[name] for name in OTHER_TRIALS if given.get(name)), None)
+    return other_trial_paths(given) or parse_list_from_str(listed)
 
 
 def _open_trial(path: Any) -> Trial:

@@ -44,6 +44,7 @@ class _Run:
 
     def judge(self, step: int) -> list[Issue]:
         """Return the issues that the rule finds at a global step."""
+        ends = False
         try:
             issues = self.rule.issues_at(step)
         except (*NO_VERDICT, StepNotYetAvailable, NoMoreData) as reason:
@@ -52,12 +53,24 @@ class _Run:
             return []
         except RuleEvaluationConditionMet as met:  # raised by a rule itself, as some custom rules do
             issues = [self.rule.issue(step)]
-            self.is_active = self.is_active and not met.end_of_rule
+            ends = met.end_of_rule
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule is foreign code; the others go on without it
             self.fail(error)
             return []
         self._update(num_steps=self.status.num_steps + 1)
-        return self._record(step, issues)
+        recorded = self._record(step, issues)
+        if ends:
+            self.end("IssuesFound")
+        return recorded
+
+    def wait(self) -> list[Issue]:
+        """Return what the rule finds in the fact that there is no news."""
+        try:
+            issues = self.rule.issues_while_waiting()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `judge`
+            self.fail(error)
+            return []
+        return self._record(issues[0].step, issues) if issues else []
 
     def fail(self, error: BaseException) -> None:
         """End the rule with an error."""
@@ -69,6 +82,8 @@ class _Run:
         if not self.is_active:
             return
         self.is_active = False
+        if status != "Error":
+            status, details = self._let_finish(status, details)
         with self._status_lock:
             if status == "Error" or self.status.status != "IssuesFound":
                 self._update(status=status, details=details)
@@ -79,6 +94,15 @@ class _Run:
             if self.is_active and self.status.status == "InProgress":
                 self._update(status="Stopping")
 
+    def _let_finish(self, status: EvaluationStatus, details: str) -> tuple[EvaluationStatus, str]:
+        """Let the rule do what is left to do, and return how it ends."""
+        try:
+            self.rule.evaluation_ended()
+        except (Exception, SystemExit) as error:
+            LOG.warning("rule %s could not finish", self.status.name, exc_info=error)
+            return "Error", error_details(error)
+        return status, details
+
     def _record(self, step: int, issues: Sequence[Issue]) -> list[Issue]:
         if not issues:
             return []
@@ -87,7 +111,8 @@ class _Run:
             self._update(status="IssuesFound", details=details, first_issue_step=step)
             self.rule.actions.invoke(issues[0].message)
         self._update(num_issues=self.status.num_issues + len(issues))
-        self.is_active = self.is_active and not self._stop_on_first_issue
+        if self._stop_on_first_issue:
+            self.end("IssuesFound")
         return [attrs.evolve(issue, rule=self.status.name) for issue in issues]
 
     def _update(self, **changes: object) -> None:
@@ -160,7 +185,7 @@ class Evaluation(Iterator[Issue]):
     def _evaluate(self) -> Generator[Issue, None, None]:
         try:
             for step in self._steps:
-                yield from self._judge(step)
+                yield from self._wait() if step is None else self._judge(step)
                 if not any(run.is_active for run in self._runs):
                     break
         except Exception as error:
@@ -173,6 +198,10 @@ class Evaluation(Iterator[Issue]):
         """Return what all rules find at a step, with the trials standing still meanwhile."""
         with no_refresh(self._trials):
             return [issue for run in self._runs if run.is_active for issue in run.judge(step)]
+
+    def _wait(self) -> list[Issue]:
+        """Return what all rules find in the fact that there is no news."""
+        return [issue for run in self._runs if run.is_active for issue in run.wait()]
 
     def _must_stop(self) -> bool:
         if self._should_stop is not None and self._should_stop():

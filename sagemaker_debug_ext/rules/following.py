@@ -27,7 +27,7 @@ def follow_steps(
     should_stop: Callable[[], bool] = _never,
     poll_seconds: float = POLL_SECONDS,
     sleep: Callable[[float], object] = time.sleep,
-) -> Iterator[int]:
+) -> Iterator[int | None]:
     """Yield the global steps of a trial in ascending order, each once, until the job has ended.
 
     Only saved steps are visited, and only once they are complete. A step that becomes visible after a later one was
@@ -41,6 +41,9 @@ def follow_steps(
         should_stop: Asked before each step and each wait; true ends the iteration.
         poll_seconds: Time to wait when there is no news.
         sleep: Waits that long.
+
+    Yields:
+        The steps; None each time it has waited because there was no news.
     """
     last = start_step - 1
     follow = follow and trial.dynamic_refresh
@@ -59,3 +62,4 @@ def follow_steps(
             if should_stop():
                 return
             sleep(poll_seconds)
+            yield None

@@ -28,8 +28,21 @@ def invoke_rule(
         RuleEvaluationConditionMet: The rule fired, and `raise_eval_cond` is set.
     """
     for step in follow_steps(rule_obj.base_trial, start_step, end_step):
-        if not _invoke(rule_obj, step, raise_eval_cond):
-            return
+        if not (_wait(rule_obj, raise_eval_cond) if step is None else _invoke(rule_obj, step, raise_eval_cond)):
+            break
+    rule_obj.evaluation_ended()
+
+
+def _wait(rule: Rule, raise_eval_cond: bool) -> bool:
+    """Tell a rule that there is no news, and return whether to go on."""
+    issues = rule.issues_while_waiting()
+    if issues:
+        rule.actions.invoke(issues[0].message)
+        met = RuleEvaluationConditionMet(rule.rule_name, issues[0].step)
+        if raise_eval_cond:
+            raise met
+        LOG.info("%s", met)
+    return True
 
 
 def _invoke(rule: Rule, step: int, raise_eval_cond: bool) -> bool:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import attrs
 
 from sagemaker_debug_ext.config.groups import compile_pattern
-from sagemaker_debug_ext.rules.step import StepView
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.step import StepView
+    from sagemaker_debug_ext.trials import Trial
 
 
 def _compiled(patterns: Iterable[str] | None) -> tuple[re.Pattern[str], ...]:
@@ -39,13 +43,24 @@ class Selection:
 
     def names(self, view: StepView) -> list[str]:
         """Return the selected tensors among those saved at the step, sorted by name."""
-        known = view.trial.collections()
+        return view.selected(self)
+
+    def among(self, names: Iterable[str], trial: Trial) -> list[str]:
+        """Return the selected ones of some names of tensors of a trial, in their order."""
+        known = trial.collections()
         groups = [known[name] for name in self.collections if name in known]
         return [
             name
-            for name in view.tensor_names
+            for name in names
             if any(pattern.search(name) for pattern in self.patterns) or any(group.matches(name) for group in groups)
         ]
+
+    def __str__(self) -> str:
+        if self == ALL_TENSORS:
+            return "any tensor"
+        parts = [f"collection {name!r}" for name in self.collections]
+        parts += [f"names with {pattern.pattern!r}" for pattern in self.patterns]
+        return " or ".join(parts) or "nothing"
 
 
 ALL_TENSORS = Selection(patterns=("",))

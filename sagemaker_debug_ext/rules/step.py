@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext.errors import TensorUnavailableForStep
+from sagemaker_debug_ext.errors import StepUnavailable, TensorUnavailable, TensorUnavailableForStep
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.selection import Selection
     from sagemaker_debug_ext.trials import Trial
 
 Array = npt.NDArray[Any]
@@ -22,7 +25,7 @@ ReductionKey = tuple[str, bool]
 T = TypeVar("T")
 
 KEPT_BYTES: Final = 512 * 2**20
-"""How many bytes of values a step keeps for the next rule; what exceeds them is read again."""
+"""How many bytes of values are kept for the next rule or the next step; what exceeds them is read again."""
 
 
 def is_numeric(dtype: np.dtype[Any]) -> bool:
@@ -39,12 +42,12 @@ def to_float64(value: Array) -> Array:
 def usable_value(trial: Trial, name: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> Array | None:
     """Return a tensor's value of the default worker, or None where a rule has nothing to look at.
 
-    That is the case when only reductions, or nothing, was saved at the step, and for tensors that are empty or hold no
-    numbers.
+    That is the case when only reductions, or nothing, was saved at the step, when the trial does not have the step or
+    the tensor, and for tensors that are empty or hold no numbers.
     """
     try:
         value = trial.tensor(name).value(step, mode=mode)
-    except TensorUnavailableForStep:
+    except (TensorUnavailableForStep, TensorUnavailable, StepUnavailable):
         return None
     return value if value.size and is_numeric(value.dtype) else None
 
@@ -62,15 +65,16 @@ class StepView:
     Args:
         trial: The trial.
         step: A global step that the trial has.
+        views: What keeps values from one step to the next; of this step alone when not given.
     """
 
-    def __init__(self, trial: Trial, step: int) -> None:
+    def __init__(self, trial: Trial, step: int, views: StepViews | None = None) -> None:
         self.trial = trial
         self.step = step
-        self.mode = trial.mode(step) or ModeKeys.GLOBAL
-        self.mode_step = trial.mode_step(step)
-        self._values: dict[str, Array | None] = {}
-        self._kept_bytes = 0
+        mode, mode_step = trial.mode_modestep(step)
+        self.mode = mode or ModeKeys.GLOBAL
+        self.mode_step = mode_step
+        self._views = views or StepViews(trial)
         self._reductions: dict[str, dict[ReductionKey, float]] = {}
         self._statistics: dict[tuple[str, Callable[[Array], Any]], Any] = {}
 
@@ -79,20 +83,31 @@ class StepView:
         """Names of the tensors saved at this step, sorted."""
         return tuple(self.trial.tensor_names(step=self.step))
 
+    def selected(self, selection: Selection) -> list[str]:
+        """Return the selected tensors among those saved at the step, sorted by name."""
+        return self._views.selected(selection, self.tensor_names)
+
     def value(self, name: str) -> Array | None:
         """Return the tensor's value of the default worker; None as in `usable_value`."""
-        if name in self._values:
-            return self._values[name]
-        value = usable_value(self.trial, name, self.step)
-        size = 0 if value is None else value.nbytes
-        if self._kept_bytes + size <= KEPT_BYTES:
-            self._values[name] = value
-            self._kept_bytes += size
-        return value
+        return self._views.value(name, self.step)
+
+    def earlier_value(self, name: str, global_step: int) -> Array | None:
+        """Return the tensor's value at an earlier global step, as `value` does."""
+        return self._views.value(name, global_step, is_earlier=True)
+
+    def step_in(self, mode: ModeKeys) -> int | None:
+        """Return the number of the step within `mode`; None if the step is of another mode."""
+        if mode is ModeKeys.GLOBAL:
+            return self.step
+        return self.mode_step if self.mode is mode else None
 
     def scalar(self, name: str) -> float | None:
         """Return the tensor's only element; None if it has another size or no value."""
         return as_scalar(self.value(name))
+
+    def scalars(self, selection: Selection) -> dict[str, float]:
+        """Return the selected tensors of exactly one element, by name."""
+        return {name: number for name in self.selected(selection) if (number := self.scalar(name)) is not None}
 
     def statistic(self, name: str, function: Callable[[Array], T]) -> T | None:
         """Return ``function(value)``, computed once per step for all rules; None if there is no value.
@@ -122,7 +137,8 @@ class StepView:
 class StepViews:
     """Gives the view of a step; rules that share an instance share what they read.
 
-    Only the latest step is kept, because rules visit steps in order.
+    Only the latest step is kept, because rules visit steps in order; of earlier ones only values, and only if a rule
+    has asked for an earlier value before.
 
     Args:
         trial: The trial.
@@ -131,9 +147,64 @@ class StepViews:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self._latest: StepView | None = None
+        self._values: OrderedDict[tuple[str, int], Array | None] = OrderedDict()
+        self._kept_bytes = 0
+        self._keeps_earlier = False
+        self._selected: dict[tuple[Selection, tuple[str, ...]], tuple[int, list[str]]] = {}
+        self._saved_steps: dict[tuple[str, ModeKeys], list[int]] = {}
 
     def at(self, step: int) -> StepView:
         """Return the view of a global step."""
         if self._latest is None or self._latest.step != step:
-            self._latest = StepView(self.trial, step)
+            self._latest = StepView(self.trial, step, self)
+            if not self._keeps_earlier:
+                self._values.clear()
+                self._kept_bytes = 0
         return self._latest
+
+    def value(self, name: str, step: int, *, is_earlier: bool = False) -> Array | None:
+        """Return a tensor's value at a global step, from memory if it is kept there; None as in `usable_value`."""
+        self._keeps_earlier = self._keeps_earlier or is_earlier
+        key = (name, step)
+        if key in self._values:
+            self._values.move_to_end(key)
+            return self._values[key]
+        value = usable_value(self.trial, name, step)
+        size = 0 if value is None else value.nbytes
+        if size <= KEPT_BYTES:
+            self._values[key] = value
+            self._kept_bytes += size
+            while self._kept_bytes > KEPT_BYTES:
+                _, dropped = self._values.popitem(last=False)
+                self._kept_bytes -= 0 if dropped is None else dropped.nbytes
+        return value
+
+    def selected(self, selection: Selection, names: tuple[str, ...]) -> list[str]:
+        """Return the selected ones of some names; what the same names gave before is remembered."""
+        known = self.trial.collections()
+        members = sum(len(known[group].tensor_names) for group in selection.collections if group in known)
+        key = (selection, names)
+        if key not in self._selected or self._selected[key][0] != members:
+            self._selected[key] = (members, selection.among(names, self.trial))
+        return self._selected[key][1]
+
+    def saved_steps(self, name: str, mode: ModeKeys, up_to: int) -> Sequence[int]:
+        """Return the steps of a mode at which a tensor was saved, ascending, up to a step of that mode, inclusive."""
+        steps = self._saved_steps.get((name, mode))
+        if steps is None:
+            steps = self.trial.tensor(name).steps(mode=mode)
+            if self.trial.loaded_all_steps:  # none will be added
+                self._saved_steps[name, mode] = steps
+        return steps[: bisect.bisect_right(steps, up_to)]
+
+
+def train_or_all(view: StepView) -> ModeKeys:
+    """Return TRAIN if the trial has saved a TRAIN step up to this one, else GLOBAL, which means all steps.
+
+    Later steps do not count, so that a replay judges each step as it was judged live.
+    """
+    if view.mode is ModeKeys.TRAIN:
+        return ModeKeys.TRAIN
+    first = next(iter(view.trial.steps(mode=ModeKeys.TRAIN)), None)
+    global_step = None if first is None else view.trial.global_step(ModeKeys.TRAIN, first)
+    return ModeKeys.GLOBAL if global_step is None or global_step > view.step else ModeKeys.TRAIN

@@ -1,15 +1,20 @@
-"""`BuiltinRule`: a rule whose parameters the catalog declares, and that says what it found."""
+"""`BuiltinRule`: a rule whose parameters the catalog declares, and that says what it found and what it needs."""
 
 from __future__ import annotations
 
 import abc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import attrs
+
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
-from sagemaker_debug_ext.rules.base import Rule
+from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
+from sagemaker_debug_ext.rules.base import NoVerdict, Rule
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView, StepViews
 
 if TYPE_CHECKING:
@@ -27,7 +32,7 @@ def naming(tensors: Sequence[str]) -> str:
 class BuiltinRule(Rule):
     """A rule whose parameters are declared in the catalog.
 
-    Subclasses set `spec_name` and `advice`, and write `find_issues`, which reads the step through ``self.views``.
+    Subclasses set `spec_name`, `advice` and `selection`, and write `judge`, which reads the step through its view.
 
     Args:
         base_trial: The trial to check.
@@ -38,16 +43,19 @@ class BuiltinRule(Rule):
 
     Raises:
         SMDebugValueError: A parameter is unknown, or its value is not allowed.
+        InsufficientInformationForRuleInvocation: The parameters do not say what to look at.
 
     Attributes:
         spec_name: Name of the rule in the catalog.
         advice: What a user may try when the rule fires.
         parameters: Typed values of all declared parameters.
+        selection: The tensors that the rule looks at.
         views: What the rule reads; share one instance among rules over the same trial to read each tensor once.
     """
 
     spec_name: ClassVar[str]
     advice: ClassVar[str]
+    selection: Selection = Selection()
 
     def __init__(
         self,
@@ -59,9 +67,19 @@ class BuiltinRule(Rule):
         **parameters: object,
     ) -> None:
         super().__init__(base_trial, action_str, other_trials)
-        self.parameters: dict[str, Any] = get_rule_spec(self.spec_name).parse_parameters(parameters)
+        spec = get_rule_spec(self.spec_name)
+        given = dict(parameters)
+        if other_trials and any(each.name == "other_trials" for each in spec.parameters):
+            given["other_trials"] = [trial.path for trial in other_trials]
+        self.parameters: dict[str, Any] = spec.parse_parameters(given)
+        self._given = given
         self.clock = clock
         self.views = StepViews(base_trial)
+        for group in spec.at_least_one_of:
+            if not any(self.parameters[name] for name in group):
+                raise InsufficientInformationForRuleInvocation(
+                    self.rule_name, f"one of {', '.join(group)} must be given (got none of them)"
+                )
         self.configure()
 
     def configure(self) -> None:
@@ -69,18 +87,38 @@ class BuiltinRule(Rule):
 
         Raises:
             InsufficientInformationForRuleInvocation: The parameters do not say what to look at.
+            SMDebugValueError: Two parameters contradict each other.
         """
 
+    def is_given(self, name: str) -> bool:
+        """Tell whether a parameter was given, rather than filled in with its default."""
+        return self._given.get(name) not in (None, "", "None", [], ())
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what the rule looks at, for `rules.explain`."""
+        return (Need("tensors", self.selection),)
+
     @abc.abstractmethod
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return what the rule finds at a step, at most one issue; None if there is nothing that it could judge."""
+
     def find_issues(self, step: int) -> Iterator[Issue]:
-        """Yield what the rule finds at a global step, at most one issue a step."""
+        """Yield what the rule finds at a global step.
+
+        Raises:
+            NoVerdict: There is nothing that it could judge.
+        """
+        issues = self.judge(self.views.at(step))
+        if issues is None:
+            raise NoVerdict(self.rule_name, step)
+        yield from issues
 
     def invoke_at_step(self, step: int) -> bool:
         """Tell whether the rule finds an issue at a global step."""
-        return bool(list(self.find_issues(step)))
+        return bool(self.judge(self.views.at(step)))
 
     def found(
-        self, view: StepView, message: str, *, tensors: Sequence[str], value: float | None, threshold: float
+        self, view: StepView, message: str, *, tensors: Sequence[str], value: float | None, threshold: float | None
     ) -> Issue:
         """Return the issue of this rule at a step; see `Issue` for the arguments."""
         return self.issue(
@@ -92,3 +130,60 @@ class BuiltinRule(Rule):
             threshold=threshold,
             advice=self.advice,
         )
+
+
+@attrs.frozen
+class Reading:
+    """What a rule measured of one tensor at a step.
+
+    Args:
+        value: The measured value.
+        fires: Whether it meets the rule's condition.
+        threshold: The limit it was compared with.
+        severity: Orders the tensors that fire, the largest first; NaN counts as the largest.
+        text: What the message says of the tensor, when it is named first.
+    """
+
+    value: float | None
+    fires: bool
+    threshold: float | None = None
+    severity: float = 0.0
+    text: str = ""
+
+
+class TensorRule(BuiltinRule):
+    """A rule that judges each of its tensors by itself, and names those that meet its condition in one issue.
+
+    Subclasses write `measure` and `describe`.
+    """
+
+    @abc.abstractmethod
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return what was measured of a tensor saved at the step; None if it cannot be judged."""
+
+    @abc.abstractmethod
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Return the message for the tensors that fire, the loudest first, of which `first` was measured."""
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue that names the tensors that meet the condition, the loudest first."""
+        readings = self._measure_all(view)
+        if not readings:
+            return None
+        names = sorted(
+            (name for name, reading in readings.items() if reading.fires),
+            key=lambda name: (-_rank(readings[name].severity), name),
+        )
+        if not names:
+            return []
+        first = readings[names[0]]
+        message = self.describe(names, first)
+        return [self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)]
+
+    def _measure_all(self, view: StepView) -> Mapping[str, Reading]:
+        measured = {name: self.measure(view, name) for name in self.selection.names(view)}
+        return {name: reading for name, reading in measured.items() if reading is not None}
+
+
+def _rank(severity: float) -> float:
+    return float("inf") if severity != severity else severity  # noqa: PLR0124 - true for NaN only

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
-from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import Array
+from sagemaker_debug_ext.rules.step import Array, StepView
 
 
 def unit_activity_percent(output: Array) -> Array | None:
@@ -33,7 +32,7 @@ def dead_percent(activity: Array, threshold_inactivity: float) -> float:
     return 100.0 * int(np.count_nonzero(activity < threshold_inactivity)) / activity.size
 
 
-class DeadRelu(BuiltinRule):
+class DeadRelu(TensorRule):
     """ReLU units (almost) never output a positive value.
 
     Looks at the outputs of layers, at every saved step of every mode; axis 0 is the batch, and every position of the
@@ -62,18 +61,18 @@ class DeadRelu(BuiltinRule):
         """Choose the tensors."""
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
 
-    def find_issues(self, step: int) -> Iterator[Issue]:
-        """Yield an issue that names the layers with too many dead units, the worst first."""
-        view = self.views.at(step)
-        inactivity: float = self.parameters["threshold_inactivity"]
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the percentage of dead units of a layer."""
+        activity = view.statistic(name, unit_activity_percent)
+        if activity is None:
+            return None
+        dead = dead_percent(activity, self.parameters["threshold_inactivity"])
         limit: float = self.parameters["threshold_layer"]
-        activities = {name: view.statistic(name, unit_activity_percent) for name in self.selection.names(view)}
-        dead = {name: dead_percent(each, inactivity) for name, each in activities.items() if each is not None}
-        names = sorted((name for name, share in dead.items() if share > limit), key=lambda name: (-dead[name], name))
-        if names:
-            worst = dead[names[0]]
-            message = (
-                f"Dead units in {naming(names)}: {worst:.1f} % of the first layer's units are positive for less than "
-                f"{inactivity:g} % of the samples, more than the {limit:g} % allowed."
-            )
-            yield self.found(view, message, tensors=names, value=worst, threshold=limit)
+        return Reading(dead, fires=dead > limit, threshold=limit, severity=dead)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how many units of the worst layer are dead."""
+        return (
+            f"Dead units in {naming(names)}: {first.value:.1f} % of the first layer's units are positive for less "
+            f"than {self.parameters['threshold_inactivity']:g} % of samples, more than {first.threshold:g} %."
+        )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
-from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import ALL_TENSORS, Selection
 from sagemaker_debug_ext.rules.step import Array, ReductionKey, StepView
 
@@ -41,7 +41,7 @@ def reductions_explode(reductions: Mapping[ReductionKey, float], only_nan: bool)
     return bool(np.isnan(numbers).any() if only_nan else not np.isfinite(numbers).all())
 
 
-class ExplodingTensor(BuiltinRule):
+class ExplodingTensor(TensorRule):
     """Tensors hold values that are not finite.
 
     Looks at every saved step of every mode, and fires if any element of a selected tensor is NaN or, unless `only_nan`
@@ -70,19 +70,22 @@ class ExplodingTensor(BuiltinRule):
         given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
         self.selection = given or ALL_TENSORS
 
-    def find_issues(self, step: int) -> Iterator[Issue]:
-        """Yield an issue that names the tensors with such values."""
-        view = self.views.at(step)
+    def needs(self) -> tuple[Need, ...]:
+        """Return the tensors, values or reductions of them."""
+        return (Need("tensors", self.selection, takes_reductions=True),)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return how many elements are not finite; of reductions, whether one is not."""
         only_nan: bool = self.parameters["only_nan"]
-        names = [name for name in self.selection.names(view) if _explodes(view, name, only_nan)]
-        if names:
-            count = view.statistic(names[0], count_nan if only_nan else count_non_finite)
-            number = "saved reductions" if count is None else f"{count} of the elements"
-            kind = "NaN" if only_nan else "NaN or infinite"
-            message = f"Values that are not finite in {naming(names)}: {number} of the first are {kind}."
-            yield self.found(view, message, tensors=names, value=count, threshold=0)
+        count = view.statistic(name, count_nan if only_nan else count_non_finite)
+        if count is not None:
+            return Reading(count, fires=count > 0, threshold=0, text=f"{count} of the elements")
+        reductions = view.reductions(name)
+        if not reductions:
+            return None
+        return Reading(None, fires=reductions_explode(reductions, only_nan), threshold=0, text="saved reductions")
 
-
-def _explodes(view: StepView, name: str, only_nan: bool) -> bool:
-    count = view.statistic(name, count_nan if only_nan else count_non_finite)
-    return reductions_explode(view.reductions(name), only_nan) if count is None else count > 0
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how many elements of the first tensor are not finite."""
+        kind = "NaN" if self.parameters["only_nan"] else "NaN or infinite"
+        return f"Values that are not finite in {naming(names)}: {first.text} of the first are {kind}."

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.selection import Selection
@@ -96,23 +95,19 @@ class LossNotDecreasing(BuiltinRule):
         if self.parameters["use_losses_collection"]:
             collections.append(CollectionKeys.LOSSES)
         self.selection = Selection(collections, self.parameters["tensor_regex"])
-        if not self.selection:
-            raise InsufficientInformationForRuleInvocation(
-                self.rule_name, "give collection_names or tensor_regex, or set use_losses_collection"
-            )
         mode = self.parameters["mode"]
         self._mode = ModeKeys[mode] if mode else None
         self._last_checks: dict[tuple[str, ModeKeys], int] = {}
         self._first_steps: dict[tuple[str, ModeKeys], int] = {}
         self._seen_modes: dict[str, set[ModeKeys]] = {}
 
-    def find_issues(self, step: int) -> Iterator[Issue]:
-        """Yield an issue that names the losses that do not fall, the one with the largest rise first."""
-        view = self.views.at(step)
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue that names the losses that do not fall, the one with the largest rise first."""
         checks = {name: check for name in self.selection.names(view) if (check := self._check(view, name))}
         failed = {name: check for name, check in checks.items() if self._is_failed(check)}
         if failed:
-            yield self._describe(view, failed)
+            return [self._describe(view, failed)]
+        return [] if checks else None
 
     def _is_failed(self, check: _Check) -> bool:
         return is_not_decreasing(
@@ -124,13 +119,13 @@ class LossNotDecreasing(BuiltinRule):
 
     def _check(self, view: StepView, name: str) -> _Check | None:
         mode = self._mode or self._preferred_mode(view, name)
-        step = _step_in(view, mode)
+        step = view.step_in(mode)
         if step is None or not self._is_due(name, mode, step):
             return None
         current = view.scalar(name)
         if current is None:
             return None
-        earlier = self._reference_step(view, name, mode, step)
+        earlier = self._reference_step(name, mode, step)
         if earlier is None:
             return None
         self._last_checks[name, mode] = step
@@ -141,12 +136,12 @@ class LossNotDecreasing(BuiltinRule):
         last = self._last_checks.get((name, mode))
         return last is None or step - last >= self.parameters["num_steps"]
 
-    def _reference_step(self, view: StepView, name: str, mode: ModeKeys, step: int) -> int | None:
+    def _reference_step(self, name: str, mode: ModeKeys, step: int) -> int | None:
         num_steps: int = self.parameters["num_steps"]
         first = self._first_steps.get((name, mode))
         if first is not None and first > step - num_steps:
             return None  # spares listing the steps of a long trial again and again
-        saved_steps = view.trial.tensor(name).steps(mode=mode)
+        saved_steps = self.views.saved_steps(name, mode, step)
         if saved_steps:
             self._first_steps[name, mode] = saved_steps[0]
         return reference_step(saved_steps, step, num_steps)
@@ -180,13 +175,6 @@ class LossNotDecreasing(BuiltinRule):
 
 def _severity(change: float) -> float:
     return math.inf if math.isnan(change) else change
-
-
-def _step_in(view: StepView, mode: ModeKeys) -> int | None:
-    """Return the number of the step within `mode`; None if the step is of another mode."""
-    if mode is ModeKeys.GLOBAL:
-        return view.step
-    return view.mode_step if view.mode is mode else None
 
 
 def _modes_so_far(view: StepView, name: str) -> set[ModeKeys]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import attrs
@@ -13,6 +13,7 @@ import attrs
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 VALIDATION_NAME: Final = re.compile(r"(?:validation|valid|val|eval|test)[-_](?P<loss>.+)", re.DOTALL)
@@ -141,26 +142,26 @@ class Overfit(BuiltinRule):
         self._has_eval_steps = False
         self._exceeded: dict[str, int] = collections.Counter()
 
-    def find_issues(self, step: int) -> Iterator[Issue]:
-        """Yield an issue that names the losses with too large a gap, the largest first."""
-        if step < self.parameters["start_step"]:
-            return
-        view = self.views.at(step)
-        losses = {name: loss for name in self.selection.names(view) if (loss := view.scalar(name)) is not None}
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue that names the losses with too large a gap, the largest first."""
+        if view.step < self.parameters["start_step"]:
+            return None
+        losses = view.scalars(self.selection)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         compared = self._rounds.observe(view.mode, losses)
         if not self._has_eval_steps:
             compared = {name: Losses(losses[name], losses[other]) for name, other in loss_pairs(losses).items()}
         names = [name for name, pair in compared.items() if self._exceeds_long_enough(name, pair)]
-        if names:
-            names.sort(key=lambda name: (-loss_gap(compared[name]), name))
-            validation, training = first = compared[names[0]]
-            gap, limit = loss_gap(first), self.parameters["ratio_threshold"]
-            message = (
-                f"Overfitting shows in {naming(names)}: the first has a validation loss of {validation:.6g} against a "
-                f"training loss of {training:.6g}, a gap of {gap:.3g} where at most {limit:g} is tolerated."
-            )
-            yield self.found(view, message, tensors=names, value=gap, threshold=limit)
+        if not names:
+            return [] if compared else None
+        names.sort(key=lambda name: (-loss_gap(compared[name]), name))
+        validation, training = first = compared[names[0]]
+        gap, limit = loss_gap(first), self.parameters["ratio_threshold"]
+        message = (
+            f"Overfitting shows in {naming(names)}: the first has a validation loss of {validation:.6g} against a "
+            f"training loss of {training:.6g}, a gap of {gap:.3g} where at most {limit:g} is tolerated."
+        )
+        return [self.found(view, message, tensors=names, value=gap, threshold=limit)]
 
     def _exceeds_long_enough(self, name: str, losses: Losses) -> bool:
         exceeds = loss_gap(losses) > self.parameters["ratio_threshold"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
-from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -18,13 +19,7 @@ def mean_abs(gradient: Array) -> float:
     return float(np.mean(np.abs(to_float64(gradient))))
 
 
-def vanished(mean_abs_values: Mapping[str, float], threshold: float) -> list[str]:
-    """Return the names whose value is below `threshold`, the smallest first; NaN is never below."""
-    below = [name for name, value in mean_abs_values.items() if value < threshold]
-    return sorted(below, key=lambda name: (mean_abs_values[name], name))
-
-
-class VanishingGradient(BuiltinRule):
+class VanishingGradient(TensorRule):
     """Gradients have become so small that layers stop learning.
 
     Looks at every tensor of the collection ``gradients``, at every saved step of every mode, and fires if the mean
@@ -46,21 +41,23 @@ class VanishingGradient(BuiltinRule):
     )
     selection = Selection(collections=(CollectionKeys.GRADIENTS,))
 
-    def find_issues(self, step: int) -> Iterator[Issue]:
-        """Yield an issue that names the tensors with vanished gradients, the smallest first."""
-        view = self.views.at(step)
+    def needs(self) -> tuple[Need, ...]:
+        """Return the gradients, values or reductions of them."""
+        return (Need("gradients", self.selection, takes_reductions=True),)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the mean absolute value, that of the saved reductions where there is no other."""
+        value = view.statistic(name, mean_abs)
+        if value is None:
+            value = view.reductions(name).get(("mean", True))
+        if value is None or math.isnan(value):
+            return None
         threshold: float = self.parameters["threshold"]
-        measured = {name: value for name in self.selection.names(view) if (value := _measure(view, name)) is not None}
-        names = vanished(measured, threshold)
-        if names:
-            smallest = measured[names[0]]
-            message = (
-                f"Gradients have vanished in {naming(names)}: the mean absolute value of the first is {smallest:.3g}, "
-                f"below {threshold:g}; layers with such gradients stop learning."
-            )
-            yield self.found(view, message, tensors=names, value=smallest, threshold=threshold)
+        return Reading(value, fires=value < threshold, threshold=threshold, severity=-value)
 
-
-def _measure(view: StepView, name: str) -> float | None:
-    value = view.statistic(name, mean_abs)
-    return view.reductions(name).get(("mean", True)) if value is None else value
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how small the smallest gradient is."""
+        return (
+            f"Gradients have vanished in {naming(names)}: the mean absolute value of the first is {first.value:.3g}, "
+            f"below {first.threshold:g}; layers with such gradients stop learning."
+        )

@@ -24,6 +24,17 @@ ENDED = (
     "xgboost",
 )
 RUNNING = ("incomplete", "multi_worker_running")
+PARAMETERS = {
+    "AllZero": {"tensor_regex": ".*"},
+    "TensorVariance": {"tensor_regex": ".*", "max_threshold": "100", "min_threshold": "0.0001"},
+    "UnchangedTensor": {"tensor_regex": ".*"},
+    "SaturatedActivation": {"tensor_regex": ".*"},
+    "DeadRelu": {"tensor_regex": ".*"},
+    "CheckInputImages": {"regex": ".*", "threshold_samples": 1},
+    "NLPSequenceRatio": {"tensor_regex": ".*"},
+    "PoorWeightInitialization": {"activation_inputs_regex": ".*"},
+}
+"""Wide selections, so that every kind of tensor meets every rule."""
 
 
 class MeanAbove(Rule):
@@ -71,10 +82,18 @@ def test_invoke_rule_shows_the_steps_that_the_original_showed(golden, run, bound
 def test_every_built_in_rule_judges_every_trial_without_error(unpack, name):
     """Whatever was saved: reductions, shapes, texts, workers that lack steps."""
     trial = create_trial(unpack(name).path)
-    rules = [create_rule(spec.name, trial) for spec in list_rule_specs() if spec.rule_class]
+    rules = [
+        create_rule(spec.name, trial, {**PARAMETERS.get(spec.name, {}), **_other_trial(spec.name, unpack(name).path)})
+        for spec in list_rule_specs()
+        if spec.rule_class
+    ]
     evaluation = evaluate(rules, trial, follow=name not in RUNNING)
     evaluation.run()
     assert {status.status for status in evaluation.statuses} <= {"NoIssuesFound", "IssuesFound"}
+
+
+def _other_trial(rule_name, path):
+    return {"other_trials": path} if rule_name == "SimilarAcrossRuns" else {}
 
 
 @pytest.mark.parametrize(
@@ -88,6 +107,10 @@ def test_every_built_in_rule_judges_every_trial_without_error(unpack, name):
         ("torch_mnistlike", "LossNotDecreasing", [], ()),
         ("dtypes", "ExplodingTensor", [0, 1], ("special/f32_nan_inf",)),
         ("torch_reductions_noraw", "ExplodingTensor", [], ()),
+        ("xgboost", "FeatureImportanceOverweight", [0, 3, 6, 9], ("feature_importance/weight/f0",)),
+        ("xgboost", "Confusion", [], ()),
+        ("xgboost", "TreeDepth", [], ()),
+        ("xgboost", "Overfit", [9], ("validation-logloss",)),
     ],
 )
 def test_built_in_rules_find_what_is_there(unpack, golden_name, rule_name, steps, first):

@@ -7,7 +7,11 @@ import pytest
 
 from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec, list_rule_specs
 from sagemaker_debug_ext.catalog import registry as catalog_registry
-from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugValueError
+from sagemaker_debug_ext.errors import (
+    InsufficientInformationForRuleInvocation,
+    SMDebugCustomerError,
+    SMDebugValueError,
+)
 from sagemaker_debug_ext.rules import Rule, create_custom_rule, create_rule
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.loading import load_rule_class
@@ -15,6 +19,14 @@ from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 STEPS = {(ModeKeys.TRAIN, 0): {"x": np.ones(1)}}
+
+NEEDED = {
+    "AllZero": {"tensor_regex": (".*",)},
+    "TensorVariance": {"tensor_regex": (".*",)},
+    "UnchangedTensor": {"tensor_regex": (".*",)},
+    "SimilarAcrossRuns": {"other_trials": ("{trial}",)},
+}
+"""What some rules cannot do without."""
 
 SOURCE = """
 from sagemaker_debug_ext.rules.rule import Rule
@@ -65,14 +77,18 @@ def source(tmp_path):
 @pytest.mark.parametrize("spec", [spec for spec in list_rule_specs() if spec.rule_class], ids=lambda spec: spec.name)
 def test_every_rule_with_code_is_made_by_name_and_knows_its_catalog_entry(trial, spec):
     """Class, name and parameters agree; the docstring names every parameter."""
-    rule = create_rule(spec.name, trial)
+    needed = {
+        name: tuple(each.format(trial=trial.path) for each in values)
+        for name, values in NEEDED.get(spec.name, {}).items()
+    }
+    rule = create_rule(spec.name, trial, needed)
     assert isinstance(rule, BuiltinRule)
     assert type(rule) is load_rule_class(spec.rule_class)
     assert rule.rule_name == rule.spec_name == spec.name
-    assert rule.parameters == {parameter.name: parameter.default for parameter in spec.parameters}
+    assert rule.parameters == {**{parameter.name: parameter.default for parameter in spec.parameters}, **needed}
     for parameter in spec.parameters:
         assert f"\n    {parameter.name}: " in inspect.getdoc(type(rule))
-    assert rule.advice
+    assert rule.advice or not spec.fires
 
 
 def test_parameters_are_taken_as_text_or_typed(trial):
@@ -125,6 +141,31 @@ def test_other_trials_are_opened_by_path(trial, tmp_path):
         write_trial(tmp_path / name, STEPS)
     paths = {"other_trial_1": str(tmp_path / "b"), "other_trial_0": str(tmp_path / "a")}
     assert [each.name for each in create_rule("Overfit", trial, paths).other_trials] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["other_trials", "other_trial", "other_trial_0"])
+@pytest.mark.parametrize("given", [str, lambda path: [path]], ids=["text", "list"])
+def test_the_trial_to_compare_with_is_given_by_any_of_its_names(trial, tmp_path, name, given):
+    """The rule gets the opened trial, and knows its path as a parameter."""
+    if name == "other_trial_0" and given is not str:
+        pytest.skip("a numbered path is one path")
+    write_trial(tmp_path / "a", STEPS)
+    rule = create_rule("SimilarAcrossRuns", trial, {name: given(str(tmp_path / "a"))})
+    assert [each.name for each in rule.other_trials] == ["a"]
+    assert rule.parameters["other_trials"] == (str(tmp_path / "a"),)
+
+
+def test_a_rule_that_compares_needs_a_trial_to_compare_with(trial):
+    """Said at once."""
+    with pytest.raises(SMDebugValueError, match="'other_trials' of rule SimilarAcrossRuns must be given"):
+        create_rule("SimilarAcrossRuns", trial)
+
+
+@pytest.mark.parametrize("name", ["AllZero", "TensorVariance", "UnchangedTensor"])
+def test_rules_that_need_a_selection_say_so(trial, name):
+    """With the parameters of which one must be given."""
+    with pytest.raises(InsufficientInformationForRuleInvocation, match="one of collection_names, tensor_regex"):
+        create_rule(name, trial)
 
 
 def test_a_registered_rule_gets_typed_parameters(trial, monkeypatch):

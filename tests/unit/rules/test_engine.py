@@ -163,6 +163,24 @@ def test_actions_run_once_when_the_rule_first_fires(trial):
     assert calls == [("FiresAt", "Evaluation of the rule FiresAt at step 1 resulted in the condition being met")]
 
 
+def test_a_rule_may_finish_its_work_after_the_last_step(trial):
+    """Once; a failure there is an error of the rule."""
+
+    class Finishing(FiresAt):
+        def evaluation_ended(self):
+            self.seen.append("end")
+            if self.steps:
+                raise OSError("disk full")
+
+    rules = {"good": Finishing(trial), "bad": Finishing(trial, (9,))}
+    evaluation = evaluate(rules, trial)
+    evaluation.run()
+    assert rules["good"].seen == [0, 1, 2, 3, "end"]
+    assert [(status.status, status.details) for status in evaluation.statuses] == [
+        ("NoIssuesFound", ""), ("Error", "OSError: disk full")
+    ]  # fmt: skip
+
+
 def test_should_stop_ends_the_evaluation(trial):
     """Rules that found nothing are stopped, the others keep what they found."""
     rules = [FiresAt(trial, (0,)), Other(trial)]

@@ -10,6 +10,11 @@ from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
+def visited(*arguments, **options):
+    """Return the steps that are visited, without the Nones that stand for waiting."""
+    return [step for step in follow_steps(*arguments, **options) if step is not None]
+
+
 class Job:
     """A job that gets one step, or what a list says, further each time the follower sleeps."""
 
@@ -48,10 +53,11 @@ def test_steps_of_an_ended_trial_are_visited_once_in_order(ended, bounds, steps)
 
 
 def test_a_running_trial_is_followed_until_its_end(tmp_path):
-    """Gaps are no steps, and the last steps before the end are not lost."""
+    """Gaps are no steps, the last steps before the end are not lost, and each wait is told as None."""
     job = Job(tmp_path, [[0], [10, 20], [], [35], [40, "end"]])
     trial = create_trial(str(tmp_path))
-    assert list(follow_steps(trial, poll_seconds=0.5, sleep=job.sleep)) == [0, 10, 20, 35, 40]
+    steps = list(follow_steps(trial, poll_seconds=0.5, sleep=job.sleep))
+    assert steps == [None, 0, None, 10, 20, None, None, 35, None, 40]
     assert set(job.slept) == {0.5}
     assert job.plan == []
 
@@ -59,13 +65,13 @@ def test_a_running_trial_is_followed_until_its_end(tmp_path):
 def test_a_running_trial_is_left_once_a_later_step_shows_that_the_end_is_reached(tmp_path):
     """No need to wait for the job then."""
     job = Job(tmp_path, [[0], [9], [12]])
-    assert list(follow_steps(create_trial(str(tmp_path)), 0, 10, sleep=job.sleep)) == [0, 9]
+    assert visited(create_trial(str(tmp_path)), 0, 10, sleep=job.sleep) == [0, 9]
 
 
 def test_a_step_that_comes_late_is_left_out(tmp_path):
     """Order goes before completeness."""
     job = Job(tmp_path, [[0, 2], [1], [3, "end"]])
-    assert list(follow_steps(create_trial(str(tmp_path)), sleep=job.sleep)) == [0, 2, 3]
+    assert visited(create_trial(str(tmp_path)), sleep=job.sleep) == [0, 2, 3]
 
 
 @pytest.mark.parametrize("still", [False, True])
@@ -83,9 +89,9 @@ def test_stopping_is_possible_before_each_step_and_each_wait(tmp_path):
     job = Job(tmp_path, [[3]])
     for step in range(3):
         job.write(step)
-    visited = []
-    for step in follow_steps(create_trial(str(tmp_path)), should_stop=lambda: len(visited) == 2, sleep=job.sleep):
-        visited.append(step)
-    assert visited == [0, 1]
+    seen = []
+    for step in follow_steps(create_trial(str(tmp_path)), should_stop=lambda: len(seen) == 2, sleep=job.sleep):
+        seen.append(step)
+    assert seen == [0, 1]
     assert list(follow_steps(create_trial(str(tmp_path)), 10, should_stop=lambda: True, sleep=job.sleep)) == []
     assert job.slept == []

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.builtin.vanishing_gradient import mean_abs, vanished
+from sagemaker_debug_ext.rules.builtin.vanishing_gradient import mean_abs
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
@@ -27,17 +27,19 @@ def test_mean_abs_of_the_least_integer_is_positive():
     assert mean_abs(np.array([-128], np.int8)) == 128
 
 
-def test_vanished_names_the_smallest_first_and_never_nan():
+def test_the_smallest_is_named_first_and_nan_never(judge):
     """Order and strictness of the decision."""
-    assert vanished({"a": 0.2, "b": 0.1, "c": float("nan"), "d": 0.5}, 0.5) == ["b", "a"]
+    values = {"gradient/a": 0.2, "gradient/b": 0.1, "gradient/c": float("nan"), "gradient/d": 0.5}
+    (issue,) = judge("VanishingGradient", {(TRAIN, 0): values}, threshold=0.5)
+    assert issue.tensors == ("gradient/b", "gradient/a")
 
 
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=20), st.floats(0, 1e300))
-def test_decision_equals_that_of_exact_arithmetic_except_at_the_limit(values: list[float], threshold: float):
-    """The rule decides as the mean of absolute values does."""
+def test_the_mean_equals_that_of_exact_arithmetic_except_at_a_limit(values: list[float], threshold: float):
+    """The rule decides as the mean of absolute values does, which does not overflow."""
     exact = sum(abs(value) / len(values) for value in values)
     if not np.isclose(exact, threshold, rtol=1e-9, atol=0):
-        assert bool(vanished({"g": mean_abs(np.array(values))}, threshold)) == (exact < threshold)
+        assert (mean_abs(np.array(values)) < threshold) == (exact < threshold)
 
 
 def test_one_vanished_gradient_among_many_fires_and_is_named(judge):

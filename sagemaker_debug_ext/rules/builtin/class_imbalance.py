@@ -1,0 +1,121 @@
+"""ClassImbalance: unbalanced labels, or a class that is mostly mispredicted."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.classes import ClassIds, joined_ids
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import StepView
+
+
+def imbalance(counts: Mapping[int, int]) -> float | None:
+    """Return the ratio of the biggest class to the smallest; None for fewer than two classes."""
+    return max(counts.values()) / min(counts.values()) if len(counts) > 1 else None
+
+
+def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> tuple[int, float] | None:
+    """Return the class with the largest share of wrong predictions, and that share; None without predictions.
+
+    Args:
+        counts: How often each class was predicted upon, by its label.
+        wrong: How often the prediction was another class.
+    """
+    shares = {label: wrong.get(label, 0) / number for label, number in counts.items()}
+    if not shares:
+        return None
+    worst = max(shares, key=lambda label: (shares[label], -label))
+    return worst, shares[worst]
+
+
+class ClassImbalance(BuiltinRule):
+    """Labels are unbalanced, or one class is mostly mispredicted.
+
+    Counts the labels of all saved steps of every mode. From the step on at which `samples` labels have been counted, it
+    fires at each step with labels if the biggest class is more than `threshold_imbalance` times as frequent as the
+    smallest, or if more than `threshold_misprediction` of a class were predicted to be another one. Predictions count
+    at steps at which as many of them as labels were saved. Whole numbers are classes as they are; other values from 0
+    to 1 are probabilities of class 1. With other values the rule ends with an error.
+
+    Parameters:
+        threshold_imbalance: Largest ratio of the biggest to the smallest class; 10 when not given.
+        threshold_misprediction: Largest share of wrong predictions for a class; 0.7 when not given.
+        samples: Labels to count before the first verdict; 500 when not given.
+        argmax: Take the arg-max over the last axis of predictions first; False when not given.
+        labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
+        predictions_regex: The same for predictions; ``.*predictions`` when not given.
+
+    Example:
+        >>> parameters = {"labels_regex": "CrossEntropyLoss_input_1", "predictions_regex": "CrossEntropyLoss_input_0"}
+        >>> rule = create_rule("ClassImbalance", trial, {**parameters, "argmax": True})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "ClassImbalance"
+    advice = (
+        "Weight the loss by class, sample rare classes more often, or collect more data for them; if only predictions "
+        "of one class are wrong, check its labels."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self._labels = Selection(patterns=self.parameters["labels_regex"])
+        self._predictions = Selection(patterns=self.parameters["predictions_regex"])
+        self._counts: collections.Counter[int] = collections.Counter()
+        self._predicted: collections.Counter[int] = collections.Counter()
+        self._wrong: collections.Counter[int] = collections.Counter()
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return labels, and predictions, which may be missing."""
+        return (
+            Need("labels", self._labels),
+            Need("predictions", self._predictions, is_required=False),
+        )
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Count the labels and predictions of the step, and return an issue if they are unbalanced."""
+        names = view.selected(self._labels)
+        labels = joined_ids(view, names)
+        if labels is None:
+            return None
+        predictions = joined_ids(view, view.selected(self._predictions), argmax=self.parameters["argmax"])
+        self._count(labels, predictions)
+        if self._counts.total() < self.parameters["samples"]:
+            return None
+        return self._judge_balance(view, names) or self._judge_predictions(view, names)
+
+    def _count(self, labels: ClassIds, predictions: ClassIds | None) -> None:
+        self._counts.update(labels.tolist())
+        if predictions is not None and len(predictions) == len(labels):
+            self._predicted.update(labels.tolist())
+            self._wrong.update(np.asarray(labels)[labels != predictions].tolist())
+
+    def _judge_balance(self, view: StepView, names: list[str]) -> list[Issue]:
+        ratio = imbalance(self._counts)
+        limit: float = self.parameters["threshold_imbalance"]
+        if ratio is None or ratio <= limit:
+            return []
+        (big, most), *_, (small, least) = self._counts.most_common()
+        text = (
+            f"Labels are unbalanced: class {big} occurs {most} times and class {small} {least} times, a ratio of "
+            f"{ratio:.3g} where at most {limit:g} is tolerated."
+        )
+        return [self.found(view, text, tensors=names, value=ratio, threshold=limit)]
+
+    def _judge_predictions(self, view: StepView, names: list[str]) -> list[Issue]:
+        worst = worst_misprediction(self._predicted, self._wrong)
+        limit: float = self.parameters["threshold_misprediction"]
+        if worst is None or worst[1] <= limit:
+            return []
+        text = (
+            f"Class {worst[0]} is mostly mispredicted: {worst[1]:.1%} of its {self._predicted[worst[0]]} predictions "
+            f"were another class, where at most {limit:.1%} is tolerated."
+        )
+        tensors = [*view.selected(self._predictions), *names]
+        return [self.found(view, text, tensors=tensors, value=worst[1], threshold=limit)]

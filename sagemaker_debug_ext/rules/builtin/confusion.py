@@ -1,0 +1,134 @@
+"""Confusion: a poor confusion matrix."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.errors import SMDebugCustomerError
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.classes import ClassIds, joined_ids
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import StepView
+
+Matrix = npt.NDArray[np.int64]
+
+
+def confusion_matrix(labels: ClassIds, predictions: ClassIds, category_no: int | None = None) -> Matrix:
+    """Count the pairs of label (row) and prediction (column).
+
+    Args:
+        labels: True classes.
+        predictions: Predicted classes, as many.
+        category_no: Number of classes; one more than the largest when not given.
+
+    Raises:
+        SMDebugCustomerError: A class is negative, or not below `category_no`.
+    """
+    lowest = int(min(labels.min(), predictions.min()))
+    highest = int(max(labels.max(), predictions.max()))
+    number = highest + 1 if category_no is None else category_no
+    if lowest < 0 or highest >= number:
+        raise SMDebugCustomerError(
+            f"labels and predictions must be classes from 0 to {number - 1} (got {lowest} to {highest})"
+        )
+    cells = np.bincount(labels * number + predictions, minlength=number * number)
+    return cells.reshape(number, number).astype(np.int64)
+
+
+class _Failure(NamedTuple):
+    excess: float
+    value: float
+    threshold: float
+    text: str
+
+
+class Confusion(BuiltinRule):
+    """A classifier confuses classes too often.
+
+    Looks at the labels and predictions of each saved step by itself. For each predicted class the rule fires if less
+    than `min_diag` of its predictions are right, or if more than `max_off_diag` of them belong to one other class. A
+    class that has labels but is never predicted counts as never right. Whole numbers are classes as they are; other
+    values from 0 to 1 are probabilities of class 1; with other values the rule ends with an error. If there are not as
+    many predictions as labels, there is no verdict.
+
+    Parameters:
+        category_no: Number of classes; one more than the largest class of the step when not given.
+        labels: Tensor with the true classes; ``labels`` when not given.
+        predictions: Tensor with the predicted classes; ``predictions`` when not given.
+        labels_collection: Collection that is taken where the tensor with the labels was not saved; ``labels`` when not
+            given.
+        predictions_collection: The same for predictions; ``predictions`` when not given.
+        min_diag: Least share of right predictions of a class; 0.9 when not given.
+        max_off_diag: Largest share of one wrong class; 0.1 when not given.
+
+    Example:
+        >>> rule = create_rule("Confusion", trial, {"category_no": 10, "min_diag": "0.8", "max_off_diag": "0.15"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "Confusion"
+    advice = (
+        "Look at examples of the confused classes: check their labels, collect more of them or weight them more, and "
+        "give the model features that tell them apart."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self._collections = {
+            what: Selection(collections=(self.parameters[f"{what}_collection"],)) for what in ("labels", "predictions")
+        }
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return labels and predictions."""
+        return tuple(
+            Need(what, Selection(selection.collections, (f"^{self.parameters[what]}$",)))
+            for what, selection in self._collections.items()
+        )
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue for the class that is confused most."""
+        names = [*self._names(view, "labels"), *self._names(view, "predictions")]
+        labels = joined_ids(view, self._names(view, "labels"))
+        predictions = joined_ids(view, self._names(view, "predictions"))
+        if labels is None or predictions is None or len(labels) != len(predictions):
+            return None
+        failures = self._failures(confusion_matrix(labels, predictions, self.parameters["category_no"]))
+        if not failures:
+            return []
+        worst = max(failures, key=lambda failure: failure.excess)
+        return [self.found(view, worst.text, tensors=names, value=worst.value, threshold=worst.threshold)]
+
+    def _names(self, view: StepView, what: str) -> list[str]:
+        name: str = self.parameters[what]
+        return [name] if name in view.tensor_names else view.selected(self._collections[what])
+
+    def _failures(self, matrix: Matrix) -> list[_Failure]:
+        found = []
+        least: float = self.parameters["min_diag"]
+        most: float = self.parameters["max_off_diag"]
+        for index, column in enumerate(matrix.T):
+            total = int(column.sum())
+            if not total and not matrix[index].any():
+                continue
+            shares = column / total if total else np.zeros(len(column))
+            right = float(shares[index])
+            if right < least:
+                text = (
+                    f"Of {total} predictions of class {index}, {right:.1%} are right; at least {least:.1%} should be."
+                )
+                found.append(_Failure(least - right, right, least, text))
+            others = np.delete(shares, index)
+            if others.size and others.max() > most:
+                wrong = int(np.argmax(np.where(np.arange(len(shares)) == index, -1.0, shares)))
+                share = float(shares[wrong])
+                text = (
+                    f"Of {total} predictions of class {index}, {share:.1%} are of class {wrong}; at most "
+                    f"{most:.1%} should be."
+                )
+                found.append(_Failure(share - most, share, most, text))
+        return found

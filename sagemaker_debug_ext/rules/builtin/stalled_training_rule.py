@@ -1,0 +1,116 @@
+"""StalledTrainingRule: no tensor arrives any more."""
+
+from __future__ import annotations
+
+import bisect
+import json
+from pathlib import Path
+from typing import Any
+
+from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
+from sagemaker_debug_ext.rules.action import Actions
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.selection import ALL_TENSORS
+from sagemaker_debug_ext.rules.step import StepView
+from sagemaker_debug_ext.store.keys import index_key
+from sagemaker_debug_ext.trials import Trial
+
+
+def visible_since(trial: Trial, step: int) -> float | None:
+    """Return when a global step of a trial in a folder became visible, in seconds since the epoch.
+
+    That is when the last of its workers' index files was written. None if the trial is not in a folder of this machine.
+    """
+    files = [Path(trial.path) / index_key(step, worker) for worker in trial.workers_for_global_step(step)]
+    try:
+        return max((file.stat().st_mtime for file in files), default=None)
+    except OSError:
+        return None
+
+
+class StalledTrainingRule(BuiltinRule):
+    """Training has stalled: no step arrives any more.
+
+    While a job runs, the rule fires when no step has become visible for `threshold` seconds since the last one, or
+    since the rule began. Over a trial in a folder, ended or caught up with, it fires at each step after which the next
+    one became visible only `threshold` seconds later; the time after the last step counts as long as the job has not
+    marked its end. It fires once for each gap, at the step before the gap.
+
+    Parameters:
+        threshold: Seconds of silence after which training has stalled; 1800 when not given.
+        stop_training_on_fire: Also stop the job when the rule fires; False when not given.
+        training_job_name_prefix: What the name of the job to stop begins with; if several running jobs match, none is
+            stopped.
+
+    Example:
+        >>> rule = create_rule("StalledTrainingRule", trial, {"threshold": 600})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "StalledTrainingRule"
+    advice = (
+        "Look at the log of the job for a step that hangs: data that do not arrive, workers that wait for each other, "
+        "or a full disk. Raise the threshold if steps are saved more rarely than that."
+    )
+    selection = ALL_TENSORS
+
+    def configure(self) -> None:
+        """Begin to wait."""
+        prefix = self.parameters["training_job_name_prefix"]
+        self._stopping: dict[str, Any] | None = None
+        if self.parameters["stop_training_on_fire"]:
+            if not prefix:
+                raise InsufficientInformationForRuleInvocation(
+                    self.rule_name, "training_job_name_prefix must be given with stop_training_on_fire (got none)"
+                )
+            self._stopping = {"name": "stoptraining", "training_job_prefix": prefix}
+        self._last_step = 0
+        self._last_news = self.clock()
+        self._has_fired_since = False
+
+    def give_actions(self, actions: Actions) -> None:
+        """Take the actions, with the one that stops the job if the parameters ask for it."""
+        if self._stopping is not None:
+            actions = actions.extended(json.dumps(self._stopping))
+        super().give_actions(actions)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if the next step came late, or should have come by now."""
+        self._last_step = view.step
+        self._last_news = self.clock()
+        self._has_fired_since = False
+        silence = self._silence_after(view)
+        if silence is None:
+            return [] if not view.trial.loaded_all_steps else None
+        return self._issues(silence)
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return an issue when nothing has come for too long."""
+        if self._has_fired_since or self.base_trial.loaded_all_steps:
+            return []
+        return self._issues(self.clock() - self._last_news)
+
+    def _silence_after(self, view: StepView) -> float | None:
+        """Return how long after a step there was none; None if that is not known."""
+        trial = view.trial
+        steps = trial.steps()
+        position = bisect.bisect_right(steps, view.step)
+        since = visible_since(trial, view.step)
+        if since is None:
+            return None
+        if position < len(steps):
+            until = visible_since(trial, steps[position])
+        else:
+            until = None if trial.loaded_all_steps else self.clock()
+        return None if until is None else until - since
+
+    def _issues(self, silence: float) -> list[Issue]:
+        limit: int = self.parameters["threshold"]
+        if silence < limit:
+            return []
+        self._has_fired_since = True
+        text = (
+            f"Training has stalled: nothing followed step {self._last_step} for {silence:.0f} s; {limit} s are allowed."
+        )
+        return [self.issue(self._last_step, text, value=silence, threshold=limit, advice=self.advice)]

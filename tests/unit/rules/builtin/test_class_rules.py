@@ -1,0 +1,180 @@
+"""Rules that look at labels, predictions and features."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.errors import SMDebugCustomerError
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.rules.builtin.confusion import confusion_matrix
+from sagemaker_debug_ext.rules.builtin.feature_importance_overweight import leading_share
+from sagemaker_debug_ext.rules.classes import class_ids
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL
+
+
+def fired(issues):
+    return [issue.step for issue in issues]
+
+
+@pytest.mark.parametrize(
+    ("value", "ids"),
+    [
+        (np.array([[2.0, 0.0]]), [2, 0]), (np.array([0.4, 0.5, 1.0]), [0, 1, 1]), (np.array([True, False]), [1, 0]),
+        (np.array([0.0, 1.0]), [0, 1]), (np.array(3), [3]),
+    ],
+)  # fmt: skip
+def test_whole_numbers_are_classes_and_shares_are_probabilities(value, ids):
+    """Flattened."""
+    assert class_ids(value, "labels").tolist() == ids
+
+
+@pytest.mark.parametrize("value", [np.array([0.5, 2]), np.array([-0.5, 0]), np.array([np.nan]), np.array([np.inf])])
+def test_other_numbers_are_no_classes(value):
+    """The error says what came."""
+    with pytest.raises(SMDebugCustomerError, match="labels must be whole numbers"):
+        class_ids(value, "labels")
+
+
+class TestClassImbalance:
+    @pytest.mark.parametrize(("rare", "fires"), [(10, False), (9, True)])
+    def test_a_ratio_of_exactly_the_threshold_is_tolerated(self, judge, rare, fires):
+        """Biggest to smallest."""
+        steps = {(TRAIN, 0): {"my_labels": np.repeat([0, 1], [100, rare])}}
+        issues = judge("ClassImbalance", steps, samples=1)
+        assert bool(issues) == fires
+
+    def test_counts_go_over_all_steps_and_the_verdict_waits_for_enough_labels(self, judge):
+        """The step that reaches the number is judged, later ones too; steps without labels are not."""
+        steps = {
+            (TRAIN, 0): {"labels": np.zeros(30)}, (TRAIN, 1): {"labels": np.append(np.zeros(19), 1)},
+            (TRAIN, 2): {"x": 1.0}, (EVAL, 0): {"labels": np.ones(2)},
+        }  # fmt: skip
+        issues = judge("ClassImbalance", steps, samples=50)
+        assert [(issue.step, round(issue.value, 1)) for issue in issues] == [(1, 49), (3, 16.3)]
+
+    def test_one_class_alone_is_not_unbalanced(self, judge):
+        """There is nothing to compare it with."""
+        assert judge("ClassImbalance", {(TRAIN, 0): {"labels": np.zeros(600)}}) == []
+
+    @pytest.mark.parametrize(("wrong", "fires"), [(7, False), (8, True)])
+    def test_a_class_may_be_mispredicted_up_to_a_share(self, judge, wrong, fires):
+        """More fires, naming the predictions."""
+        labels = np.repeat([0, 1], [10, 10])
+        predictions = labels.copy()
+        predictions[:wrong] = 1
+        steps = {(TRAIN, 0): {"labels": labels, "predictions": predictions}}
+        issues = judge("ClassImbalance", steps, samples=20)
+        assert [issue.tensors for issue in issues] == ([("predictions", "labels")] if fires else [])
+
+    def test_scores_of_several_classes_need_argmax(self, judge, make_trial):
+        """Otherwise they are no classes; with another length they do not count."""
+        steps = {(TRAIN, 0): {"labels": np.array([0, 1] * 10), "predictions": np.tile([[0.1, 7.0]], (20, 1))}}
+        (issue,) = judge("ClassImbalance", steps, samples=20, argmax="true")
+        assert (issue.value, "class 0" in issue.message.lower()) == (1.0, True)
+        trial = make_trial(steps)
+        evaluation = evaluate([create_rule("ClassImbalance", trial, {"samples": 20})], trial)
+        evaluation.run()
+        assert evaluation.statuses[0].status == "Error"
+        assert "arg-max" in evaluation.statuses[0].details
+
+    def test_predictions_of_another_length_do_not_count(self, judge):
+        """They do not belong to the labels."""
+        steps = {(TRAIN, 0): {"labels": np.array([0, 1]), "predictions": np.array([1, 0, 1])}}
+        assert judge("ClassImbalance", steps, samples=1) == []
+
+    def test_several_label_tensors_are_joined_in_the_order_of_names(self, judge):
+        """As are predictions."""
+        steps = {
+            (TRAIN, 0): {
+                "a_labels": np.zeros(4), "b_labels": np.ones(4), "a_predictions": np.zeros(4), "b_predictions": np.ones(4)
+            }
+        }  # fmt: skip
+        assert judge("ClassImbalance", steps, samples=1) == []
+
+
+class TestConfusion:
+    @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+    def test_the_matrix_equals_that_of_a_naive_loop(self, pairs):
+        """Rows are labels, columns predictions."""
+        labels, predictions = np.array(pairs).T
+        expected = np.zeros((4, 4), int)
+        for label, prediction in pairs:
+            expected[label, prediction] += 1
+        assert np.array_equal(confusion_matrix(labels, predictions, 4), expected)
+        size = int(max(labels.max(), predictions.max())) + 1
+        assert np.array_equal(confusion_matrix(labels, predictions), expected[:size, :size])
+
+    def test_a_perfect_matrix_never_fires(self, judge):
+        """However many classes."""
+        classes = np.repeat(np.arange(10), 3)
+        assert judge("Confusion", {(TRAIN, 0): {"labels": classes, "predictions": classes}}) == []
+
+    @pytest.mark.parametrize(("wrong", "fires"), [(1, False), (2, True)])
+    def test_shares_are_of_the_predictions_of_a_class(self, judge, wrong, fires):
+        """9 of 10 right predictions are enough."""
+        predictions = np.repeat([0, 1], [10, 10])
+        labels = predictions.copy()
+        labels[:wrong] = 1
+        assert bool(judge("Confusion", {(TRAIN, 0): {"labels": labels, "predictions": predictions}})) == fires
+
+    def test_the_largest_share_of_another_class_is_limited_by_itself(self, judge):
+        """Even if the diagonal is well."""
+        labels, predictions = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0])
+        given = {"min_diag": 0, "max_off_diag": "0.2"}
+        (issue,) = judge("Confusion", {(TRAIN, 0): {"labels": labels, "predictions": predictions}}, **given)
+        assert (issue.value, issue.threshold) == (0.25, 0.2)
+
+    def test_a_class_that_is_never_predicted_is_never_right(self, judge):
+        """One that occurs neither here nor there does not matter."""
+        labels, predictions = np.array([0, 0, 2]), np.array([0, 0, 0])
+        steps = {(TRAIN, 0): {"labels": labels, "predictions": predictions}}
+        (issue,) = judge("Confusion", steps, max_off_diag=1, min_diag=0.5, category_no=5)
+        assert "class 2" in issue.message
+
+    def test_each_step_is_judged_by_itself(self, judge):
+        """Nothing is carried over; other lengths give no verdict."""
+        bad, good = np.array([0, 1]), np.array([1, 0])
+        steps = {
+            (TRAIN, 0): {"labels": bad, "predictions": good}, (TRAIN, 1): {"labels": bad, "predictions": bad},
+            (TRAIN, 2): {"labels": bad, "predictions": np.array([1, 0, 1])}, (TRAIN, 3): {"labels": bad},
+        }  # fmt: skip
+        assert fired(judge("Confusion", steps)) == [0]
+
+    def test_collections_are_searched_where_the_tensor_is_missing(self, judge, make_trial):
+        """The name comes first."""
+        steps = {
+            (TRAIN, 0): {"truth": np.array([0, 1]), "guess": np.array([1, 0])},
+            (TRAIN, 1): {"truth": np.array([0, 1]), "guess": np.array([1, 0]), "predictions": np.array([0, 1])},
+        }
+        trial = make_trial(steps, collections={"labels": ["^truth"], "predictions": ["^guess"]})
+        assert fired(judge("Confusion", trial)) == [0]
+
+    @pytest.mark.parametrize(("ids", "number"), [([-1, 0], None), ([0, 2], 2)])
+    def test_impossible_classes_end_the_rule_with_an_error(self, make_trial, ids, number):
+        """Negative, or not below the number of classes."""
+        trial = make_trial({(TRAIN, 0): {"labels": np.array(ids), "predictions": np.array([0, 1])}})
+        evaluation = evaluate([create_rule("Confusion", trial, {"category_no": number})], trial)
+        evaluation.run()
+        assert evaluation.statuses[0].status == "Error"
+        assert "classes from 0 to" in evaluation.statuses[0].details
+
+
+class TestFeatureImportanceOverweight:
+    def test_the_leading_features_are_divided_by_all(self):
+        """Nothing to divide by gives no verdict."""
+        assert leading_share({"a": 6, "b": 3, "c": 1}, 2) == 0.9
+        assert leading_share({"a": 6}, 3) == 1
+        assert leading_share({"a": 0}, 3) is None
+
+    @pytest.mark.parametrize(("threshold", "fires"), [(0.9, False), (0.89, True)])
+    def test_the_threshold_itself_is_tolerated(self, judge, threshold, fires):
+        """The leading features are named, the largest first."""
+        steps = {(TRAIN, 0): {f"feature_importance/weight/f{n}": v for n, v in enumerate((1.0, 6.0, 3.0))}}
+        issues = judge("FeatureImportanceOverweight", steps, nfeatures=2, threshold=threshold)
+        names = ("feature_importance/weight/f1", "feature_importance/weight/f2")
+        assert [issue.tensors for issue in issues] == ([names] if fires else [])
