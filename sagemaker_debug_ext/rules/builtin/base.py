@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
+import numpy as np
 
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
@@ -108,14 +109,18 @@ class BuiltinRule(Rule):
         Raises:
             NoVerdict: There is nothing that it could judge.
         """
-        issues = self.judge(self.views.at(step))
+        issues = self._judge_quietly(step)
         if issues is None:
             raise NoVerdict(self.rule_name, step)
         yield from issues
 
     def invoke_at_step(self, step: int) -> bool:
         """Tell whether the rule finds an issue at a global step."""
-        return bool(self.judge(self.views.at(step)))
+        return bool(self._judge_quietly(step))
+
+    def _judge_quietly(self, step: int) -> list[Issue] | None:
+        with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
+            return self.judge(self.views.at(step))
 
     def found(
         self, view: StepView, message: str, *, tensors: Sequence[str], value: float | None, threshold: float | None

@@ -22,6 +22,21 @@ RULES = {
     "loss": ("LossNotDecreasing", {"num_steps": 2}),
     "loss in any mode": ("LossNotDecreasing", {"num_steps": 3, "mode": "GLOBAL", "tensor_regex": "acc"}),
     "overfit": ("Overfit", {"patience": 2}),
+    "overtraining": ("Overtraining", {"patience_train": 1, "patience_validation": 1}),
+    "update": ("WeightUpdateRatio", {}),
+    "update far": ("WeightUpdateRatio", {"num_steps": 4, "large_threshold": 1}),
+    "initialization": (
+        "PoorWeightInitialization",
+        {"steps": 4, "patience": 2, "activation_inputs_regex": "gradient|relu"},
+    ),
+    "zero": ("AllZero", {"tensor_regex": ".*", "threshold": 50}),
+    "variance": ("TensorVariance", {"tensor_regex": ".*", "max_threshold": 0.5}),
+    "unchanged": ("UnchangedTensor", {"tensor_regex": ".*", "num_steps": 2}),
+    "images": ("CheckInputImages", {"regex": "relu", "threshold_samples": 5}),
+    "tokens": ("NLPSequenceRatio", {"tensor_regex": "relu"}),
+    "classes": ("ClassImbalance", {"samples": 6, "labels_regex": "relu", "predictions_regex": "relu"}),
+    "features": ("FeatureImportanceOverweight", {"tensor_regex": "loss", "nfeatures": 1, "threshold": 0.6}),
+    "depth": ("TreeDepth", {"depth": 1}),
 }
 
 NUMBERS = st.sampled_from([0.0, 0.25, 1.0, 1.02, 3.0, math.nan, math.inf])
@@ -31,6 +46,8 @@ TENSORS = st.fixed_dictionaries(
         "loss": NUMBERS,
         "val_loss": NUMBERS,
         "acc": NUMBERS,
+        "net_weight": st.lists(NUMBERS, min_size=2, max_size=2).map(np.array),
+        "trees/Node": st.integers(1, 9).map(np.arange),
         "gradient/w": st.lists(NUMBERS, max_size=3).map(np.array),
         "relu_output": st.lists(st.sampled_from([0.0, 1.0]), min_size=2, max_size=4).map(lambda x: np.array([x]).T),
     },

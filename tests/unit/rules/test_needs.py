@@ -66,9 +66,9 @@ def test_before_the_first_step_announced_collections_count(tmp_path):
     """A hook says what it will save before it saves."""
     SmallTrial(tmp_path)
     trial = create_trial(str(tmp_path))
+    assert "is the hook attached" in explain(create_rule("ExplodingTensor", trial)).problems[0]
     trial.collection("gradients").add_tensor_name("gradient/w")
     assert explain(create_rule("VanishingGradient", trial)).needs[0].tensors == ("gradient/w",)
-    assert "is the hook attached" in explain(create_rule("ExplodingTensor", trial)).problems[0]
 
 
 def test_a_custom_rule_without_declarations_has_nothing_to_explain(trial):

@@ -91,7 +91,8 @@ class TestClassImbalance:
         """As are predictions."""
         steps = {
             (TRAIN, 0): {
-                "a_labels": np.zeros(4), "b_labels": np.ones(4), "a_predictions": np.zeros(4), "b_predictions": np.ones(4)
+                "a_labels": np.zeros(4), "b_labels": np.ones(4),
+                "a_predictions": np.zeros(4), "b_predictions": np.ones(4),
             }
         }  # fmt: skip
         assert judge("ClassImbalance", steps, samples=1) == []
