@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import attrs
+import numpy as np
 
 from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer
 from sagemaker_debug_ext.store.index import IndexFile, Location, SavedShape
 from sagemaker_debug_ext.store.keys import collections_key, event_key, index_key, mangle_worker
-from sagemaker_debug_ext.store.messages import Array, array_bytes, encode_record
+from sagemaker_debug_ext.store.layout import Entry, StepKind, StepLayout
+from sagemaker_debug_ext.store.messages import Array, array_bytes, encode_record, varint
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+_MAX_LAYOUTS: Final = 32
+"""How many kinds of steps are remembered; a job has a few, unless its shapes change all the time."""
 
 
 class NamedTensor(NamedTuple):
@@ -31,20 +36,32 @@ class NamedShape(NamedTuple):
     original_name: str
 
 
+class NamedNumbers(NamedTuple):
+    """Several single numbers of one dtype, each to be saved as a tensor of no dimension, and when they were taken."""
+
+    names: tuple[str, ...]
+    values: Array
+    wall_times: tuple[float, ...]
+
+
 @attrs.define
 class StepData:
-    """What one worker saves at one step; tensors of the same name: the last one counts."""
+    """What one worker saves at one step; tensors of the same name: the last one counts, numbers after tensors."""
 
     global_step: int
     mode: ModeKeys
     mode_step: int
     tensors: list[NamedTensor] = attrs.field(factory=list)
     shapes: list[NamedShape] = attrs.field(factory=list)
+    numbers: list[NamedNumbers] = attrs.field(factory=list)
 
     @property
     def num_bytes(self) -> int:
         """Bytes of the values, without framing."""
-        return sum(tensor.value.nbytes for tensor in self.tensors)
+        return sum(tensor.value.nbytes for tensor in self.tensors) + sum(some.values.nbytes for some in self.numbers)
+
+    def __bool__(self) -> bool:
+        return bool(self.tensors or self.shapes or self.numbers)
 
 
 class TrialWriter:
@@ -62,6 +79,7 @@ class TrialWriter:
         mangle_worker(worker)
         self.backend = backend
         self.worker = worker
+        self._layouts: dict[StepKind, StepLayout] = {}
 
     def write_step(self, data: StepData) -> int:
         """Write a step and make it visible.
@@ -75,24 +93,54 @@ class TrialWriter:
         Raises:
             OSError: The back end failed; nothing of the step is visible.
         """
-        if not data.tensors and not data.shapes:
+        if not data:
             return 0
+        has_texts = any(tensor.value.dtype.kind == "U" for tensor in data.tensors)
+        parts, index = self._encode_texts(data) if has_texts else self._encode(data)
+        if parts:
+            self.backend.write(event_key(data.global_step, self.worker), parts)
+        self.backend.write(index_key(data.global_step, self.worker), (index,))
+        return sum(array_bytes(part) if isinstance(part, memoryview) else len(part) for part in (*parts, index))
+
+    def _encode(self, data: StepData) -> tuple[list[Buffer], bytes]:
+        """Return the records and the index of a step whose records have the length that dtype and shape give them."""
+        names = [tensor.name for tensor in data.tensors]
+        specs = [(tensor.value.dtype, tensor.value.shape) for tensor in data.tensors]
+        wall_times = [tensor.wall_time for tensor in data.tensors]
+        contents: list[Buffer] = [_content(tensor.value) for tensor in data.tensors]
+        for some in data.numbers:
+            names += some.names
+            specs += [(some.values.dtype, ())] * len(some.names)
+            wall_times += some.wall_times
+            size, content = some.values.itemsize, some.values.tobytes()
+            contents += [content[at : at + size] for at in range(0, len(content), size)]
+        step_field = b"\x10" + varint(data.global_step) if data.global_step else b""
+        shapes = tuple(data.shapes)
+        kind = StepKind(tuple(names), tuple(specs), shapes, data.mode, len(step_field), len(str(data.mode_step)))
+        layout = self._layouts.get(kind)
+        if layout is None:
+            if len(self._layouts) >= _MAX_LAYOUTS:
+                self._layouts.clear()
+            layout = StepLayout.build(_entries(data), kind, data.global_step, data.mode_step)
+            self._layouts[kind] = layout
+        parts = layout.records(contents, wall_times, step_field) if layout.kept else []
+        event_file = event_key(data.global_step, self.worker) if parts else None
+        return parts, layout.index(data.mode, data.mode_step, event_file)
+
+    def _encode_texts(self, data: StepData) -> tuple[list[Buffer], bytes]:
+        """Return the records and the index of a step with texts, whose length is their own."""
         parts: list[Buffer] = []
         locations: dict[str, Location] = {}
         end = 0
-        for name, value, wall_time in {tensor.name: tensor for tensor in data.tensors}.values():
+        for name, value, wall_time in {entry.name: entry for entry in _entries(data)}.values():
             record = encode_record(name, value, data.global_step, data.mode, data.mode_step, wall_time)
             length = sum(array_bytes(part) for part in record)
             parts.extend(record)
             locations[name] = Location(end, length)
             end += length
-        event_file = event_key(data.global_step, self.worker) if parts else None
         shapes = {name: SavedShape(shape, original_name) for name, shape, original_name in data.shapes}
-        index = IndexFile(data.mode, data.mode_step, event_file, locations, shapes).to_json().encode()
-        if event_file is not None:
-            self.backend.write(event_file, parts)
-        self.backend.write(index_key(data.global_step, self.worker), (index,))
-        return end + len(index)
+        event_file = event_key(data.global_step, self.worker)
+        return parts, IndexFile(data.mode, data.mode_step, event_file, locations, shapes).to_json().encode()
 
     def write_collections(self, collections: Iterable[Mapping[str, Any]], num_workers: int) -> None:
         """Write this worker's collections file, replacing an earlier one.
@@ -107,3 +155,18 @@ class TrialWriter:
     def end(self) -> None:
         """Mark the job as ended."""
         manifest.write_end(self.backend)
+
+
+def _entries(data: StepData) -> list[Entry]:
+    entries = [Entry(*tensor) for tensor in data.tensors]
+    for names, values, wall_times in data.numbers:
+        singles = (values[at : at + 1].reshape(()) for at in range(len(names)))
+        entries += map(Entry, names, singles, wall_times)
+    return entries
+
+
+def _content(array: Array) -> Buffer:
+    """Return the bytes of an array in C order, sharing its memory where it is laid out so already."""
+    if not array.size:
+        return b""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

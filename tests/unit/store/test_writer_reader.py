@@ -12,7 +12,7 @@ from sagemaker_debug_ext.store import reader
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
 from sagemaker_debug_ext.store.index import Location, SavedShape
 from sagemaker_debug_ext.store.keys import event_key, index_key
-from sagemaker_debug_ext.store.writer import NamedShape, NamedTensor, StepData, TrialWriter
+from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.testing import strategies
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -174,3 +174,31 @@ class TestReadTensorOfDamage:
         """A damaged length is bounded by what is there."""
         with pytest.raises(CorruptRecordError, match="cut off"):
             reader.read_tensor(backend, event_key(3, "worker_0"), Location(0, 2**60), "x")
+
+
+@given(st.lists(st.tuples(strategies.tensor_names, strategies.arrays()), min_size=1, max_size=4))
+def test_steps_that_look_alike_are_read_back_each_with_its_own(values):
+    """What is worked out once for steps of one kind does not mix up their numbers, times and contents."""
+    backend = MemoryBackend()
+    writer = TrialWriter(backend)
+    for step in (0, 7, 8, 127, 128, 129, 999, 1000, 1001):
+        changed = [(name, np.zeros_like(value) if step % 2 else value) for name, value in values]
+        writer.write_step(step_data(changed, step))
+        again = MemoryBackend()
+        TrialWriter(again).write_step(step_data(changed, step))
+        for key in (event_key(step, "worker_0"), index_key(step, "worker_0")):
+            assert backend.read(key) == again.read(key)
+
+
+def test_numbers_are_tensors_without_dimension():
+    """Numbers given together are stored one by one, and the last of a name counts."""
+    backend = MemoryBackend()
+    data = step_data([("a", np.ones(3)), ("x", np.ones(3))])
+    data.numbers.append(NamedNumbers(("x", "y"), np.array([1.5, 2.5], np.float32), (3.0, 4.0)))
+    TrialWriter(backend).write_step(data)
+    found = read_all(backend, index_key(3, "worker_0"))
+    assert {name: (value.shape, value.dtype.name, value.sum()) for name, value in found.items()} == {
+        "a": ((3,), "float64", 3.0),
+        "x": ((), "float32", 1.5),
+        "y": ((), "float32", 2.5),
+    }
