@@ -51,6 +51,14 @@ class Entry(NamedTuple):
     wall_time: float
 
 
+_NOTHING: Final = np.zeros((), np.uint8)
+
+
+def record_tail(mode: ModeKeys, mode_step: int) -> bytes:
+    """Return what ends every record of a step: mode, step within the mode, footer."""
+    return encode_record("", _NOTHING, 0, mode, mode_step, 0.0)[2]
+
+
 @attrs.frozen
 class StepLayout:
     """Where the records of a step lie, and all of them that does not change from step to step.
@@ -60,7 +68,6 @@ class StepLayout:
 
     kept: tuple[int, ...]
     heads: tuple[tuple[bytes, bytes], ...]
-    tail: bytes
     index_end: str
     num_bytes: int
 
@@ -72,7 +79,6 @@ class StepLayout:
         heads = []
         locations = {}
         end = 0
-        tail = b""
         for at in kept:
             name, value, wall_time = entries[at]
             head, content, tail = encode_record(name, value, step, kind.mode, mode_step, wall_time)
@@ -82,15 +88,18 @@ class StepLayout:
             end += length
         shapes = {name: SavedShape(shape, original_name) for name, shape, original_name in kind.shapes}
         text = IndexFile(kind.mode, mode_step, "events/" if locations else None, locations, shapes).to_json()
-        return cls(kept, tuple(heads), tail, text[text.index(_INDEX_SPLIT) :], end)
+        return cls(kept, tuple(heads), text[text.index(_INDEX_SPLIT) :], end)
 
-    def records(self, contents: Sequence[Buffer], wall_times: Sequence[float], step_field: bytes) -> list[Buffer]:
+    def records(
+        self, contents: Sequence[Buffer], wall_times: Sequence[float], step_field: bytes, tail: bytes
+    ) -> list[Buffer]:
         """Return a step's records as buffers to be written one after the other; large contents are not copied.
 
         Args:
             contents: The bytes of each entry, those left out included.
             wall_times: The time of each entry.
             step_field: The step as records spell it.
+            tail: What ends each record of this step, see `record_tail`.
         """
         parts: list[Buffer] = []
         run: list[Buffer] = []
@@ -102,7 +111,7 @@ class StepLayout:
             else:
                 parts += (b"".join(run), content)
                 run.clear()
-            run.append(self.tail)
+            run.append(tail)
         parts.append(b"".join(run))
         return parts
 

@@ -12,7 +12,7 @@ from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer
 from sagemaker_debug_ext.store.index import IndexFile, Location, SavedShape
 from sagemaker_debug_ext.store.keys import collections_key, event_key, index_key, mangle_worker
-from sagemaker_debug_ext.store.layout import Entry, StepKind, StepLayout
+from sagemaker_debug_ext.store.layout import Entry, StepKind, StepLayout, record_tail
 from sagemaker_debug_ext.store.messages import Array, array_bytes, encode_record, varint
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -123,7 +123,8 @@ class TrialWriter:
                 self._layouts.clear()
             layout = StepLayout.build(_entries(data), kind, data.global_step, data.mode_step)
             self._layouts[kind] = layout
-        parts = layout.records(contents, wall_times, step_field) if layout.kept else []
+        tail = record_tail(data.mode, data.mode_step)
+        parts = layout.records(contents, wall_times, step_field, tail) if layout.kept else []
         event_file = event_key(data.global_step, self.worker) if parts else None
         return parts, layout.index(data.mode, data.mode_step, event_file)
 
