@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, RuleBase
     from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
     from sagemaker_debug_ext.requests import debugger_request, training_job_request
+    from sagemaker_debug_ext.requests.explain import explain
     from sagemaker_debug_ext.rule_configs import get_default_profiler_rule
+    from sagemaker_debug_ext.sdk.adapting import with_debugger
     from sagemaker_debug_ext.trials import create_trial
     from sagemaker_debug_ext.vocabulary import CollectionKeys
     from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts use
@@ -67,10 +69,15 @@ _HOMES = {
     "cProfileTimer": "config.profiler",
     "create_trial": "trials",
     "debugger_request": "requests",
+    "explain": "requests.explain",
     "get_default_profiler_rule": "rule_configs",
     "get_rule_container_image_uri": "catalog.images",
     "training_job_request": "requests",
+    "with_debugger": "sdk.adapting",
 }
+
+_FOR_ESTIMATORS = {"DebuggerHookConfig", "ProfilerConfig", "ProfilerRule", "Rule", "TensorBoardOutputConfig"}
+"""What estimators of the SageMaker SDK are given, and take once one of these names has been used."""
 
 __all__ = [
     # submit
@@ -95,10 +102,12 @@ __all__ = [
     "TensorBoardOutputConfig",
     "cProfileTimer",
     "debugger_request",
+    "explain",
     "get_default_profiler_rule",
     "get_rule_container_image_uri",
     "rule_configs",
     "training_job_request",
+    "with_debugger",
     # capture
     "CollectionKeys",
     "ReductionConfig",
@@ -122,6 +131,10 @@ def __getattr__(name: str) -> object:
         value = importlib.import_module("sagemaker_debug_ext.rule_configs")
     elif name in _HOMES:
         value = getattr(importlib.import_module(f"sagemaker_debug_ext.{_HOMES[name]}"), name)
+        if name in _FOR_ESTIMATORS:
+            from sagemaker_debug_ext.sdk.plain import support_plain_estimators  # noqa: PLC0415 - loads no SDK
+
+            support_plain_estimators()
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

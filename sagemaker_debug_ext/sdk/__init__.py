@@ -1,0 +1,67 @@
+"""Submits jobs with Debugger settings from SDK v2, SDK v3 and boto3. The SageMaker SDK is loaded by nothing here.
+
+`with_debugger` takes a class of the SDK and returns one that has the Debugger settings. The names below are imported
+when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.requests.explain import explain
+    from sagemaker_debug_ext.sdk._settings import set_default_hook
+    from sagemaker_debug_ext.sdk.adapting import with_debugger
+    from sagemaker_debug_ext.sdk.clients import AttachedDebugger, attach_debugger, debugger_request, upload_rule_sources
+    from sagemaker_debug_ext.sdk.estimators import DebuggerMixin
+    from sagemaker_debug_ext.sdk.jobs import RuleStatus, RuleStatuses, TrainingJob
+    from sagemaker_debug_ext.sdk.plain import support_plain_estimators
+    from sagemaker_debug_ext.sdk.trainers import TrainerDebuggerMixin
+
+_HOMES = {
+    "AttachedDebugger": "sdk.clients",
+    "DebuggerMixin": "sdk.estimators",
+    "RuleStatus": "sdk.jobs",
+    "RuleStatuses": "sdk.jobs",
+    "TrainerDebuggerMixin": "sdk.trainers",
+    "TrainingJob": "sdk.jobs",
+    "attach_debugger": "sdk.clients",
+    "debugger_request": "sdk.clients",
+    "explain": "requests.explain",
+    "set_default_hook": "sdk._settings",
+    "support_plain_estimators": "sdk.plain",
+    "upload_rule_sources": "sdk.clients",
+    "with_debugger": "sdk.adapting",
+}
+
+__all__ = [
+    # the SDK
+    "with_debugger",
+    "DebuggerMixin",
+    "TrainerDebuggerMixin",
+    "set_default_hook",
+    "support_plain_estimators",
+    # boto3
+    "attach_debugger",
+    "AttachedDebugger",
+    "debugger_request",
+    "upload_rule_sources",
+    # before a job, and after it
+    "explain",
+    "TrainingJob",
+    "RuleStatus",
+    "RuleStatuses",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(f"sagemaker_debug_ext.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,346 @@
+"""Decides what Debugger does in one job: the user's settings, what is known of the job, and what cannot work in it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from sagemaker_debug_ext.catalog.images import framework_of_image, supports_debugger
+from sagemaker_debug_ext.config._fields import Number, Text, is_pipeline_variable
+from sagemaker_debug_ext.config.hook import DebuggerHookConfig
+from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
+from sagemaker_debug_ext.config.profiler import ProfilerConfig
+from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
+from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.requests.adoption import adopt_hook, adopt_profiler, adopt_rules, adopt_tensorboard
+from sagemaker_debug_ext.requests.explain import Explanation, explain
+from sagemaker_debug_ext.requests.hook import resolve_hook
+from sagemaker_debug_ext.requests.training_job import debugger_request
+
+DEBUGGER_MEMBERS: Final = (
+    "DebugHookConfig",
+    "DebugRuleConfigurations",
+    "TensorBoardOutputConfig",
+    "ProfilerConfig",
+    "ProfilerRuleConfigurations",
+)
+"""Members of a CreateTrainingJob request that this package makes."""
+
+_LOG: Final = logging.getLogger(__name__)
+_HOOK_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet")
+_TRAINIUM: Final = re.compile(r"ml[._]trn.*")
+
+_default_hook = True
+
+
+def set_default_hook(on: bool) -> bool:
+    """Choose what ``debugger_hook_config=None`` means from now on, in estimators, trainers and attached clients.
+
+    Rules always bring the default hook, because they need one, and so does ``True``.
+
+    Args:
+        on: True: the default hook. False: none, for those who prefer to ask for it.
+
+    Returns:
+        What it was before.
+
+    Raises:
+        SMDebugTypeError: `on` is no boolean.
+    """
+    global _default_hook  # the one switch of the process
+    if not isinstance(on, bool):
+        raise SMDebugTypeError(f"on must be True or False (got {on!r})")
+    before, _default_hook = _default_hook, on
+    return before
+
+
+@attrs.frozen(kw_only=True)
+class JobFacts:
+    """What is known of a job before it is submitted.
+
+    Args:
+        region: Its region.
+        job_name: Its name; None if it is known only later, as in a pipeline.
+        output_path: Where its artifacts go.
+        framework: ``pytorch``, ``tensorflow``, ``mxnet`` or ``xgboost``; None for others.
+        framework_version: Version of the framework.
+        instance_types: Instances that it trains on.
+        num_instances: How many of them.
+        has_checkpoints: Whether it writes checkpoints, to a place and from a folder that are both given.
+        is_distributed: Whether a distribution is configured.
+        has_parameter_server: Whether that is TensorFlow's parameter server.
+        is_compiled: Whether Training Compiler is on.
+        is_local: Whether it runs in a container on this machine, by the SDK's local mode.
+        is_tuning: Whether it is a template for a hyperparameter-tuning job.
+        is_isolated: Whether it has no network.
+    """
+
+    region: str
+    job_name: str | None = None
+    output_path: Text | None = None
+    framework: str | None = None
+    framework_version: str | None = None
+    instance_types: tuple[Text, ...] = ()
+    num_instances: Number | None = None
+    has_checkpoints: bool = False
+    is_distributed: bool = False
+    has_parameter_server: bool = False
+    is_compiled: bool = False
+    is_local: bool = False
+    is_tuning: bool = False
+    is_isolated: bool = False
+
+    @property
+    def has_trainium(self) -> bool:
+        """Whether it trains on Trainium."""
+        return any(isinstance(kind, str) and bool(_TRAINIUM.fullmatch(kind)) for kind in self.instance_types)
+
+
+def facts_of_request(request: Mapping[str, Any], region: str) -> JobFacts:
+    """Read what is known of a job from its CreateTrainingJob request, without looking at Debugger's members."""
+    image = (request.get("AlgorithmSpecification") or {}).get("TrainingImage")
+    framework, version = framework_of_image(image) if isinstance(image, str) else (None, None)
+    resources = request.get("ResourceConfig") or {}
+    groups = resources.get("InstanceGroups") or [resources]
+    checkpoints = request.get("CheckpointConfig") or {}
+    hyperparameters = request.get("HyperParameters") or {}
+    return JobFacts(
+        region=region,
+        job_name=request.get("TrainingJobName"),
+        output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
+        framework=framework,
+        framework_version=version,
+        instance_types=tuple(group["InstanceType"] for group in groups if group.get("InstanceType") is not None),
+        num_instances=total_instances(group.get("InstanceCount") for group in groups),
+        has_checkpoints=bool(checkpoints.get("S3Uri") and checkpoints.get("LocalPath")),
+        has_parameter_server=hyperparameters.get("sagemaker_parameter_server_enabled") == "true",
+        is_compiled=hyperparameters.get("sagemaker_training_compiler_enabled") == "true",
+        is_isolated=request.get("EnableNetworkIsolation") is True,
+    )
+
+
+def total_instances(counts: Iterable[Any]) -> Number | None:
+    """Return the sum of the counts of instance groups; a pipeline variable if one is; None if one is not known."""
+    total = 0
+    for count in counts:
+        if not isinstance(count, int):
+            return count if is_pipeline_variable(count) else None
+        total += count
+    return total
+
+
+@attrs.frozen(kw_only=True)
+class DebuggerSettings:
+    """What a user has asked for, in our own configurations. Make one with `adopt`.
+
+    Args:
+        debugger_hook_config: The hook; None if nothing was said of it, False for none.
+        rules: Rules on tensors and on metrics.
+        rules_given: Whether rules were given at all, be it an empty list.
+        tensorboard_output_config: TensorBoard data.
+        profiler_config: The profiler.
+        disable_profiler: True switches it off, False on; None says nothing.
+        allow_rules_without_hook: See `debugger_request`.
+        allow_region: See `debugger_request`.
+        rule_image_account: See `debugger_request`.
+    """
+
+    debugger_hook_config: DebuggerHookConfig | bool | None = None
+    rules: tuple[Rule | ProfilerRule, ...] = ()
+    rules_given: bool = False
+    tensorboard_output_config: TensorBoardOutputConfig | None = None
+    profiler_config: ProfilerConfig | None = None
+    disable_profiler: bool | None = None
+    allow_rules_without_hook: bool = False
+    allow_region: bool = False
+    rule_image_account: str | None = None
+
+    @classmethod
+    def adopt(
+        cls,
+        *,
+        debugger_hook_config: Any = None,
+        rules: Any = None,
+        tensorboard_output_config: Any = None,
+        profiler_config: Any = None,
+        **others: Any,
+    ) -> DebuggerSettings:
+        """Take settings as users give them, ours or the SDK's.
+
+        Raises:
+            SMDebugTypeError: A setting is of another type.
+            SMDebugValueError: A setting is not allowed.
+        """
+        hook = adopt_hook(debugger_hook_config)
+        resolve_hook(hook)
+        return cls(
+            # The SDK's estimators keep True as an empty dictionary.
+            debugger_hook_config=True if hook == {} else hook,
+            rules=adopt_rules(rules),
+            rules_given=rules is not None,
+            tensorboard_output_config=adopt_tensorboard(tensorboard_output_config),
+            profiler_config=adopt_profiler(profiler_config),
+            **others,
+        )
+
+    @property
+    def debugger_rules(self) -> tuple[Rule, ...]:
+        """The rules on tensors."""
+        return tuple(rule for rule in self.rules if isinstance(rule, Rule))
+
+    @property
+    def profiler_rules(self) -> tuple[ProfilerRule, ...]:
+        """The rules on metrics."""
+        return tuple(rule for rule in self.rules if isinstance(rule, ProfilerRule))
+
+    @property
+    def hook(self) -> DebuggerHookConfig | bool:
+        """The hook that is meant: True for the default one, False for none."""
+        if self.debugger_hook_config is None:
+            return _default_hook or bool(self.debugger_rules)
+        return self.debugger_hook_config
+
+    @property
+    def asks_for_profiler(self) -> bool:
+        """Whether the user has asked for something that the profiler does."""
+        collects = self.profiler_config is not None and self.profiler_config.disable_profiler is not True
+        return collects or bool(self.profiler_rules)
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether the user has asked for anything."""
+        asked = (isinstance(self.hook, DebuggerHookConfig), self.debugger_hook_config is True, self.asks_for_profiler)
+        return any(asked) or bool(self.rules) or self.tensorboard_output_config is not None
+
+    def with_default_profiler(self, facts: JobFacts) -> DebuggerSettings:
+        """Switch the profiler on, or off where it does not run, if nothing was said of it."""
+        if self.profiler_config is not None or self.profiler_rules or self.disable_profiler:
+            return attrs.evolve(self, disable_profiler=self.disable_profiler or None)
+        known = self.allow_region or self.rule_image_account is not None or supports_debugger(facts.region)
+        possible = known and not facts.has_trainium and not facts.is_compiled
+        if not possible:
+            _LOG.info("the profiler is off: it does not run in region %s on %r", facts.region, facts.instance_types)
+        return attrs.evolve(self, disable_profiler=not possible)
+
+    def explain(self, facts: JobFacts) -> Explanation:
+        """Say what feeds each rule of a job; see `sagemaker_debug_ext.requests.explain`."""
+        return explain(
+            debugger_hook_config=self.hook,
+            rules=self.rules,
+            framework=facts.framework,
+            framework_version=facts.framework_version,
+        )
+
+
+def resolve_members(
+    settings: DebuggerSettings, facts: JobFacts, source_uris: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the Debugger members of a job, checked.
+
+    Warns of default settings that are left out because they cannot work in this job, and of rules that will never give
+    a verdict. Local mode runs nothing of Debugger, so no member is returned for it.
+
+    Args:
+        settings: What the user has asked for.
+        facts: What is known of the job.
+        source_uris: See `debugger_request`.
+
+    Raises:
+        SMDebugValueError: Something was asked for that cannot work in this job.
+        RequestValidationError: The settings do not fit together, or the service would refuse them.
+    """
+    if facts.is_local or facts.is_tuning:
+        _leave_out_all(settings, facts)
+        return {}
+    _check_profiler(settings, facts)
+    settings = _without_impossible_hook(settings, facts)
+    members = debugger_request(
+        job_name=facts.job_name,
+        region=facts.region,
+        output_path=facts.output_path,
+        debugger_hook_config=settings.hook,
+        rules=settings.rules if settings.rules_given else None,
+        tensorboard_output_config=settings.tensorboard_output_config,
+        profiler_config=settings.profiler_config,
+        disable_profiler=settings.disable_profiler,
+        rule_image_account=settings.rule_image_account,
+        source_uris=source_uris,
+        allow_rules_without_hook=settings.allow_rules_without_hook,
+        allow_region=settings.allow_region,
+    )
+    from sagemaker_debug_ext.requests.checks import check_debugger_members  # noqa: PLC0415  # loads botocore
+
+    check_debugger_members(members, facts.region)
+    _warn_of_silent_rules(settings, facts)
+    return members
+
+
+def _warn(text: str) -> None:
+    # The caller's own line is many frames of the SDK away; the text names what to change.
+    warnings.warn(text, DebugExtWarning, stacklevel=2)
+
+
+def _leave_out_all(settings: DebuggerSettings, facts: JobFacts) -> None:
+    if facts.is_local:
+        if settings.hook is not False or settings.is_explicit:
+            _warn(
+                "the SDK's local mode runs no hook and no rules: Debugger settings are left out; "
+                "sagemaker_debug_ext.local.run_training_job runs a request on this machine with both"
+            )
+        return
+    text = (
+        "hyperparameter tuning jobs cannot carry Debugger settings; make a hook in the training script instead "
+        "(Hook(out_dir=...)), and give the estimator debugger_hook_config=False and no rules"
+    )
+    if settings.is_explicit:
+        raise SMDebugValueError(text)
+    if settings.hook is not False:
+        _warn(f"no DebugHookConfig is sent: {text}")
+
+
+def _check_profiler(settings: DebuggerSettings, facts: JobFacts) -> None:
+    if facts.has_trainium and settings.asks_for_profiler:
+        raise SMDebugValueError(
+            f"the profiler does not run on Trainium: leave out profiler_config and profiler rules "
+            f"(got instances {', '.join(map(str, facts.instance_types))})"
+        )
+
+
+def _hook_obstacle(settings: DebuggerSettings, facts: JobFacts) -> str | None:
+    """Say why the hook cannot run in a job; None if it can."""
+    if facts.has_parameter_server:
+        return "the hook does not run with TensorFlow's parameter server"
+    several = (
+        facts.is_distributed or not isinstance(facts.num_instances, (int, type(None))) or (facts.num_instances or 1) > 1
+    )
+    if facts.has_checkpoints and several and facts.framework in _HOOK_FRAMEWORKS:
+        return "the hook does not run in distributed jobs that write checkpoints (checkpoint paths are given)"
+    if facts.is_compiled and settings.debugger_hook_config is None:
+        return "the hook makes Training Compiler compile again and again; debugger_hook_config=True insists on it"
+    return None
+
+
+def _without_impossible_hook(settings: DebuggerSettings, facts: JobFacts) -> DebuggerSettings:
+    obstacle = None if settings.hook is False else _hook_obstacle(settings, facts)
+    if obstacle is None:
+        return settings
+    if settings.debugger_rules and not settings.allow_rules_without_hook:
+        names = ", ".join(str(rule.name) for rule in settings.debugger_rules)
+        raise SMDebugValueError(f"{obstacle}, so rules would never see data of the job: leave them out (got {names})")
+    _warn(f"no DebugHookConfig is sent: {obstacle}")
+    return attrs.evolve(settings, debugger_hook_config=False)
+
+
+def _warn_of_silent_rules(settings: DebuggerSettings, facts: JobFacts) -> None:
+    if facts.is_isolated and any(rule.actions is not None for rule in settings.debugger_rules):
+        _warn("actions of rules are not carried out in a job with network isolation")
+    if settings.allow_rules_without_hook and settings.hook is False:
+        return
+    for rule in settings.explain(facts).rules:
+        for problem in rule.problems:
+            _warn(f"rule {rule.name!r} will never give a verdict: {problem}")

@@ -1,0 +1,137 @@
+"""Debugger for plain boto3: `debugger_request` for one's own requests, `attach_debugger` for those of other tools."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final
+
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.requests.training_job import debugger_request
+from sagemaker_debug_ext.sdk._settings import DEBUGGER_MEMBERS, DebuggerSettings, facts_of_request, resolve_members
+from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
+
+__all__ = ["AttachedDebugger", "attach_debugger", "debugger_request", "upload_rule_sources"]
+
+_EVENT: Final = "provide-client-params.sagemaker.CreateTrainingJob"
+_LOG: Final = logging.getLogger(__name__)
+
+
+class AttachedDebugger:
+    """Adds Debugger members to requests of a client until `detach` is called or its ``with`` block ends.
+
+    Args:
+        events: The emitter of events that it is registered with.
+        settings: What to add.
+        replace: What to do with requests that have Debugger members.
+        source_uris: Where local files with rule code were uploaded.
+    """
+
+    def __init__(
+        self, events: Any, settings: DebuggerSettings, replace: bool, source_uris: Mapping[str, str] | None
+    ) -> None:
+        self._events = events
+        self._settings = settings
+        self._replace = replace
+        self._source_uris = source_uris
+        self._is_attached = True
+        events.register(_EVENT, self._add_members)
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether members are still added."""
+        return self._is_attached
+
+    def detach(self) -> None:
+        """Add nothing any more, also to requests of clients that were made while it was attached to a session."""
+        if self._is_attached:
+            self._is_attached = False
+            self._events.unregister(_EVENT, self._add_members)
+
+    def _add_members(self, params: Mapping[str, Any], context: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
+        if not self._is_attached:
+            return None
+        present = [name for name in DEBUGGER_MEMBERS if name in params]
+        if present and not self._replace:
+            _LOG.debug("job %r keeps its own %s", params.get("TrainingJobName"), ", ".join(present))
+            return None
+        rest = {name: value for name, value in params.items() if name not in DEBUGGER_MEMBERS}
+        facts = facts_of_request(rest, context["client_region"])
+        return {**rest, **resolve_members(self._settings, facts, self._source_uris)}
+
+    def __enter__(self) -> AttachedDebugger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.detach()
+
+
+def attach_debugger(
+    client_or_session: Any,
+    *,
+    debugger_hook_config: Any = None,
+    rules: Any = None,
+    tensorboard_output_config: Any = None,
+    profiler_config: Any = None,
+    disable_profiler: bool | None = None,
+    replace: bool = False,
+    source_uris: Mapping[str, str] | None = None,
+    allow_rules_without_hook: bool = False,
+    allow_region: bool = False,
+    rule_image_account: str | None = None,
+) -> AttachedDebugger:
+    """Add Debugger members to every CreateTrainingJob request of a client, so that other tools get them unchanged.
+
+    Region, job name and output path are those of each request. A request that has Debugger members is left as it is.
+
+    Example:
+        >>> client = boto3.client("sagemaker")  # doctest: +SKIP
+        >>> with attach_debugger(client, rules=[Rule.sagemaker(rule_configs.overfit())]):  # doctest: +SKIP
+        ...     tool.train(client)
+
+    Args:
+        client_or_session: A boto3 client for SageMaker; or a session of boto3 or botocore, for clients that are made
+            from it afterwards.
+        debugger_hook_config: See `debugger_request`; None means the default hook (see `set_default_hook`).
+        rules: See `debugger_request`.
+        tensorboard_output_config: See `debugger_request`.
+        profiler_config: See `debugger_request`.
+        disable_profiler: See `debugger_request`.
+        replace: Take the Debugger members of a request out, and put ours in.
+        source_uris: Where local files with the code of custom rules are; see `upload_rule_sources`.
+        allow_rules_without_hook: See `debugger_request`.
+        allow_region: See `debugger_request`.
+        rule_image_account: See `debugger_request`.
+
+    Returns:
+        A handle that detaches it again, also at the end of a ``with`` block.
+
+    Raises:
+        SMDebugTypeError: An argument is of another type.
+        SMDebugValueError: A setting is not allowed.
+    """
+    settings = DebuggerSettings.adopt(
+        debugger_hook_config=debugger_hook_config,
+        rules=rules,
+        tensorboard_output_config=tensorboard_output_config,
+        profiler_config=profiler_config,
+        disable_profiler=disable_profiler,
+        allow_rules_without_hook=allow_rules_without_hook,
+        allow_region=allow_region,
+        rule_image_account=rule_image_account,
+    )
+    return AttachedDebugger(_events(client_or_session), settings, replace, source_uris)
+
+
+def _events(client_or_session: Any) -> Any:
+    """Return what events are registered with: of a client, of a boto3 session, or of a botocore one."""
+    meta = getattr(client_or_session, "meta", None)
+    for candidate in (getattr(meta, "events", None), getattr(client_or_session, "events", None), client_or_session):
+        if hasattr(candidate, "register") and hasattr(candidate, "unregister"):
+            return candidate
+    raise SMDebugTypeError(
+        f"client_or_session must be a boto3 client, or a session of boto3 or botocore (got {client_or_session!r})"
+    )

@@ -1,0 +1,291 @@
+"""Estimators of SDK v2 that send exactly our Debugger members: `DebuggerMixin`.
+
+The SDK prepares a job in steps, each of which changes the objects that the user passed. The mixin replaces the steps
+that are Debugger's: it computes the members of the request from the user's settings as they are, and hands them to the
+SDK as finished dictionaries. What the SDK does afterwards, such as showing logs and rule statuses, stays its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping
+from types import FrameType
+from typing import Any, Final
+
+from sagemaker_debug_ext.catalog.images import framework_of_image
+from sagemaker_debug_ext.errors import DebugExtError, DebugExtWarning
+from sagemaker_debug_ext.requests.adoption import settings_of_job
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobFacts, total_instances
+from sagemaker_debug_ext.sdk._surface import DebuggerSurface
+
+MANAGED_ATTRIBUTES: Final = {
+    "debugger_hook_config": "DebugHookConfig",
+    "tensorboard_output_config": "TensorBoardOutputConfig",
+    "profiler_config": "ProfilerConfig",
+}
+"""Attribute of an estimator that the SDK makes a member from → the member."""
+
+OWN_ARGUMENTS: Final = ("allow_rules_without_hook", "allow_region", "rule_image_account")
+"""Arguments that the SDK's own estimators do not have; see `debugger_request`."""
+
+_PREPARED: Final = "_debugger_prepared"
+_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet", "xgboost")
+_CHECKPOINT_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet")
+
+
+def _fresh(value: Any) -> Any:
+    """Copy dictionaries and lists, and nothing else: pipeline variables have to stay themselves."""
+    if isinstance(value, Mapping):
+        return {key: _fresh(item) for key, item in value.items()}
+    return [_fresh(item) for item in value] if isinstance(value, list) else value
+
+
+class MemberView:
+    """A finished member of a request, in the place where the SDK expects a configuration.
+
+    Everything but the member itself is asked of the user's setting.
+    """
+
+    def __init__(self, member: Mapping[str, Any], setting: Any) -> None:
+        self._member = member
+        self._setting = setting
+        self.s3_output_path = member.get("S3OutputPath")
+        self.collection_configs: object = None
+
+    def _to_request_dict(self) -> Any:
+        return _fresh(self._member)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._setting, name)
+
+
+def _managed(name: str) -> property:
+    """Make an attribute that holds the user's setting, and shows the SDK the finished member while it sends a job."""
+    key = f"_{name}_setting"
+
+    def get(self: DebuggerMixin) -> Any:
+        prepared = self.__dict__.get(_PREPARED)
+        return prepared[name] if prepared is not None else self.__dict__.get(key)
+
+    def put(self: DebuggerMixin, value: Any) -> None:
+        self.__dict__[key] = value
+        self.__dict__.pop(_PREPARED, None)
+
+    return property(get, put, doc=f"The setting that was given as ``{name}``.")
+
+
+def _latest_training_job() -> property:
+    """Make the attribute that the SDK sets when it has sent a job, whereupon the settings are the user's again."""
+    key = "_latest_training_job_value"
+
+    def get(self: DebuggerMixin) -> Any:
+        return self.__dict__.get(key)
+
+    def put(self: DebuggerMixin, value: Any) -> None:
+        self.__dict__[key] = value
+        self.__dict__.pop(_PREPARED, None)
+
+    return property(get, put, doc="The latest job, as the SDK knows it; None before the first.")
+
+
+class DebuggerMixin(DebuggerSurface):
+    """Goes before an estimator class of SDK v2 in the bases of a class; `with_debugger` makes such a class.
+
+    Constructor arguments are the estimator's. ``debugger_hook_config``, ``rules``, ``tensorboard_output_config``,
+    ``profiler_config`` and ``disable_profiler`` take objects of this package and of the SDK, also mixed; none is
+    changed, and the attributes of the same names keep them. ``debugger_hook_config=None`` means the default hook (see
+    `set_default_hook`), False none.
+
+    Args:
+        *args: Arguments of the estimator.
+        allow_rules_without_hook: Send rules although the hook is off.
+        allow_region: Send settings to a region for which Debugger is not known.
+        rule_image_account: Account with a copy of the rule evaluators.
+        **kwargs: Arguments of the estimator.
+    """
+
+    rules: Any
+    disable_profiler: Any
+    output_path: Any
+    instance_type: Any
+    instance_count: Any
+    debugger_rules: Any
+    profiler_rules: Any
+    debugger_rule_configs: Any
+    profiler_rule_configs: Any
+
+    debugger_hook_config = _managed("debugger_hook_config")
+    tensorboard_output_config = _managed("tensorboard_output_config")
+    profiler_config = _managed("profiler_config")
+    latest_training_job = _latest_training_job()
+
+    def __init__(
+        self,
+        *args: Any,
+        allow_rules_without_hook: bool = False,
+        allow_region: bool = False,
+        rule_image_account: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.allow_rules_without_hook = allow_rules_without_hook
+        self.allow_region = allow_region
+        self.rule_image_account = rule_image_account
+        # The generic estimator's own default hides what the user's SDK configuration file says.
+        kwargs.setdefault("disable_profiler", None)
+        super().__init__(*args, **kwargs)
+
+    # The SDK's steps that are ours.
+
+    def _prepare_rules(self) -> None:
+        self.__dict__.pop(_PREPARED, None)
+        settings, facts = self._debugger_settings(), self._debugger_facts()
+        members = self._submit_members(facts)
+        self.debugger_rules = list(settings.debugger_rules)
+        self.profiler_rules = list(settings.profiler_rules)
+        self.debugger_rule_configs = _fresh(members.get("DebugRuleConfigurations", []))
+        self.profiler_rule_configs = _fresh(members.get("ProfilerRuleConfigurations", []))
+        self.__dict__[_PREPARED] = {
+            name: MemberView(members[member], getattr(self, name)) if member in members else None
+            for name, member in MANAGED_ATTRIBUTES.items()
+        }
+
+    def _prepare_debugger_for_training(self) -> None:
+        """Do nothing: `_prepare_rules` has done it all."""
+
+    def _prepare_profiler_for_training(self) -> None:
+        """Do nothing: `_prepare_rules` has done it all."""
+
+    def _validate_and_set_debugger_configs(self) -> None:
+        """Do nothing: `_prepare_rules` has done it all."""
+
+    @classmethod
+    def _prepare_init_params_from_job_description(
+        cls, job_details: Mapping[str, Any], *args: Any, **kwargs: Any
+    ) -> dict[str, Any]:
+        """Attach with the job's Debugger settings, so that a refit has them too."""
+        output = {"KmsKeyId": "", **job_details["OutputDataConfig"]}  # the SDK insists on a key
+        parameters: dict[str, Any] = super()._prepare_init_params_from_job_description(  # type: ignore[misc]
+            {**job_details, "OutputDataConfig": output}, *args, **kwargs
+        )
+        try:
+            settings = settings_of_job(job_details)
+        except DebugExtError as error:
+            warnings.warn(f"the job's Debugger settings are not taken over: {error}", DebugExtWarning, stacklevel=2)
+            return parameters
+        return {**parameters, **settings}
+
+    # What the surface asks for.
+
+    def _effective_settings(self, facts: JobFacts) -> DebuggerSettings:
+        return self._debugger_settings().with_default_profiler(facts)
+
+    def _latest_job_name(self) -> str | None:
+        job = self.latest_training_job
+        return None if job is None else str(job.name)
+
+    def _debugger_settings(self) -> DebuggerSettings:
+        return DebuggerSettings.adopt(
+            **{name: self.__dict__.get(f"_{name}_setting") for name in MANAGED_ATTRIBUTES},
+            rules=self.rules,
+            # Old releases of the SDK cannot tell a False that was given from their default.
+            disable_profiler=self.disable_profiler or None,
+            **{
+                name: getattr(self, name, default)
+                for name, default in zip(OWN_ARGUMENTS, (False, False, None), strict=True)
+            },
+        )
+
+    def _debugger_facts(self) -> JobFacts:
+        session = self.sagemaker_session
+        purpose = _purpose()
+        in_pipeline = purpose == "pipeline" or any(kind.__name__ == "PipelineSession" for kind in type(session).__mro__)
+        framework, version = self._framework()
+        groups = getattr(self, "instance_groups", None) or []
+        distribution = getattr(self, "distribution", None) or {}
+        compiler = getattr(self, "compiler_config", None)
+        checkpoints = getattr(self, "checkpoint_s3_uri", None) and getattr(self, "checkpoint_local_path", None)
+        own_framework = getattr(self, "_framework_name", None)
+        return JobFacts(
+            region=session.boto_region_name,
+            job_name=None if in_pipeline else getattr(self, "_current_job_name", None),
+            output_path=self.output_path,
+            framework=framework,
+            framework_version=version,
+            instance_types=tuple(group.instance_type for group in groups) or _given(self.instance_type),
+            num_instances=total_instances(group.instance_count for group in groups) if groups else self.instance_count,
+            has_checkpoints=bool(checkpoints) and own_framework in _CHECKPOINT_FRAMEWORKS,
+            is_distributed=bool(distribution),
+            has_parameter_server=own_framework == "tensorflow" and _is_enabled(distribution, "parameter_server"),
+            is_compiled=compiler is not None and bool(getattr(compiler, "enabled", True)),
+            is_local=bool(getattr(session, "local_mode", False)),
+            is_tuning=purpose == "tuning",
+            is_isolated=_is_isolated(self),
+        )
+
+    def _framework(self) -> tuple[str | None, str | None]:
+        own = getattr(self, "_framework_name", None)
+        if own == "huggingface":
+            versions = {name: getattr(self, f"{name}_version", None) for name in ("pytorch", "tensorflow")}
+            return next(((name, version) for name, version in versions.items() if version), (None, None))
+        if own is not None:
+            return own, _text(getattr(self, "framework_version", None))
+        image = getattr(self, "image_uri", None)
+        return framework_of_image(image) if isinstance(image, str) else (None, None)
+
+
+def _given(value: Any) -> tuple[Any, ...]:
+    return () if value is None else (value,)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _is_enabled(distribution: Any, kind: str) -> bool:
+    entry = distribution.get(kind) if isinstance(distribution, Mapping) else None
+    return isinstance(entry, Mapping) and entry.get("enabled", False) is True
+
+
+def _is_isolated(estimator: Any) -> bool:
+    isolated = estimator.enable_network_isolation()
+    return isolated is True
+
+
+def _purpose() -> str:
+    """Tell what the SDK prepares an estimator for: ``training``, ``tuning``, or ``pipeline``.
+
+    It prepares in the same way for each, and only its callers know.
+    """
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # there is no public way that is not slow
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        if module == "sagemaker.tuner":
+            return "tuning"
+        if module == "sagemaker.workflow.steps":
+            return "tuning" if hasattr(frame.f_locals.get("self"), "tuner") else "pipeline"
+        frame = frame.f_back
+    return "training"
+
+
+def uses_debugger(estimator: Any) -> bool:
+    """Tell whether a plain estimator holds a setting of this package, which the SDK itself cannot read."""
+    rules = estimator.rules
+    settings = [getattr(estimator, name, None) for name in MANAGED_ATTRIBUTES]
+    settings += rules if isinstance(rules, (list, tuple)) else []
+    return any(type(setting).__module__.startswith("sagemaker_debug_ext.") for setting in settings)
+
+
+def take_over(estimator: Any, kind: type[Any]) -> None:
+    """Make a plain estimator one of a class that has the mixin, with its settings.
+
+    Args:
+        estimator: The estimator.
+        kind: Its own class with the mixin in front.
+    """
+    settings = {name: estimator.__dict__.pop(name, None) for name in (*MANAGED_ATTRIBUTES, "latest_training_job")}
+    estimator.__class__ = kind
+    for name, value in settings.items():
+        setattr(estimator, name, value)

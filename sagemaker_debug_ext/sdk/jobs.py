@@ -1,0 +1,362 @@
+"""A training job looked at by its name: artifact paths, rule statuses and its trial, whoever submitted it."""
+
+from __future__ import annotations
+
+import html
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
+
+import attrs
+
+from sagemaker_debug_ext.config._fields import did_you_mean
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.requests.adoption import settings_of_job
+from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext._types import JSONObject
+    from sagemaker_debug_ext.trials.trial import Trial
+
+FINAL_RULE_STATUSES: Final = ("NoIssuesFound", "IssuesFound", "Error", "Stopped")
+"""Statuses that a rule keeps."""
+
+Describe: TypeAlias = "Callable[[], Mapping[str, Any]]"
+"""Answers what DescribeTrainingJob says of one job now."""
+
+_STATUS_MEMBERS: Final = {
+    "debugger": ("DebugRuleConfigurations", "DebugRuleEvaluationStatuses"),
+    "profiler": ("ProfilerRuleConfigurations", "ProfilerRuleEvaluationStatuses"),
+}
+_COLUMNS: Final = ("rule", "kind", "status", "since", "details")
+
+
+@attrs.frozen(kw_only=True)
+class RuleStatus:
+    """How one rule of a job stands.
+
+    Args:
+        name: Name of the rule within the job.
+        kind: ``debugger`` for rules on tensors, ``profiler`` for rules on metrics.
+        status: ``InProgress``, ``NoIssuesFound``, ``IssuesFound``, ``Error``, ``Stopping`` or ``Stopped``; None as long
+            as the service says nothing of the rule.
+        details: What the rule says, such as the step at which it fired.
+        since: When the status was last changed, in ISO 8601 form.
+        evaluation_job_arn: The job that evaluates the rule.
+        output_path: Where the rule's reports go.
+    """
+
+    name: str
+    kind: str
+    status: str | None = None
+    details: str | None = None
+    since: str | None = None
+    evaluation_job_arn: str | None = None
+    output_path: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the status will not change any more."""
+        return self.status in FINAL_RULE_STATUSES
+
+
+@attrs.frozen(repr=False)
+class RuleStatuses(Sequence[RuleStatus]):
+    """How the rules of a job stand: a table that can be read as text, in a notebook, and as JSON.
+
+    A rule is found by its place or by its name. Rules on tensors come first, each kind in the order of the request.
+    """
+
+    statuses: tuple[RuleStatus, ...]
+
+    @overload
+    def __getitem__(self, key: int | str) -> RuleStatus: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[RuleStatus]: ...
+    def __getitem__(self, key: int | str | slice) -> RuleStatus | Sequence[RuleStatus]:
+        if not isinstance(key, str):
+            return self.statuses[key]
+        for status in self.statuses:
+            if status.name == key:
+                return status
+        names = [status.name for status in self.statuses]
+        known = ", ".join(names) or "(the job has no rules)"
+        raise SMDebugValueError(f"rule must be one of {known} (got {key!r}){did_you_mean(key, names)}")
+
+    def __len__(self) -> int:
+        return len(self.statuses)
+
+    def __iter__(self) -> Iterator[RuleStatus]:
+        return iter(self.statuses)
+
+    @property
+    def are_final(self) -> bool:
+        """Whether no status will change any more."""
+        return all(status.is_final for status in self.statuses)
+
+    @property
+    def issues(self) -> tuple[RuleStatus, ...]:
+        """The rules that fired."""
+        return tuple(status for status in self.statuses if status.status == "IssuesFound")
+
+    def to_json(self) -> str:
+        """Return a JSON array with an object for each rule; its keys are the fields of `RuleStatus`."""
+        return json.dumps([attrs.asdict(status) for status in self.statuses])
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (status.name, status.kind, status.status or "-", status.since or "-", status.details or "")
+            for status in self.statuses
+        ]
+
+    def __repr__(self) -> str:
+        if not self.statuses:
+            return "no rules"
+        rows = [_COLUMNS, *self._rows()]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{column}</th>" for column in _COLUMNS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self._rows()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def rule_statuses(description: Mapping[str, Any]) -> RuleStatuses:
+    """Read the statuses of all rules from what DescribeTrainingJob answers.
+
+    Statuses and rules are brought together by name: the service gives them in no fixed order, and later than the rules.
+    """
+    outputs = artifact_paths(description).rules
+    statuses = []
+    for kind, (rules_member, statuses_member) in _STATUS_MEMBERS.items():
+        known = {item["RuleConfigurationName"]: item for item in description.get(statuses_member) or ()}
+        names = [rule["RuleConfigurationName"] for rule in description.get(rules_member) or ()]
+        for name in dict.fromkeys([*names, *known]):
+            status = known.get(name, {})
+            since = status.get("LastModifiedTime")
+            statuses.append(
+                RuleStatus(
+                    name=name,
+                    kind=kind,
+                    status=status.get("RuleEvaluationStatus"),
+                    details=status.get("StatusDetails"),
+                    since=since.isoformat() if hasattr(since, "isoformat") else since,
+                    evaluation_job_arn=status.get("RuleEvaluationJobArn"),
+                    output_path=outputs.get(name),
+                )
+            )
+    return RuleStatuses(tuple(statuses))
+
+
+def sagemaker_client(session: Any = None) -> Any:
+    """Return a boto3 client for SageMaker.
+
+    Args:
+        session: A session of the SageMaker SDK, a boto3 session, a boto3 client for SageMaker, or None for boto3's
+            default session.
+
+    Raises:
+        SMDebugTypeError: It is something else.
+    """
+    if session is None:
+        import boto3  # noqa: PLC0415  # heavy, and needed by those only who give no session
+
+        return boto3.client("sagemaker")
+    if hasattr(session, "sagemaker_client"):
+        return session.sagemaker_client
+    if hasattr(session, "describe_training_job"):
+        return session
+    if hasattr(session, "client"):
+        return session.client("sagemaker")
+    raise SMDebugTypeError(
+        f"session must be a session of the SageMaker SDK or of boto3, or a boto3 client (got {session!r})"
+    )
+
+
+def _describer(job: Any, session: Any) -> Describe:
+    if not isinstance(job, str) and callable(getattr(job, "describe", None)):
+        describe: Describe = job.describe
+        return describe
+    name = job if isinstance(job, str) else getattr(job, "training_job_name", None)
+    if not isinstance(name, str):
+        raise SMDebugTypeError(f"job must be the name of a training job, or an object that is one (got {job!r})")
+    client = sagemaker_client(session)
+
+    def describe_by_name() -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = client.describe_training_job(TrainingJobName=name)
+        return answer
+
+    return describe_by_name
+
+
+class TrainingJob:
+    """What DescribeTrainingJob says of one job, read as Debugger means it. Make one with `describe`.
+
+    Args:
+        description: The answer of DescribeTrainingJob.
+        describe: Asks for a newer one; None if there is nobody to ask.
+    """
+
+    def __init__(self, description: Mapping[str, Any], describe: Describe | None = None) -> None:
+        self._description = dict(description)
+        self._describe = describe
+
+    @classmethod
+    def describe(cls, job: Any, session: Any = None) -> TrainingJob:
+        """Look at a job.
+
+        Example:
+            >>> TrainingJob.describe("digits-1").artifact_paths.debugger  # doctest: +SKIP
+            's3://my-bucket/output/digits-1/debug-output'
+
+        Args:
+            job: Name of the job; or an object that can describe it, such as ``estimator.latest_training_job`` and the
+                jobs of `sagemaker_debug_ext.local`; or a ``TrainingJob`` of SDK v3.
+            session: See `sagemaker_client`; not needed for an object that can describe the job.
+
+        Raises:
+            SMDebugTypeError: An argument is of another type.
+        """
+        describe = _describer(job, session)
+        return cls(describe(), describe)
+
+    @property
+    def name(self) -> str:
+        """Name of the job."""
+        return str(self._description["TrainingJobName"])
+
+    @property
+    def status(self) -> str:
+        """``InProgress``, ``Completed``, ``Failed``, ``Stopping`` or ``Stopped``."""
+        return str(self._description["TrainingJobStatus"])
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What the job was read from, as it was answered."""
+        return dict(self._description)
+
+    @property
+    def artifact_paths(self) -> ArtifactPaths:
+        """Where the artifacts of the job are; None for those that it has not."""
+        return artifact_paths(self._description)
+
+    @property
+    def rules(self) -> RuleStatuses:
+        """How the rules stand."""
+        return rule_statuses(self._description)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The job's Debugger settings as arguments, to submit another one with; see `settings_of_job`."""
+        return settings_of_job(self._description)
+
+    def rule_output_path(self, rule: Any) -> str | None:
+        """Return where the reports of a rule are.
+
+        Args:
+            rule: The rule, or its name within the job.
+
+        Raises:
+            SMDebugValueError: The job has no such rule.
+        """
+        return self.rules[rule if isinstance(rule, str) else str(rule.name)].output_path
+
+    def refresh(self) -> TrainingJob:
+        """Return the job as it is now; this object stays as it is."""
+        return TrainingJob(self._describe(), self._describe) if self._describe else self
+
+    def wait_for_rules(
+        self,
+        timeout_seconds: float | None = None,
+        poll_seconds: float = 30.0,
+        progress: bool | Callable[[RuleStatuses], object] = True,
+        sleep: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> RuleStatuses:
+        """Wait until all rules have ended, and return how.
+
+        Args:
+            timeout_seconds: How long to wait; None for as long as it takes.
+            poll_seconds: Time between two looks; the service allows few requests.
+            progress: Whether to print a line to standard error whenever a status changes; or what to call then.
+            sleep: Waits; replaced in tests.
+            clock: Tells the time in seconds; replaced in tests.
+
+        Raises:
+            SMDebugRuntimeError: The time is over, or the job was read from a description that cannot be renewed.
+        """
+        show = progress if callable(progress) else _Lines(self.name) if progress else _nothing
+        deadline = None if timeout_seconds is None else clock() + timeout_seconds
+        shown: RuleStatuses | None = None
+        job = self
+        while True:
+            rules = job.rules
+            if rules != shown:
+                show(rules)
+                shown = rules
+            if rules.are_final:
+                return rules
+            wait = poll_seconds if deadline is None else min(poll_seconds, deadline - clock())
+            if wait <= 0 or job._describe is None:
+                pending = ", ".join(f"{rule.name} ({rule.status})" for rule in rules if not rule.is_final)
+                reason = "cannot be asked again" if job._describe is None else f"waited {timeout_seconds:g} seconds"
+                raise SMDebugRuntimeError(f"rules of job {self.name!r} have not ended ({reason}): {pending}")
+            sleep(wait)
+            job = job.refresh()
+
+    def trial(self, **arguments: Any) -> Trial:
+        """Open what the job has saved; see `sagemaker_debug_ext.create_trial`.
+
+        Args:
+            **arguments: Further arguments of `create_trial`.
+
+        Raises:
+            SMDebugValueError: The job saves no tensors.
+        """
+        path = self.artifact_paths.debugger
+        if path is None:
+            raise SMDebugValueError(f"job {self.name!r} saves no tensors: it has no DebugHookConfig")
+        from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415  # loads numpy
+
+        return create_trial(path, **{"name": self.name, **arguments})
+
+    def to_json(self) -> str:
+        """Return name, status, artifact paths and rules as a JSON object."""
+        paths = attrs.asdict(self.artifact_paths)
+        rules: Any = json.loads(self.rules.to_json())
+        content: JSONObject = {"name": self.name, "status": self.status, "artifact_paths": paths, "rules": rules}
+        return json.dumps(content)
+
+    def __repr__(self) -> str:
+        paths = self.artifact_paths
+        found = {"debugger": paths.debugger, "tensorboard": paths.tensorboard, "profiler": paths.profiler}
+        lines = [f"{kind}: {path}" for kind, path in found.items() if path]
+        return "\n".join([f"training job {self.name!r}: {self.status}", *lines, repr(self.rules)])
+
+
+class _Lines:
+    """Prints a line for each status that has changed."""
+
+    def __init__(self, job_name: str) -> None:
+        self._job_name = job_name
+        self._shown: dict[str, str | None] = {}
+
+    def __call__(self, rules: RuleStatuses) -> None:
+        for rule in rules:
+            if self._shown.get(rule.name, "") != rule.status:
+                self._shown[rule.name] = rule.status
+                details = f": {rule.details}" if rule.details else ""
+                sys.stderr.write(f"{self._job_name}: rule {rule.name} {rule.status or 'waiting'}{details}\n")
+        ended = sum(rule.is_final for rule in rules)
+        sys.stderr.write(f"{self._job_name}: {ended} of {len(rules)} rules ended\n")
+
+
+def _nothing(_: RuleStatuses) -> None:
+    """Show nothing."""

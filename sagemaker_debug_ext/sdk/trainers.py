@@ -1,0 +1,175 @@
+"""Trainers of SDK v3 that send Debugger members, which the SDK's own have no way to: `TrainerDebuggerMixin`.
+
+All ways of a trainer to submit a job go through one method that makes the request: with names in snake case for a
+normal session, and as the service spells them for pipelines and plain boto3. The mixin adds our members to what that
+method returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from sagemaker_debug_ext.catalog.images import framework_of_image
+from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobFacts, facts_of_request, total_instances
+from sagemaker_debug_ext.sdk._surface import DebuggerSurface
+
+_SNAKE: Final = {
+    "DebugHookConfig": "debug_hook_config",
+    "DebugRuleConfigurations": "debug_rule_configurations",
+    "TensorBoardOutputConfig": "tensor_board_output_config",
+    "ProfilerConfig": "profiler_config",
+    "ProfilerRuleConfigurations": "profiler_rule_configurations",
+    "S3OutputPath": "s3_output_path",
+    "LocalPath": "local_path",
+    "HookParameters": "hook_parameters",
+    "CollectionConfigurations": "collection_configurations",
+    "CollectionName": "collection_name",
+    "CollectionParameters": "collection_parameters",
+    "RuleConfigurationName": "rule_configuration_name",
+    "RuleEvaluatorImage": "rule_evaluator_image",
+    "InstanceType": "instance_type",
+    "VolumeSizeInGB": "volume_size_in_gb",
+    "RuleParameters": "rule_parameters",
+    "ProfilingIntervalInMilliseconds": "profiling_interval_in_milliseconds",
+    "ProfilingParameters": "profiling_parameters",
+    "DisableProfiler": "disable_profiler",
+}
+_MAPS: Final = ("HookParameters", "CollectionParameters", "RuleParameters", "ProfilingParameters")
+"""Members whose keys are the user's."""
+
+FIELDS: Final = (
+    "debugger_hook_config",
+    "rules",
+    "tensorboard_output_config",
+    "profiler_config",
+    "disable_profiler",
+    "allow_rules_without_hook",
+    "allow_region",
+    "rule_image_account",
+)
+"""Fields that a trainer has from the mixin."""
+
+
+def to_snake(value: Any) -> Any:
+    """Spell a member as SDK v3 does: names of members in snake case, keys of maps as they are."""
+    if isinstance(value, Mapping):
+        return {_SNAKE[key]: dict(item) if key in _MAPS else to_snake(item) for key, item in value.items()}
+    return [to_snake(item) for item in value] if isinstance(value, list) else value
+
+
+class TrainerDebuggerMixin(DebuggerSurface):
+    """Goes before ``ModelTrainer`` of SDK v3 in the bases of a class; `with_debugger` makes such a class.
+
+    The settings are fields, as the trainer's own are, and can be given one after the other with ``with_…`` methods.
+    They take objects of this package and of the SDK, also mixed; none is changed. ``debugger_hook_config=None`` means
+    the default hook (see `set_default_hook`), False none. The profiler is left alone unless it is asked for.
+    """
+
+    debugger_hook_config: Any = None
+    rules: Any = None
+    tensorboard_output_config: Any = None
+    profiler_config: Any = None
+    disable_profiler: Any = None
+    allow_rules_without_hook: Any = False
+    allow_region: Any = False
+    rule_image_account: Any = None
+
+    if TYPE_CHECKING:  # the trainer's
+        _latest_training_job: Any
+
+    def with_debugger_hook_config(self, debugger_hook_config: Any = True) -> Any:
+        """Choose what is saved, and return the trainer; True means the default hook, False none."""
+        self.debugger_hook_config = debugger_hook_config
+        return self
+
+    def with_rules(self, rules: Any) -> Any:
+        """Choose the rules, on tensors and on metrics, in place of those chosen before, and return the trainer."""
+        self.rules = rules
+        return self
+
+    def with_profiler_config(self, profiler_config: Any = None, disable_profiler: bool | None = None) -> Any:
+        """Choose what the profiler collects, and return the trainer; without arguments: system metrics."""
+        self.profiler_config = profiler_config
+        self.disable_profiler = False if profiler_config is None and disable_profiler is None else disable_profiler
+        return self
+
+    def with_tensorboard_output_config(self, tensorboard_output_config: Any = None) -> Any:
+        """Ask for TensorBoard data, and return the trainer; the trainer's own shape is taken as well as ours."""
+        if tensorboard_output_config is None:
+            return super().with_tensorboard_output_config()  # type: ignore[misc]  # the trainer's
+        self.tensorboard_output_config = tensorboard_output_config
+        return self
+
+    def _create_training_job_args(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        request: dict[str, Any] = super()._create_training_job_args(*args, **kwargs)  # type: ignore[misc]
+        if "algorithm_specification" in request:
+            facts = self._facts_of_arguments(request)
+            members = {_SNAKE[name]: to_snake(member) for name, member in self._submit_members(facts).items()}
+        elif "AlgorithmSpecification" in request:
+            facts = facts_of_request(request, self._region())
+            members = self._submit_members(facts)
+        else:
+            raise SMDebugRuntimeError(
+                "this release of the SageMaker SDK makes requests in another way; its trainers cannot carry Debugger "
+                f"settings (got the members {', '.join(sorted(request))})"
+            )
+        return {**request, **members}
+
+    def _region(self) -> str:
+        return str(self.sagemaker_session.boto_region_name)
+
+    def _facts_of_arguments(self, arguments: Mapping[str, Any]) -> JobFacts:
+        """Read what is known of a job from the trainer's arguments, whose values are objects."""
+        image = _set(arguments["algorithm_specification"], "training_image")
+        framework, version = framework_of_image(image) if isinstance(image, str) else (None, None)
+        resources = arguments.get("resource_config")
+        groups = _set(resources, "instance_groups") or [resources]
+        checkpoints = arguments.get("checkpoint_config")
+        has_checkpoints = bool(_set(checkpoints, "s3_uri") and _set(checkpoints, "local_path"))
+        return JobFacts(
+            region=self._region(),
+            job_name=arguments.get("training_job_name"),
+            output_path=_set(arguments.get("output_data_config"), "s3_output_path"),
+            framework=framework,
+            framework_version=version,
+            instance_types=tuple(kind for group in groups if (kind := _set(group, "instance_type")) is not None),
+            num_instances=total_instances(_set(group, "instance_count") for group in groups),
+            has_checkpoints=has_checkpoints and "huggingface" not in str(image),
+            is_distributed=getattr(self, "distributed", None) is not None and has_checkpoints,
+            is_isolated=arguments.get("enable_network_isolation") is True,
+            is_local=self._is_local(),
+        )
+
+    def _is_local(self) -> bool:
+        mode = getattr(self, "training_mode", None)
+        return getattr(mode, "name", "") == "LOCAL_CONTAINER"
+
+    # What the surface asks for.
+
+    def _latest_job_name(self) -> str | None:
+        job = self._latest_training_job
+        return None if job is None else str(job.training_job_name)
+
+    def _debugger_settings(self) -> DebuggerSettings:
+        return DebuggerSettings.adopt(**{name: getattr(self, name) for name in FIELDS})
+
+    def _debugger_facts(self) -> JobFacts:
+        image = getattr(self, "training_image", None)
+        framework, version = framework_of_image(image) if isinstance(image, str) else (None, None)
+        compute = getattr(self, "compute", None)
+        return JobFacts(
+            region=self._region(),
+            output_path=_set(getattr(self, "output_data_config", None), "s3_output_path"),
+            framework=framework,
+            framework_version=version,
+            instance_types=tuple(kind for kind in [_set(compute, "instance_type")] if kind is not None),
+            is_local=self._is_local(),
+        )
+
+
+def _set(item: Any, name: str) -> Any:
+    """Return a field of an SDK object; None if there is no object, or the field is not set."""
+    value = getattr(item, name, None)
+    return None if type(value).__name__ == "Unassigned" else value
