@@ -5,6 +5,7 @@ from __future__ import annotations
 from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.creation import create_custom_rule, create_rule
 from sagemaker_debug_ext.rules.engine import Evaluation, evaluate
+from sagemaker_debug_ext.rules.isolation import Isolation
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Explanation, explain
 from sagemaker_debug_ext.rules.required_tensors import RequiredTensors, RequiredTensorsForTrial
@@ -18,6 +19,7 @@ __all__ = [
     "RequiredTensorsForTrial",
     "create_rule",
     "create_custom_rule",
+    "Isolation",
     "invoke_rule",
     "explain",
     "Explanation",

@@ -1,15 +1,29 @@
-"""What happens when a rule fires: `Actions` and the built-in actions, which call AWS.
+"""What happens when a rule fires: `Actions` and the built-in actions.
 
 An action is an entry of the ``action_json`` parameter of a rule, such as
-``{"name": "email", "endpoint": "me@example.com"}``. It never makes a rule fail: whatever goes wrong is logged.
+``{"name": "email", "endpoint": "me@example.com"}``. It runs once for a rule, when it first fires; with
+``"repeat": true`` each time. It never makes a rule fail: whatever goes wrong is logged, and what takes too long is left
+to itself.
+
+| name | further keys | effect |
+|---|---|---|
+| ``stoptraining`` | ``training_job_prefix`` | stops the one running SageMaker job whose name begins so |
+| ``email``, ``sms`` | ``endpoint`` | sends a message through SNS |
+| ``webhook`` | ``url`` | sends a JSON object with ``rule`` and ``message`` by POST |
+| ``call`` | ``function`` | calls the Python function ``package.module:function`` with rule and message |
+| ``marker`` | ``path`` | writes a file with rule and message as JSON, for others to notice |
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
+import threading
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from sagemaker_debug_ext.config._fields import did_you_mean
@@ -27,12 +41,19 @@ REQUIRED_KEYS: Final[Mapping[str, str]] = {
     "stoptraining": "training_job_prefix",
     "email": "endpoint",
     "sms": "endpoint",
+    "webhook": "url",
+    "call": "function",
+    "marker": "path",
 }
 """The key without which an action cannot do anything."""
 
 TOPIC_NAME: Final = "SMDebugRules"
 FILTER_KEYS: Final[Mapping[str, str]] = {"email": "email", "sms": "phone_num"}
 MAX_LISTING_PAGES: Final = 50
+
+TIMEOUT_SECONDS: Final = 30.0
+"""How long an action is waited for."""
+WEBHOOK_TIMEOUT_SECONDS: Final = 10.0
 
 
 class ActionHandler(Protocol):
@@ -195,6 +216,50 @@ class PublishMessage:
         )
 
 
+def post_to_webhook(parameters: ActionParameters, rule_name: str, message: str) -> None:
+    """Send rule and message to an address, as JSON by POST.
+
+    Raises:
+        SMDebugValueError: The address is not one of HTTP.
+        OSError: It does not take the message.
+    """
+    url = parameters["url"]
+    if not url.startswith(("https://", "http://")):
+        raise SMDebugValueError(f"url of action 'webhook' must begin with https:// or http:// (got {url!r})")
+    body = json.dumps({"rule": rule_name, "message": message}).encode()
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - checked above
+    with urllib.request.urlopen(request, timeout=WEBHOOK_TIMEOUT_SECONDS):  # noqa: S310 - checked above
+        LOG.info("%s: told %s", rule_name, url)
+
+
+def call_function(parameters: ActionParameters, rule_name: str, message: str) -> None:
+    """Call a Python function with the rule's name and the message.
+
+    Raises:
+        SMDebugValueError: It is not given as ``package.module:function``.
+        ImportError: There is no such module.
+    """
+    module_name, colon, function_name = parameters["function"].partition(":")
+    if not (module_name and colon and function_name):
+        raise SMDebugValueError(
+            f"function of action 'call' must be 'package.module:function' (got {parameters['function']!r})"
+        )
+    getattr(importlib.import_module(module_name), function_name)(rule_name, message)
+
+
+def write_marker(parameters: ActionParameters, rule_name: str, message: str) -> None:
+    """Write a file that holds rule and message as JSON; folders on the way are made.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path = Path(parameters["path"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(path.name + ".tmp")
+    half.write_text(json.dumps({"rule": rule_name, "message": message}) + "\n", encoding="utf-8")
+    half.replace(path)  # whoever waits for the file finds it whole
+
+
 def aws_client(service: str) -> Any:
     """Return the boto3 client of a service in the region of ``AWS_REGION``, or else in us-east-1."""
     import boto3  # noqa: PLC0415 - takes long, and most rules have no actions
@@ -203,7 +268,7 @@ def aws_client(service: str) -> Any:
     return make(service, region_name=os.environ.get("AWS_REGION") or "us-east-1")
 
 
-def aws_handlers(client_factory: ClientFactory | None = None) -> dict[str, ActionHandler]:
+def builtin_handlers(client_factory: ClientFactory | None = None) -> dict[str, ActionHandler]:
     """Return the built-in handlers, by name of the action; each client is made when it is first needed."""
     make = client_factory or aws_client
     clients: dict[str, Any] = {}
@@ -217,6 +282,9 @@ def aws_handlers(client_factory: ClientFactory | None = None) -> dict[str, Actio
         "stoptraining": StopTrainingJob(client),
         "email": PublishMessage("email", client),
         "sms": PublishMessage("sms", client),
+        "webhook": post_to_webhook,
+        "call": call_function,
+        "marker": write_marker,
     }
 
 
@@ -228,6 +296,7 @@ class Actions:
         rule_name: The rule.
         handlers: What carries out actions, by name; added to the built-in ones, and in their place.
         client_factory: Makes the AWS client of a service, by name; `aws_client` when not given.
+        timeout_seconds: How long each action is waited for; it is not interrupted after that.
 
     Raises:
         SMDebugValueError: `action_str` is no JSON.
@@ -240,9 +309,12 @@ class Actions:
         *,
         handlers: Mapping[str, ActionHandler] | None = None,
         client_factory: ClientFactory | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         self.rule_name = rule_name
-        self._handlers = {**aws_handlers(client_factory), **(handlers or {})}
+        self._timeout_seconds = timeout_seconds
+        self._done: set[int] = set()
+        self._handlers = {**builtin_handlers(client_factory), **(handlers or {})}
         self._entries = [entry for entry in parse_actions(action_str) if self._is_possible(entry)]
         for entry in self._entries:
             handler = self._handlers[entry["name"]]
@@ -261,14 +333,15 @@ class Actions:
         return more
 
     def invoke(self, message: str = "") -> None:
-        """Run all actions.
+        """Run all actions, those that have run before only if they are to be repeated.
 
         Args:
             message: What the rule found, for those who are told.
         """
-        for entry in self._entries:
-            name = entry["name"]
-            self._attempt(name, self._handlers[name], entry, self.rule_name, message)
+        for position, entry in enumerate(self._entries):
+            if position not in self._done or entry.get("repeat") is True:
+                self._done.add(position)
+                self._attempt(entry["name"], self._handlers[entry["name"]], entry, self.rule_name, message)
 
     def _is_possible(self, entry: ActionParameters) -> bool:
         name = entry["name"]
@@ -284,7 +357,14 @@ class Actions:
         return True
 
     def _attempt(self, name: str, act: Callable[..., None], *arguments: object) -> None:
-        try:
-            act(*arguments)
-        except Exception:  # handlers call AWS or are the caller's, and none may end an evaluation
-            LOG.warning("%s: action %r failed", self.rule_name, name, exc_info=True)
+        def run() -> None:
+            try:
+                act(*arguments)
+            except (Exception, SystemExit):  # handlers call AWS or are the caller's, and none may end an evaluation
+                LOG.warning("%s: action %r failed", self.rule_name, name, exc_info=True)
+
+        thread = threading.Thread(target=run, name=f"action-{name}-of-{self.rule_name}", daemon=True)
+        thread.start()
+        thread.join(self._timeout_seconds)
+        if thread.is_alive():
+            LOG.warning("%s: action %r takes longer than %g s", self.rule_name, name, self._timeout_seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugValueError
 from sagemaker_debug_ext.rules.action import ActionHandler, Actions
 from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.isolation import IsolatedRule, Isolation, Recipe, check_json
 from sagemaker_debug_ext.rules.loading import load_rule_class, load_rule_file
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def create_rule(
     clock: Callable[[], float] = time.time,
     *,
     action_handlers: Mapping[str, ActionHandler] | None = None,
+    isolation: Isolation | None = None,
 ) -> Rule:
     """Make a rule of the catalog.
 
@@ -50,6 +53,8 @@ def create_rule(
         other_trials: Further trials; when not given, those that the parameters name are opened.
         clock: Tells the time in seconds, for rules that watch it.
         action_handlers: What carries out actions, by name; see `rules.action.Actions`.
+        isolation: Run the rule in a process of its own, with these limits; in this process when not given. `clock` is
+            this process's then.
 
     Raises:
         SMDebugValueError: No such rule, or none that runs here; an unknown parameter; a value that is not allowed.
@@ -64,8 +69,10 @@ def create_rule(
     if spec.rule_class is None:
         names = [each.name for each in list_rule_specs() if each.rule_class]
         raise SMDebugValueError(f"rule {rule_name!r} runs in SageMaker only; here there are {', '.join(names)}")
-    rule_class = load_rule_class(spec.rule_class)
     given = dict(parameters or {})
+    if isolation is not None:
+        return _isolate(rule_name, base_trial, given, other_trials, isolation, action_handlers)
+    rule_class = load_rule_class(spec.rule_class)
     own = _own(given) if issubclass(rule_class, BuiltinRule) else spec.parse_parameters(given)
     return _make(rule_class, base_trial, given, own, other_trials, clock, action_handlers)
 
@@ -79,6 +86,8 @@ def create_custom_rule(
     clock: Callable[[], float] = time.time,
     *,
     action_handlers: Mapping[str, ActionHandler] | None = None,
+    isolation: Isolation | None = None,
+    smdebug_alias: bool = False,
 ) -> Rule:
     """Make a rule from a class in a Python file.
 
@@ -91,14 +100,21 @@ def create_custom_rule(
         other_trials: Further trials; when not given, those that the parameters name are opened.
         clock: Passed to the class if it has an argument of that name.
         action_handlers: What carries out actions, by name; see `rules.action.Actions`.
+        isolation: Run the rule in a process of its own, with these limits, as is wise with code that is not yours; in
+            this process when not given.
+        smdebug_alias: Let the file import this package as ``smdebug``.
 
     Raises:
         SMDebugValueError: No such file or class, an unknown parameter, or one that is missing.
         SMDebugTypeError: The class is no rule.
         SMDebugCustomerError: The file cannot be run, or the class does not call the constructor of `Rule`.
     """
-    rule_class = load_rule_file(source, rule_to_invoke)
     given = dict(parameters or {})
+    if isolation is not None:
+        options = {"source": str(Path(source).expanduser().absolute()), "smdebug_alias": smdebug_alias}
+        return _isolate(rule_to_invoke, base_trial, given, other_trials, isolation, action_handlers, **options)
+    with _alias() if smdebug_alias else contextlib.nullcontext():
+        rule_class = load_rule_file(source, rule_to_invoke)
     return _make(rule_class, base_trial, given, _own(given), other_trials, clock, action_handlers)
 
 
@@ -126,6 +142,32 @@ def _make(
         raise SMDebugCustomerError(f"the constructor of {rule_class.__name__} must call super().__init__(base_trial)")
     rule.give_actions(Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers))
     return rule
+
+
+def _isolate(
+    rule_name: str,
+    base_trial: Trial,
+    given: Mapping[str, Any],
+    other_trials: Sequence[Trial],
+    isolation: Isolation,
+    action_handlers: Mapping[str, ActionHandler] | None,
+    **options: Any,
+) -> Rule:
+    """Make the rule in a process of its own; its actions stay here."""
+    parameters = {name: value for name, value in given.items() if name != ACTIONS_PARAMETER}
+    parameters.update({f"other_trial_{number}": trial.path for number, trial in enumerate(other_trials)})
+    recipe = Recipe(
+        rule_name=rule_name, trial_path=base_trial.path, parameters=check_json(parameters, rule_name), **options
+    )
+    rule = IsolatedRule(base_trial, recipe, isolation)
+    rule.give_actions(Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers))
+    return rule
+
+
+def _alias() -> contextlib.AbstractContextManager[None]:
+    from sagemaker_debug_ext.compat import smdebug_alias  # noqa: PLC0415 - few files need it
+
+    return smdebug_alias()
 
 
 def _other_paths(given: Mapping[str, Any]) -> list[Any]:

@@ -109,7 +109,7 @@ class _Run:
         if self.status.first_issue_step is None:
             details = condition_met_details(self.rule.rule_name, step)
             self._update(status="IssuesFound", details=details, first_issue_step=step)
-            self.rule.actions.invoke(issues[0].message)
+        self.rule.actions.invoke(issues[0].message)
         self._update(num_issues=self.status.num_issues + len(issues))
         if self._stop_on_first_issue:
             self.end("IssuesFound")

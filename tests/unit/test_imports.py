@@ -66,6 +66,7 @@ ALLOWED = {
     "_types": set(),
     "_optional": {"errors"},
     "exceptions": {"errors"},
+    "compat": {"errors"},
     "config": set(),
     "catalog": {"config"},
     "requests": {"config", "catalog"},
@@ -74,7 +75,7 @@ ALLOWED = {
     "store": set(),
     "hooks": {"config", "catalog", "store"},
     "trials": {"config", "store"},
-    "rules": {"config", "catalog", "store", "trials", "analysis"},
+    "rules": {"config", "catalog", "store", "trials", "analysis", "compat"},
     "local": {"config", "catalog", "requests", "store", "trials", "rules", "rule_configs"},
 }
 """Layer → the other layers it may import; every layer may import errors, vocabulary, _types and _optional."""

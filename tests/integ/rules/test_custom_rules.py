@@ -1,4 +1,4 @@
-"""Rule files in the style of the documentation of Debugger, with nothing but the import renamed, run."""
+"""Rule files in the style of the documentation of Debugger run: renamed, or as they are through the alias."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.errors import RuleEvaluationConditionMet
-from sagemaker_debug_ext.rules import create_custom_rule, evaluate, invoke_rule
+from sagemaker_debug_ext.rules import Isolation, create_custom_rule, evaluate, invoke_rule
 from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -141,6 +141,33 @@ class OnlyOnce(Rule):
         return False
 """
 
+WITH_LOGGER = """
+import logging
+
+import numpy as np
+from smdebug.core.logger import get_logger
+from smdebug.rules.rule import Rule
+
+
+class NanLoss(Rule):
+    def __init__(self, base_trial, collection_names=None, tensor_regex=None):
+        super().__init__(base_trial, None)
+        self.names = collection_names.split(",") if collection_names else []
+        self.regex = tensor_regex
+
+    def set_required_tensors(self, step):
+        for coll in self.names:
+            for tname in self.base_trial.tensor_names(step=step, collection=coll):
+                self.req_tensors.add(name=tname, steps=[step])
+
+    def invoke_at_step(self, step):
+        for tensor in self.req_tensors.get():
+            if np.abs(tensor.reduction_value(step, "max", abs=True)) > 8:
+                get_logger().info("%s", tensor.name)
+                return True
+        return False
+"""
+
 STEPS = {
     (TRAIN, 0): {"gradient/w": np.full(3, -5.0), "w_weight": np.ones(2), "a_loss": 3.0},
     (TRAIN, 1): {"gradient/w": np.full(3, -20.0), "w_weight": np.ones(2), "a_loss": 2.0},
@@ -156,6 +183,7 @@ CASES = [
     pytest.param(LOOKING_BACK, "LossRises", {"window": "2"}, [2, 4], id="looking back"),
     pytest.param(PATTERN_AND_MODE, "EvalLossLarge", {"limit": "5"}, [2], id="pattern and mode"),
     pytest.param(OTHER_TRIAL, "Differs", {}, [3], id="another trial"),
+    pytest.param(WITH_LOGGER, "NanLoss", {"collection_names": "losses"}, [2], id="logger and text lists"),
     pytest.param(ENDING_ITSELF, "OnlyOnce", {}, [2], id="ending itself"),
 ]
 
@@ -173,17 +201,18 @@ def other_path(tmp_path):
     return str(tmp_path / "other")
 
 
-@pytest.fixture
-def make_rule(tmp_path, trial, other_path):
+@pytest.fixture(params=["renamed", "as it is"])
+def make_rule(request, tmp_path, trial, other_path):
     """Return a function that makes a rule from a file written for the original."""
+    renamed = request.param == "renamed"
 
-    def make(source, name, parameters):
+    def make(source, name, parameters, **options):
         path = tmp_path / "my_rule.py"
-        path.write_text(source.replace("smdebug", "sagemaker_debug_ext"))
+        path.write_text(source.replace("smdebug", "sagemaker_debug_ext") if renamed else source)
         given = dict(parameters, rule_to_invoke=name)
         if name == "Differs":
             given["other_trial_0"] = other_path
-        return create_custom_rule(path, name, trial, given)
+        return create_custom_rule(path, name, trial, given, smdebug_alias=not renamed, **options)
 
     return make
 
@@ -202,6 +231,14 @@ def test_a_custom_rule_runs_through_invoke_rule(make_rule, source, name, paramet
     invoke_rule(make_rule(source, name, parameters))
     with pytest.raises(RuleEvaluationConditionMet, match=f"rule {name} at step {fires_at[0]} "):
         invoke_rule(make_rule(source, name, parameters), raise_eval_cond=True)
+
+
+@pytest.mark.parametrize(("source", "name", "parameters", "fires_at"), CASES)
+def test_a_custom_rule_runs_in_a_process_of_its_own(make_rule, trial, source, name, parameters, fires_at):
+    """With the same issues."""
+    issues = evaluate([make_rule(source, name, parameters)], trial).run()
+    rule = make_rule(source, name, parameters, isolation=Isolation())
+    assert (rule.rule_name, evaluate([rule], trial).run()) == (name, issues)
 
 
 def test_a_rule_may_end_itself(make_rule):

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import http.server
 import json
 import logging
+import threading
 
 import boto3
 import pytest
@@ -113,6 +115,83 @@ def test_a_handler_gets_parameters_rule_and_message():
     assert calls == []
     actions.invoke("because")
     assert calls == [({"name": "stoptraining", "training_job_prefix": PREFIX}, "Rule", "because")]
+
+
+def test_actions_run_once_unless_they_are_to_be_repeated():
+    """A rule may fire at each of a million steps."""
+    calls = []
+    note = lambda entry, *_: calls.append(entry["id"])  # noqa: E731
+    actions = Actions('[{"name": "n", "id": 1}, {"name": "n", "id": 2, "repeat": true}]', handlers={"n": note})
+    for _ in range(3):
+        actions.invoke()
+    assert calls == [1, 2, 2, 2]
+
+
+def test_an_action_that_takes_too_long_is_not_waited_for(caplog):
+    """Whatever it does; the next one runs."""
+    release = threading.Event()
+    calls = []
+    handlers = {"slow": lambda *_: release.wait(), "next": lambda *_: calls.append("next")}
+    Actions('[{"name": "slow"}, {"name": "next"}]', "Rule", handlers=handlers, timeout_seconds=0.01).invoke()
+    release.set()
+    assert calls == ["next"]
+    assert "action 'slow' takes longer than 0.01 s" in caplog.text
+
+
+def test_a_marker_file_is_written(tmp_path):
+    """For others to notice, with what was found."""
+    path = tmp_path / "new" / "stop.json"
+    Actions(json.dumps({"name": "Marker", "path": str(path)}), "Rule").invoke("because")
+    assert json.loads(path.read_text()) == {"rule": "Rule", "message": "because"}
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_function_is_called_with_rule_and_message(monkeypatch):
+    """By module and name."""
+    calls = []
+    monkeypatch.setattr(action, "noted", lambda *each: calls.append(each), raising=False)
+    Actions('{"name": "call", "function": "sagemaker_debug_ext.rules.action:noted"}', "Rule").invoke("because")
+    assert calls == [("Rule", "because")]
+
+
+@pytest.mark.parametrize(
+    ("entry", "logged"),
+    [
+        ({"name": "call", "function": "no_colon"}, "package.module:function"),
+        ({"name": "call", "function": "no_such_module:f"}, "ModuleNotFoundError"),
+        ({"name": "webhook", "url": "file:///etc/passwd"}, "must begin with https"),
+        ({"name": "webhook", "url": "http://127.0.0.1:9"}, "action 'webhook' failed"),
+        ({"name": "webhook"}, "needs 'url'"),
+        ({"name": "marker", "path": "/dev/null/x"}, "action 'marker' failed"),
+    ],
+)
+def test_actions_that_cannot_be_carried_out_are_logged(entry, logged, caplog):
+    """And nothing is raised."""
+    Actions(json.dumps(entry), "Rule").invoke()
+    assert logged in caplog.text
+
+
+def test_a_webhook_gets_rule_and_message_as_json():
+    """By POST."""
+    received = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.append((self.path, self.headers["Content-Type"], json.loads(body)))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+        Actions(json.dumps({"name": "webhook", "url": url}), "Rule").invoke("because")
+        thread.join()
+    assert received == [("/hook", "application/json", {"rule": "Rule", "message": "because"})]
 
 
 def test_a_handler_that_raises_is_logged_and_the_next_one_runs(caplog):

@@ -102,16 +102,19 @@ def test_invoke_raises_when_the_condition_is_met(trial):
     assert (caught.value.rule_name, caught.value.step) == ("MeanAbove", 1)
 
 
-def test_invoke_runs_the_actions_each_time(trial):
-    """With the message of the issue."""
+@pytest.mark.parametrize(("more", "times"), [("", 1), (', "repeat": true', 2)])
+def test_invoke_runs_the_actions_with_the_message_of_the_issue(trial, more, times):
+    """Once, unless they are to be repeated."""
     calls = []
     rule = MeanAbove(trial)
-    rule.actions = Actions('{"name": "note"}', rule.rule_name, handlers={"note": lambda *each: calls.append(each)})
+    rule.actions = Actions(
+        '{"name": "note"%s}' % more, rule.rule_name, handlers={"note": lambda *each: calls.append(each)}
+    )
     for _ in range(2):
         with pytest.raises(RuleEvaluationConditionMet):
             rule.invoke(1)
     message = "Evaluation of the rule MeanAbove at step 1 resulted in the condition being met"
-    assert calls == [({"name": "note"}, "MeanAbove", message)] * 2
+    assert [call[1:] for call in calls] == [("MeanAbove", message)] * times
 
 
 @pytest.mark.parametrize(("step", "error"), [(2, TensorUnavailableForStep), (-1, StepUnavailable)])

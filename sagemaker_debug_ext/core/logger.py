@@ -1,0 +1,12 @@
+"""The logger, at the place where scripts for Debugger import it from."""
+
+from __future__ import annotations
+
+import logging
+
+__all__ = ["get_logger"]
+
+
+def get_logger(name: str = "smdebug") -> logging.Logger:
+    """Return a logger of this package; applications configure it like any other."""
+    return logging.getLogger(f"sagemaker_debug_ext.{name}")

@@ -1,0 +1,270 @@
+"""Rules in processes of their own: what is wrong with one cannot harm the engine or the other rules.
+
+A rule that runs in the engine's process can raise without harm, but not hang, run out of memory or crash the
+interpreter: a thread that hangs in C code cannot be ended, and may hold a lock of the trial. So a rule that is not
+trusted gets a process: it opens the trial anew, judges the steps it is sent, and is killed when it takes too long. The
+two talk in lines of JSON, so that nothing a rule returns is executed here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import attrs
+
+from sagemaker_debug_ext import errors
+from sagemaker_debug_ext.errors import (
+    DebugExtError,
+    RuleEvaluationConditionMet,
+    SMDebugCustomerError,
+    SMDebugRuntimeError,
+    SMDebugValueError,
+)
+from sagemaker_debug_ext.rules.base import NoVerdict, Rule
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+CHILD_MODULE: Final = "sagemaker_debug_ext.rules.child"
+PARTING_SECONDS: Final = 5.0
+"""How long a process that is told to end may take."""
+
+
+def _positive(instance: object, attribute: attrs.Attribute[Any], value: float | None) -> None:  # noqa: ARG001
+    if value is not None and not (value > 0 and math.isfinite(value)):
+        raise SMDebugValueError(f"{attribute.name} must be above 0 (got {value!r})")
+
+
+@attrs.frozen(kw_only=True)
+class Isolation:
+    """What a rule in a process of its own may use.
+
+    Args:
+        timeout_seconds: Longest time for one step.
+        startup_seconds: Longest time to start the process, load the rule and open the trial.
+        memory_bytes: Memory it may allocate, where the system can limit that (Linux); None sets no limit.
+
+    Raises:
+        SMDebugValueError: One of them is not above 0.
+    """
+
+    timeout_seconds: float = attrs.field(default=60.0, validator=_positive)
+    startup_seconds: float = attrs.field(default=60.0, validator=_positive)
+    memory_bytes: int | None = attrs.field(default=4 * 2**30, validator=_positive)
+
+
+@attrs.frozen(kw_only=True)
+class Recipe:
+    """How to make a rule in another process.
+
+    Args:
+        rule_name: Its name in the catalog, or its class in `source`.
+        trial_path: The trial to check.
+        parameters: Its parameters, such as JSON can hold.
+        source: The Python file that has it; None for a rule of the catalog.
+        smdebug_alias: Whether ``import smdebug`` gives this package.
+    """
+
+    rule_name: str
+    trial_path: str
+    parameters: Mapping[str, Any]
+    source: str | None = None
+    smdebug_alias: bool = False
+
+
+class IsolatedRule(Rule):
+    """Stands for a rule in a process of its own. Made by `create_rule` and `create_custom_rule`.
+
+    Args:
+        base_trial: The trial to check, which the process opens by its path.
+        recipe: How to make the rule there.
+        isolation: What the process may use.
+
+    Raises:
+        DebugExtError: What was raised when the rule was made.
+        SMDebugRuntimeError: The process did not get ready.
+    """
+
+    def __init__(self, base_trial: Trial, recipe: Recipe, isolation: Isolation) -> None:
+        super().__init__(base_trial)
+        self._isolation = isolation
+        self._watches_waiting = False
+        self._finishes = False
+        self._process: subprocess.Popen[bytes] | None = _start()
+        self._unread = b""
+        answer = self._ask(
+            {"recipe": attrs.asdict(recipe), "memory_bytes": isolation.memory_bytes}, isolation.startup_seconds
+        )
+        self.rule_name = str(answer["rule_name"])
+        self._watches_waiting = bool(answer["watches_waiting"])
+        self._finishes = bool(answer["finishes"])
+
+    def invoke_at_step(self, step: int) -> bool:
+        """Tell whether the rule fires at a global step."""
+        return bool(self.issues_at(step))
+
+    def issues_at(self, step: int) -> list[Issue]:
+        """Have the process judge one step.
+
+        Raises:
+            NoVerdict: The rule cannot judge the step.
+            RuleEvaluationConditionMet: The rule raised it.
+            DebugExtError: The rule raised an error of this package.
+            SMDebugCustomerError: It raised something else.
+            SMDebugRuntimeError: It took too long, or its process ended.
+        """
+        answer = self._ask({"step": int(step)}, self._isolation.timeout_seconds)
+        if "no_verdict" in answer:
+            raise NoVerdict(self.rule_name, step, str(answer["no_verdict"]))
+        if "met" in answer:
+            raise RuleEvaluationConditionMet(self.rule_name, step, bool(answer["met"]))
+        return [_issue(each) for each in answer["issues"]]
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Ask the rule, if it cares about waiting."""
+        if not self._watches_waiting:
+            return []
+        return [_issue(each) for each in self._ask({"waiting": True}, self._isolation.timeout_seconds)["issues"]]
+
+    def evaluation_ended(self) -> None:
+        """Let the rule finish its work, and end the process."""
+        try:
+            if self._process is not None and self._finishes:
+                self._ask({"end": self.output_path}, self._isolation.timeout_seconds)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):  # what is still to be written cannot be if the process has gone
+                _stream(stream).close()
+        try:
+            process.wait(PARTING_SECONDS if process.poll() is None else 0)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+
+    def __del__(self) -> None:
+        if getattr(self, "_process", None) is not None:
+            self.close()
+
+    def _ask(self, request: Mapping[str, Any], timeout_seconds: float) -> dict[str, Any]:
+        if self._process is None:
+            raise SMDebugRuntimeError(f"the process of rule {self.rule_name} has ended")
+        try:
+            stream = _stream(self._process.stdin)
+            stream.write(json.dumps(request).encode() + b"\n")
+            stream.flush()
+            answer: dict[str, Any] = json.loads(self._read_line(timeout_seconds))
+        except (OSError, ValueError, SMDebugRuntimeError) as error:
+            process = self._process
+            _kill(process)
+            self.close()
+            if isinstance(error, SMDebugRuntimeError):
+                raise
+            raise SMDebugRuntimeError(f"the process of rule {self.rule_name} ended {_how(process)}") from error
+        if "error" in answer:
+            raise _error(answer["error"])
+        return answer
+
+    def _read_line(self, timeout_seconds: float) -> bytes:
+        """Return the next line that the process writes.
+
+        Raises:
+            SMDebugRuntimeError: It takes too long.
+            EOFError: The process has ended.
+        """
+        assert self._process is not None  # the caller has looked
+        descriptor = _stream(self._process.stdout).fileno()
+        deadline = time.monotonic() + timeout_seconds
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([descriptor], [], [], max(deadline - time.monotonic(), 0))
+            if not ready:
+                raise SMDebugRuntimeError(
+                    f"rule {self.rule_name} took longer than {timeout_seconds:g} seconds, and was ended"
+                )
+            part = os.read(descriptor, 2**16)
+            if not part:
+                raise OSError("end of file")
+            self._unread += part
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+
+def _start() -> subprocess.Popen[bytes]:
+    # a group of its own: what the rule started ends with it
+    return subprocess.Popen(  # noqa: S603 - our own module, in the same interpreter
+        [sys.executable, "-m", CHILD_MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has gone by itself
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _how(process: subprocess.Popen[bytes]) -> str:
+    status = process.returncode
+    if status is None or status >= 0:
+        return f"with exit status {status}"
+    return f"by signal {signal.Signals(-status).name}"
+
+
+def _stream(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # both are pipes
+    return stream
+
+
+def _error(described: Mapping[str, str]) -> DebugExtError:
+    """Return an error like the one that the process described."""
+    kind, text = described["class"], described["text"]
+    known = getattr(errors, kind, None)
+    if known in (SMDebugValueError, errors.SMDebugTypeError, SMDebugCustomerError, SMDebugRuntimeError):
+        found: DebugExtError = known(text)
+        return found
+    return SMDebugCustomerError(f"{kind}: {text}" if text else kind)
+
+
+def _issue(entry: Mapping[str, Any]) -> Issue:
+    """Return an issue from its JSON object."""
+    fields = dict(entry)
+    fields["mode"] = ModeKeys[fields["mode"]] if fields["mode"] else None
+    for name in ("value", "threshold"):
+        fields[name] = None if fields[name] is None else float(fields[name])
+    return Issue(**fields)
+
+
+def check_json(parameters: Mapping[str, Any], rule_name: str) -> dict[str, Any]:
+    """Return parameters such as can be sent to another process.
+
+    Raises:
+        SMDebugValueError: One of them cannot.
+    """
+    for name, value in parameters.items():
+        if not isinstance(value, (str, int, float, bool, type(None))) and not _is_plain_list(value):
+            raise SMDebugValueError(
+                f"parameter {name!r} of rule {rule_name} must be text, a number or a list of them to be sent to a "
+                f"process of its own (got {value!r})"
+            )
+    return dict(parameters)
+
+
+def _is_plain_list(value: object) -> bool:
+    is_list = isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))
+    return is_list and all(isinstance(item, (str, int, float, bool)) for item in value)  # type: ignore[attr-defined]
