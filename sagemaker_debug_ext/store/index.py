@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+from array import array
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import attrs
 
@@ -100,6 +102,106 @@ class IndexFile:
         }
         mode_step = int(meta["mode_step"])
         return cls(ModeKeys[meta["mode"].strip()], mode_step, event_file, tensors, shapes)
+
+
+class IndexContent:
+    """What an index file lists, without the step it belongs to; files with the same text share one.
+
+    Args:
+        names: Names of the records, reductions included.
+        places: Start and length of each record, one after the other.
+        shapes: Names and saved shapes.
+
+    Attributes:
+        end: Where the last record ends in the event file.
+    """
+
+    __slots__ = ("end", "names", "places", "shapes")
+
+    def __init__(
+        self, names: tuple[str, ...], places: array[int], shapes: tuple[tuple[str, SavedShape], ...] = ()
+    ) -> None:
+        self.names = names
+        self.places = places
+        self.shapes = shapes
+        self.end = max((start + length for start, length in zip(places[::2], places[1::2], strict=True)), default=0)
+
+    def location(self, position: int) -> Location:
+        """Return where the record at a position of `names` lies."""
+        return Location(self.places[2 * position], self.places[2 * position + 1])
+
+
+class IndexEntry(NamedTuple):
+    """One index file, in the form that is kept: see `IndexFile`."""
+
+    mode: ModeKeys
+    mode_step: int
+    event_file: str | None
+    content: IndexContent
+
+    @classmethod
+    def of(cls, file: IndexFile) -> IndexEntry:
+        """Return the same in the form that is kept.
+
+        Raises:
+            OverflowError: A place is beyond what a file can hold.
+        """
+        places = array("Q", (number for location in file.tensors.values() for number in location))
+        content = IndexContent(tuple(file.tensors), places, tuple(file.shapes.items()))
+        return cls(file.mode, file.mode_step, file.event_file, content)
+
+
+_HEAD: Final = re.compile(
+    rb'\{"meta": \{"mode": "(TRAIN|EVAL|PREDICT|GLOBAL)", "mode_step": (\d{1,18})'
+    rb'(?:, "event_file_name": "(events/[0-9A-Za-z_./-]+)")?\}, (?="tensor_payload": )'
+)
+"""How the files of all known writers begin; what follows is often the same for many steps."""
+
+_MAX_KEPT_BYTES: Final = 4 << 20
+
+
+class IndexParser:
+    """Reads index files, fast where many are alike: what follows the step is read once for all files that share it.
+
+    Not locked: its owner is.
+    """
+
+    def __init__(self) -> None:
+        self._contents: dict[bytes, IndexContent] = {}
+        self._kept_bytes = 0
+
+    def parse(self, text: bytes, where: str) -> IndexEntry:
+        """Read the text of a file, as `IndexFile.from_json` does.
+
+        Raises:
+            IndexReaderException: The text is no index file.
+        """
+        head = _HEAD.match(text)
+        if head is None:
+            return self._parse(text, where)
+        tail = text[head.end() :]
+        content = self._contents.get(tail)
+        event_file = None if head[3] is None else head[3].decode()
+        if content is None or (content.names and event_file is None) or ".." in (event_file or ""):
+            entry = self._parse(text, where)
+            self._keep(tail, entry.content)
+            return entry
+        return IndexEntry(ModeKeys[head[1].decode()], int(head[2]), event_file, content)
+
+    def _parse(self, text: bytes, where: str) -> IndexEntry:
+        try:
+            return IndexEntry.of(IndexFile.from_json(text, where))
+        except OverflowError as error:
+            raise IndexReaderException(f"{where}: a record lies beyond 2^64 bytes") from error
+
+    def _keep(self, tail: bytes, content: IndexContent) -> None:
+        if (b"meta" in tail or b"\\u" in tail) and "meta" in json.loads(b"{" + tail):
+            return  # says again, and otherwise, which step this is
+        if self._kept_bytes > _MAX_KEPT_BYTES:
+            self._contents.clear()
+            self._kept_bytes = 0
+        self._contents[tail] = content
+        self._kept_bytes += len(tail)
 
 
 def _text(value: object) -> str:

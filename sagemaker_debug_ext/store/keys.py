@@ -65,13 +65,27 @@ def _check_step(step: int) -> int:
 
 def event_key(step: int, worker: str) -> str:
     """Return the key of the records that `worker` wrote at global step `step`."""
-    return f"{EVENTS_PREFIX}{_check_step(step):012d}/{step:012d}_{mangle_worker(worker)}.tfevents"
+    return join_event_key(_check_step(step), mangle_worker(worker))
+
+
+def join_event_key(step: int, mangled_worker: str) -> str:
+    """Return what `event_key` does, without checking anything."""
+    return f"{EVENTS_PREFIX}{step:012d}/{step:012d}_{mangled_worker}.tfevents"
 
 
 def index_key(step: int, worker: str) -> str:
     """Return the key of the index of `event_key`'s object."""
-    folder = _check_step(step) // STEPS_PER_INDEX_FOLDER
-    return f"{INDEX_PREFIX}{folder:09d}/{step:012d}_{mangle_worker(worker)}.json"
+    return join_index_key(_check_step(step), mangle_worker(worker))
+
+
+def join_index_key(step: int, mangled_worker: str) -> str:
+    """Return what `index_key` does, without checking anything."""
+    return f"{INDEX_PREFIX}{step // STEPS_PER_INDEX_FOLDER:09d}/{step:012d}_{mangled_worker}.json"
+
+
+def last_index_key(step: int) -> str:
+    """Return what sorts after the keys of all index files up to a global step, and before those of later ones."""
+    return f"{INDEX_PREFIX}{step // STEPS_PER_INDEX_FOLDER:09d}/{step:012d}_~" if step >= 0 else ""
 
 
 def collections_key(worker: str) -> str:

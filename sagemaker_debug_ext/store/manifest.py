@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.keys import CLAIM_KEY, COLLECTIONS_PREFIX, END_KEY, parse_collections_key
 
@@ -49,8 +50,11 @@ class CollectionsFile:
 
 def list_collections(backend: Backend) -> dict[str, str]:
     """Return worker → key of its collections file, sorted by key; other files there are passed over."""
-    keys = [info.key for info in backend.list(COLLECTIONS_PREFIX) if info.key.endswith("_collections.json")]
-    return {parse_collections_key(key): key for key in keys}
+    found = {}
+    for info in backend.list(COLLECTIONS_PREFIX):
+        with contextlib.suppress(IndexReaderException):
+            found[parse_collections_key(info.key)] = info.key
+    return found
 
 
 def read_collections(backend: Backend, key: str) -> CollectionsFile:
@@ -62,7 +66,7 @@ def read_collections(backend: Backend, key: str) -> CollectionsFile:
     content = backend.read(key)
     if content is None:
         raise SMDebugValueError(f"{key}: the collections file is gone")
-    return CollectionsFile.from_json(content, key)
+    return CollectionsFile.from_json(bytes(content), key)
 
 
 def write_end(backend: Backend) -> None:

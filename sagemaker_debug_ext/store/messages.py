@@ -111,7 +111,8 @@ def _numpy_dtype(number: int, where: str) -> np.dtype[Any]:
 # --- encoding --------------------------------------------------------------------------------------------------------
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """Encode a whole number as protobuf does."""
     encoded = bytearray()
     number &= 0xFFFFFFFFFFFFFFFF
     while number > 0x7F:
@@ -122,7 +123,7 @@ def _varint(number: int) -> bytes:
 
 
 def _delimited(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | _BYTES) + _varint(len(content)) + content
+    return varint(field << 3 | _BYTES) + varint(len(content)) + content
 
 
 @functools.lru_cache(maxsize=1024)
@@ -137,16 +138,16 @@ def _metadata(mode: ModeKeys, mode_step: int) -> bytes:
 def _value_head(name: str, dtype_number: int, shape: tuple[int, ...], content_bytes: int, typed: bool) -> bytes:
     """Encode what precedes the content of a tensor: tag, dtype, shape and the lengths around them (section 2.3)."""
     dims = b"".join(
-        _delimited(2, (b"\x08" + _varint(size) if size else b"") + _delimited(2, f"{name}_{size}".encode()))
+        _delimited(2, (b"\x08" + varint(size) if size else b"") + _delimited(2, f"{name}_{size}".encode()))
         for size in shape
     )
-    tensor_head = (b"\x08" + _varint(dtype_number) if dtype_number else b"") + _delimited(2, dims)
+    tensor_head = (b"\x08" + varint(dtype_number) if dtype_number else b"") + _delimited(2, dims)
     if content_bytes and not typed:
-        tensor_head += b"\x22" + _varint(content_bytes)
+        tensor_head += b"\x22" + varint(content_bytes)
     return (
         _delimited(1, name.encode("utf-8", "surrogatepass"))
         + b"\x42"
-        + _varint(len(tensor_head) + content_bytes)
+        + varint(len(tensor_head) + content_bytes)
         + tensor_head
     )
 
@@ -181,9 +182,9 @@ def encode_record(
         head = _value_head(name, _NUMBERS[array.dtype.name], array.shape, array.nbytes, False)
     tail = _metadata(mode, mode_step)
     value_bytes = len(head) + array_bytes(content) + len(tail)
-    value_prefix = b"\x0a" + _varint(value_bytes)
-    event_head = b"\x09" + _DOUBLE.pack(wall_time) + (b"\x10" + _varint(step) if step else b"")
-    event_head += b"\x2a" + _varint(len(value_prefix) + value_bytes) + value_prefix
+    value_prefix = b"\x0a" + varint(value_bytes)
+    event_head = b"\x09" + _DOUBLE.pack(wall_time) + (b"\x10" + varint(step) if step else b"")
+    event_head += b"\x2a" + varint(len(value_prefix) + value_bytes) + value_prefix
     framing = records.header(len(event_head) + value_bytes)
     return framing + event_head + head, content, tail + records.CONSTANT_FOOTER
 
@@ -200,7 +201,8 @@ class _WireError(ValueError):
     """The bytes are no message of the format; becomes a `CorruptRecordError` that says where."""
 
 
-def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
+def read_varint(data: memoryview, at: int) -> tuple[int, int]:
+    """Decode a whole number; return it and where it ends."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -220,11 +222,11 @@ class _Message:
         self._fields: dict[int, list[int | memoryview]] = {}
         at, end = 0, len(data)
         while at < end:
-            key, at = _read_varint(data, at)
+            key, at = read_varint(data, at)
             field, wire_type = key >> 3, key & 7
             value: int | memoryview
             if wire_type == _VARINT:
-                value, at = _read_varint(data, at)
+                value, at = read_varint(data, at)
             else:
                 size, at = self._size(data, at, wire_type)
                 if size > end - at:
@@ -236,7 +238,7 @@ class _Message:
     @staticmethod
     def _size(data: memoryview, at: int, wire_type: int) -> tuple[int, int]:
         if wire_type == _BYTES:
-            return _read_varint(data, at)
+            return read_varint(data, at)
         if wire_type in _FIXED_SIZES:
             return _FIXED_SIZES[wire_type], at
         raise _WireError(f"wire type {wire_type} is not used by the format")
@@ -283,7 +285,7 @@ class _Message:
                 continue
             at = 0
             while at < len(value):
-                number, at = _read_varint(value, at)
+                number, at = read_varint(value, at)
                 numbers.append(number)
         return numbers
 

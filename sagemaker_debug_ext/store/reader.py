@@ -1,13 +1,31 @@
-"""Read a trial's objects: list the index, read one index file, read one tensor."""
+"""Read a trial's objects: list the index, read one index file, read records of event files."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
 from sagemaker_debug_ext.errors import CorruptRecordError, IndexReaderException
-from sagemaker_debug_ext.store.backends.base import Backend, ObjectInfo
+from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ByteRange, ObjectInfo
 from sagemaker_debug_ext.store.index import IndexFile, Location
 from sagemaker_debug_ext.store.keys import INDEX_PREFIX
-from sagemaker_debug_ext.store.messages import Array, decode_payload
-from sagemaker_debug_ext.store.records import unframe
+from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.templates import RecordDecoder, find_content
+
+_MIB: Final = 1 << 20
+
+_LARGE_BYTES: Final = _MIB
+"""Records from this size are read straight to where they stay."""
+
+_WHOLE_FILE_BYTES: Final = 64 << 10
+_WHOLE_FILE_BYTES_REMOTE: Final = _MIB
+"""Event files up to this size are read as a whole, because the next record that is wanted is likely to be in them."""
+
+_KEPT_BYTES: Final = 8 * _MIB
+_KEPT_BYTES_REMOTE: Final = 64 * _MIB
+"""How much of such files is kept."""
 
 
 def list_index(backend: Backend) -> list[ObjectInfo]:
@@ -24,33 +42,128 @@ def read_index(backend: Backend, key: str) -> IndexFile:
     content = backend.read(key)
     if content is None:
         raise IndexReaderException(f"{key}: the index file is gone")
-    return IndexFile.from_json(content, key)
+    return IndexFile.from_json(bytes(content), key)
 
 
-def read_tensor(backend: Backend, event_file: str, location: Location, name: str) -> Array:
-    """Read the value of one tensor.
+class EventReader:
+    """Reads records of a trial's event files. May be used from several threads.
+
+    Small event files are kept for a while, at most 8 MiB of them, or 64 MiB where every request costs.
 
     Args:
         backend: Where the trial lies.
-        event_file: Key of the records.
-        location: Where in it the record lies.
-        name: The stored name the index gives; the record must agree.
-
-    Returns:
-        A read-only array.
-
-    Raises:
-        FileNotFoundError: The event file is not there.
-        CorruptRecordError: The record is not what the index says, or its bytes are damaged.
-        MissingDependencyError: The dtype needs a package that is not installed.
     """
-    record = backend.read(event_file, location.start, location.length)
-    where = f"{event_file} at byte {location.start}"
-    if record is None:
-        raise FileNotFoundError(event_file)
-    if len(record) != location.length:
-        raise CorruptRecordError(where, f"record of {location.length} bytes is cut off after {len(record)}")
-    decoded = decode_payload(unframe(record, where), where)
-    if decoded.name != name:
-        raise CorruptRecordError(where, f"record holds tensor {decoded.name!r}, the index says {name!r}")
-    return decoded.value
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.decoder = RecordDecoder()
+        self._whole_file_bytes = _WHOLE_FILE_BYTES_REMOTE if backend.is_remote else _WHOLE_FILE_BYTES
+        self._max_kept_bytes = _KEPT_BYTES_REMOTE if backend.is_remote else _KEPT_BYTES
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._kept_bytes = 0
+        self._lock = threading.Lock()
+
+    def value(self, event_file: str, location: Location, name: str, step: int, file_end: int = 0) -> Array:
+        """Return the value of one record.
+
+        Args:
+            event_file: Key of the records.
+            location: Where in it the record lies.
+            name: The stored name the index gives; the record must agree.
+            step: The global step the index gives.
+            file_end: Where the last record of the file ends, as far as is known.
+
+        Returns:
+            A read-only array.
+
+        Raises:
+            FileNotFoundError: The event file is not there.
+            CorruptRecordError: The record is not what the index says, or its bytes are damaged.
+            MissingDependencyError: The dtype needs a package that is not installed.
+            OSError: The back end failed.
+        """
+        record = self._read(event_file, location, file_end)
+        if record is None:
+            raise FileNotFoundError(event_file)
+        try:
+            return self.decode(record, event_file, location, name, step)
+        except CorruptRecordError:
+            self.forget(event_file)
+            raise
+
+    def decode(self, record: Buffer, event_file: str, location: Location, name: str, step: int) -> Array:
+        """Return the value of a record that was read; see `value`."""
+        where = f"{event_file} at byte {location.start}"
+        if len(record) != location.length:
+            raise CorruptRecordError(where, f"record of {location.length} bytes is cut off after {len(record)}")
+        return self.decoder.decode(record, name, step, where)
+
+    def _read(self, event_file: str, location: Location, file_end: int) -> Buffer | None:
+        start, length = location
+        if start + length <= file_end <= self._whole_file_bytes:
+            block = self._kept.get(event_file)
+            if block is None or len(block) < file_end:
+                content = self.backend.read(event_file, 0, file_end)
+                if content is None:
+                    return None
+                block = bytes(content)
+                self._keep(event_file, block)
+            return block[start : start + length]
+        if length >= _LARGE_BYTES:
+            return self.backend.read_aligned(event_file, start, length, find_content)
+        return self.backend.read(event_file, start, length)
+
+    def read_spans(self, spans: Sequence[tuple[str, int, int]], file_end: int) -> list[Buffer | OSError | None]:
+        """Return parts of several event files of the same extent, in as few requests as makes sense.
+
+        Args:
+            spans: Key, start and end of each part.
+            file_end: Where the last record of the files ends, as far as is known.
+
+        Returns:
+            What was read; None for a file that is not there, the error for one that cannot be read.
+        """
+        whole = file_end <= self._whole_file_bytes and all(end <= file_end for _, _, end in spans)
+        found: list[Buffer | OSError | None] = [None] * len(spans)
+        wanted: list[int] = []
+        for position, (event_file, start, end) in enumerate(spans):
+            block = self._kept.get(event_file) if whole else None
+            if block is not None and len(block) >= end:
+                found[position] = block[start:end]
+            else:
+                wanted.append(position)
+        if not wanted:
+            return found
+        # Whole files are worth their room only if they are read again: not if all that is wanted comes at once.
+        keep = whole and sum(end - start for _, start, end in spans) < file_end * len(spans)
+        ranges = [self._range(spans[position], file_end if keep else 0) for position in wanted]
+        for position, content in zip(wanted, self.backend.read_many(ranges), strict=True):
+            found[position] = content
+            if keep and content is not None and not isinstance(content, OSError):
+                event_file, start, end = spans[position]
+                block = bytes(content)
+                self._keep(event_file, block)
+                found[position] = block[start:end]
+        return found
+
+    @staticmethod
+    def _range(span: tuple[str, int, int], whole: int) -> ByteRange:
+        event_file, start, end = span
+        return ByteRange(event_file, 0, whole) if whole else ByteRange(event_file, start, end - start)
+
+    def _keep(self, event_file: str, block: bytes) -> None:
+        with self._lock:
+            self._kept_bytes += len(block) - len(self._kept.pop(event_file, b""))
+            self._kept[event_file] = block
+            while self._kept_bytes > self._max_kept_bytes:
+                self._kept_bytes -= len(self._kept.popitem(last=False)[1])
+
+    def forget(self, event_file: str) -> None:
+        """Drop what is kept of an event file, because it may have been replaced."""
+        with self._lock:
+            self._kept_bytes -= len(self._kept.pop(event_file, b""))
+
+
+def read_tensor(backend: Backend, event_file: str, location: Location, name: str) -> Array:
+    """Read the value of one tensor; see `EventReader.value`."""
+    return EventReader(backend).value(event_file, location, name, 0)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import google_crc32c
 
 from sagemaker_debug_ext.errors import CorruptRecordError
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.store.backends.base import Buffer
 
 _HEADER: Final = struct.Struct("<QI")
 _LENGTH: Final = struct.Struct("<Q")
@@ -23,9 +26,14 @@ _MASK_DELTA: Final = 0xA282EAD8
 _UINT32: Final = 0xFFFFFFFF
 
 
-def masked_crc(data: bytes) -> int:
+_CHUNK_BYTES: Final = 1 << 20
+
+
+def masked_crc(data: Buffer) -> int:
     """Return the CRC32C of `data`, rotated right by 15 bits and shifted by a constant, as the format stores it."""
-    crc: int = google_crc32c.value(data)
+    crc: int = 0
+    for start in range(0, len(data), _CHUNK_BYTES):  # the library wants bytes: large data are copied piece by piece
+        crc = google_crc32c.extend(crc, bytes(data[start : start + _CHUNK_BYTES]))
     rotated = (crc >> 15) | (crc << 17)
     return (rotated + _MASK_DELTA) & _UINT32
 
@@ -40,7 +48,7 @@ def header(payload_bytes: int) -> bytes:
     return _HEADER.pack(payload_bytes, masked_crc(_LENGTH.pack(payload_bytes)))
 
 
-def unframe(record: bytes, where: str) -> memoryview:
+def unframe(record: Buffer, where: str) -> memoryview:
     """Return the payload of one framed record, without a copy.
 
     The footer may be the constant of ``events/`` files or the true checksum of the payload.
@@ -65,9 +73,9 @@ def unframe(record: bytes, where: str) -> memoryview:
             where, f"record says {length} bytes of payload, the index {len(record) - FRAMING_BYTES}"
         )
     payload = memoryview(record)[HEADER_BYTES:-FOOTER_BYTES]
-    footer = record[-FOOTER_BYTES:]
+    footer = bytes(record[-FOOTER_BYTES:])
     if footer != CONSTANT_FOOTER:
-        payload_crc = masked_crc(bytes(payload))
+        payload_crc = masked_crc(payload)
         if footer != _FOOTER.pack(payload_crc):
             found = _FOOTER.unpack(footer)[0]
             raise CorruptRecordError(where, f"footer {found:#010x} is neither the constant nor {payload_crc:#010x}")

@@ -7,15 +7,16 @@ same names (`Layout`), and the places of its records in one array of numbers.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left, insort
+import itertools
+import math
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 import attrs
 
-from sagemaker_debug_ext.errors import IndexReaderException, SMDebugTypeError
-from sagemaker_debug_ext.store.index import IndexFile, Location, SavedShape
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.store.index import IndexContent, IndexEntry, Location, SavedShape
 from sagemaker_debug_ext.store.keys import split_reduction_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -34,6 +35,8 @@ class StoredRecord(NamedTuple):
     name: str
     step: int
     worker: str
+    file_end: int = 0
+    """Where the last record of the event file ends, as far as is known."""
 
 
 @attrs.frozen
@@ -51,7 +54,7 @@ class SavedTensor:
     shape: SavedShape | None
 
 
-class _Slot:
+class Slot:
     """Positions, in the files of a layout, of what belongs to one tensor; -1 for what was not saved."""
 
     __slots__ = ("reductions", "shape", "value")
@@ -75,7 +78,7 @@ class Layout:
 
     def __init__(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> None:
         self.names = names
-        self.slots: dict[str, _Slot] = {}
+        self.slots: dict[str, Slot] = {}
         self.steps: dict[int, int] = {}
         for position, name in enumerate(names):
             reduction = split_reduction_name(name)
@@ -87,40 +90,85 @@ class Layout:
         for position, name in enumerate(shape_names):
             self._slot(name).shape = position
 
-    def _slot(self, tensor_name: str) -> _Slot:
-        return self.slots.setdefault(tensor_name, _Slot())
+    def _slot(self, tensor_name: str) -> Slot:
+        return self.slots.setdefault(tensor_name, Slot())
 
 
-class _File:
+class SavedFile:
     """One index file: what one worker saved at one step."""
 
-    __slots__ = ("event_file", "layout", "mode_step", "places", "shapes")
+    __slots__ = ("content", "event_file", "layout", "mode_step", "step", "version", "worker")
 
     def __init__(
         self,
+        step: int,
+        worker: str,
         layout: Layout,
         mode_step: ModeStep,
         event_file: str | None,
-        places: array[int],
-        shapes: tuple[SavedShape, ...],
+        content: IndexContent,
+        version: str,
     ) -> None:
+        self.step = step
+        self.worker = worker
         self.layout = layout
         self.mode_step = mode_step
         self.event_file = event_file
-        self.places = places
-        self.shapes = shapes
+        self.content = content
+        self.version = version
 
-    def record(self, position: int, step: int, worker: str) -> StoredRecord:
+    def record(self, position: int) -> StoredRecord:
+        """Return the record at a position of the layout's names."""
+        content = self.content
         assert self.event_file is not None  # files that list records name their event file
-        location = Location(self.places[2 * position], self.places[2 * position + 1])
-        return StoredRecord(self.event_file, location, self.layout.names[position], step, worker)
-
-    def saved(self, slot: _Slot, step: int, worker: str) -> SavedTensor:
-        return SavedTensor(
-            self.record(slot.value, step, worker) if slot.value >= 0 else None,
-            {key: self.record(position, step, worker) for key, position in slot.reductions.items()},
-            self.shapes[slot.shape] if slot.shape >= 0 else None,
+        return StoredRecord(
+            self.event_file, content.location(position), content.names[position], self.step, self.worker, content.end
         )
+
+    def saved(self, slot: Slot) -> SavedTensor:
+        """Return what was saved of the tensor that a slot belongs to."""
+        return SavedTensor(
+            self.record(slot.value) if slot.value >= 0 else None,
+            {key: self.record(position) for key, position in slot.reductions.items()},
+            self.content.shapes[slot.shape][1] if slot.shape >= 0 else None,
+        )
+
+
+class Course:
+    """Steps in ascending order, each with the first global step at which it was saved."""
+
+    __slots__ = ("global_steps", "is_ascending", "num_seen", "steps")
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.global_steps: list[int] = []
+        self.is_ascending = True
+        self.num_seen = 0
+
+    def add(self, step: int, global_step: int) -> None:
+        """Take in a step; cheapest if it is the last one."""
+        steps, global_steps = self.steps, self.global_steps
+        if not steps or step > steps[-1]:
+            self.is_ascending = self.is_ascending and (not steps or global_step > global_steps[-1])
+            steps.append(step)
+            global_steps.append(global_step)
+            return
+        position = bisect_left(steps, step)
+        if steps[position] != step:
+            steps.insert(position, step)
+            global_steps.insert(position, global_step)
+        elif global_step < global_steps[position]:
+            global_steps[position] = global_step
+        else:
+            return
+        around = global_steps[max(position - 1, 0) : position + 2]
+        self.is_ascending = self.is_ascending and all(a < b for a, b in itertools.pairwise(around))
+
+    def up_to(self, global_step: int) -> list[int]:
+        """Return a new list of the steps that were saved up to a global step."""
+        if self.is_ascending:
+            return self.steps[: bisect_right(self.global_steps, global_step)]
+        return [step for step, first in zip(self.steps, self.global_steps, strict=True) if first <= global_step]
 
 
 class _StepsOfMode:
@@ -129,64 +177,73 @@ class _StepsOfMode:
     Usually that is one global step; workers that take unequal numbers of batches give several.
     """
 
-    __slots__ = ("global_steps", "steps")
+    __slots__ = ("course", "global_steps")
 
     def __init__(self) -> None:
-        self.steps: list[int] = []
+        self.course = Course()
         self.global_steps: dict[int, list[int]] = {}
 
     def add(self, step: int, global_step: int) -> None:
-        if step not in self.global_steps:
+        known = self.global_steps.get(step)
+        if known is None:
             self.global_steps[step] = [global_step]
-            insort(self.steps, step)
-        elif global_step not in self.global_steps[step]:
-            insort(self.global_steps[step], global_step)
+        elif global_step in known:
+            return
+        else:
+            insort(known, global_step)
+        self.course.add(step, global_step)
 
     def remove(self, step: int, global_step: int) -> None:
         self.global_steps[step].remove(global_step)
         if not self.global_steps[step]:
             del self.global_steps[step]
-            self.steps.remove(step)
+        self.course = Course()
+        for each in sorted(self.global_steps):
+            self.course.add(each, self.global_steps[each][0])
 
 
 class TrialIndex:
     """Which worker saved which tensors at which step. Not locked: its owner is."""
 
     def __init__(self) -> None:
-        self._files: dict[int, dict[str, _File]] = {}
-        self._steps: list[int] = []
+        self._files: dict[int, dict[str, SavedFile]] = {}
+        self._in_order: list[SavedFile] = []
+        self._course = Course()
         self._modes: dict[ModeKeys, _StepsOfMode] = {}
         self._layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], Layout] = {}
         self._layouts_of: dict[str, list[Layout]] = {}
-        self._shapes: dict[tuple[SavedShape, ...], tuple[SavedShape, ...]] = {}
         self._last_steps: dict[str, int] = {}
+        self._courses: dict[tuple[str, ModeKeys], Course] = {}
 
     # --- filling -----------------------------------------------------------------------------------------------------
 
-    def add(self, step: int, worker: str, content: IndexFile) -> None:
-        """Take in one index file; an earlier one of the same step and worker is replaced.
+    def add(self, step: int, worker: str, entry: IndexEntry, version: str = "") -> SavedFile | None:
+        """Take in one index file, of a version by which it can be found again.
 
-        Raises:
-            IndexReaderException: A place is beyond what a file can hold.
+        Returns:
+            The earlier one of the same step and worker that it replaces.
         """
-        try:
-            places = array("Q", (number for location in content.tensors.values() for number in location))
-        except OverflowError as error:
-            raise IndexReaderException(f"a record lies beyond 2^64 bytes (step {step} of {worker})") from error
-        if worker in self._files.get(step, ()):
-            self._remove(step, worker)
-        layout = self._layout(tuple(content.tensors), tuple(content.shapes))
+        mode, mode_step, event_file, content = entry
+        files = self._files.get(step)
+        if files is None:
+            files = self._files[step] = {}
+            self._course.add(step, step)
+        replaced = self._remove(files, worker) if worker in files else None
+        layout = self._layout(content)
         layout.steps[step] = layout.steps.get(step, 0) + 1
-        shapes = tuple(content.shapes.values())
-        mode_step = (content.mode, content.mode_step)
-        if step not in self._files:
-            insort(self._steps, step)
-        files = self._files.setdefault(step, {})
-        files[worker] = _File(layout, mode_step, content.event_file, places, self._shapes.setdefault(shapes, shapes))
-        self._modes.setdefault(content.mode, _StepsOfMode()).add(content.mode_step, step)
-        self._last_steps[worker] = max(step, self._last_steps.get(worker, step))
+        file = SavedFile(step, worker, layout, (mode, mode_step), event_file, content, version)
+        files[worker] = file
+        self._in_order.append(file)
+        steps_of_mode = self._modes.get(mode)
+        if steps_of_mode is None:
+            steps_of_mode = self._modes[mode] = _StepsOfMode()
+        steps_of_mode.add(mode_step, step)
+        if step >= self._last_steps.get(worker, 0):
+            self._last_steps[worker] = step
+        return replaced
 
-    def _layout(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> Layout:
+    def _layout(self, content: IndexContent) -> Layout:
+        names, shape_names = content.names, tuple([name for name, _ in content.shapes])
         layout = self._layouts.get((names, shape_names))
         if layout is None:
             layout = self._layouts[names, shape_names] = Layout(names, shape_names)
@@ -194,21 +251,32 @@ class TrialIndex:
                 self._layouts_of.setdefault(tensor_name, []).append(layout)
         return layout
 
-    def _remove(self, step: int, worker: str) -> None:
-        file = self._files[step].pop(worker)
+    def _remove(self, files: dict[str, SavedFile], worker: str) -> SavedFile:
+        file = files.pop(worker)
         steps = file.layout.steps
-        steps[step] -= 1
-        if not steps[step]:
-            del steps[step]
+        steps[file.step] -= 1
+        if not steps[file.step]:
+            del steps[file.step]
         mode, mode_step = file.mode_step
-        if all(other.mode_step != file.mode_step for other in self._files[step].values()):
-            self._modes[mode].remove(mode_step, step)
+        if all(other.mode_step != file.mode_step for other in files.values()):
+            self._modes[mode].remove(mode_step, file.step)
+        self._in_order = [other for other in self._in_order if other is not file]
+        self._courses.clear()
+        return file
+
+    def files(self) -> list[SavedFile]:
+        """Return what index files hold, in the order in which they were added."""
+        return list(self._in_order)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def steps(self, mode: ModeKeys = ModeKeys.GLOBAL) -> list[int]:
-        """Return the steps of a mode, ascending; global steps for GLOBAL."""
-        return self._steps if mode is ModeKeys.GLOBAL else self._of_mode(mode).steps
+        """Return the steps of a mode, ascending; global steps for GLOBAL. Not to be changed, nor kept."""
+        return self.course(mode).steps
+
+    def course(self, mode: ModeKeys = ModeKeys.GLOBAL) -> Course:
+        """Return the steps of a mode. Not to be changed, nor kept."""
+        return self._course if mode is ModeKeys.GLOBAL else self._of_mode(mode).course
 
     def last_step(self, mode: ModeKeys = ModeKeys.GLOBAL) -> int | None:
         """Return the highest step of a mode; None if it has none."""
@@ -266,39 +334,92 @@ class TrialIndex:
 
     def tensor_names_at(self, step: int, mode: ModeKeys) -> list[str]:
         """Return the names of the tensors saved at a step of a mode, sorted."""
-        return _names(file.layout for _, _, file in self._files_at(step, mode))
+        return _names(file.layout for file in self._files_at(step, mode))
 
     def has_tensor(self, name: str) -> bool:
         """Tell whether a tensor, a reduction or the shape of it, was saved at any step."""
         return any(layout.steps for layout in self._layouts_of.get(name, ()))
 
+    def course_of_tensor(self, name: str, mode: ModeKeys) -> Course:
+        """Return the steps of a mode at which a tensor was saved. Not to be changed, nor kept."""
+        course = self._courses.get((name, mode))
+        if course is None:
+            self._of_mode(mode)  # refuses what is no mode
+            course = Course()
+            if name not in self._layouts_of:
+                return course
+            self._courses[name, mode] = course
+        in_order = self._in_order
+        for position in range(course.num_seen, len(in_order)):
+            file = in_order[position]
+            if name in file.layout.slots:
+                if mode is ModeKeys.GLOBAL:
+                    course.add(file.step, file.step)
+                elif file.mode_step[0] is mode:
+                    course.add(file.mode_step[1], file.step)
+        course.num_seen = len(in_order)
+        return course
+
     def steps_of_tensor(self, name: str, mode: ModeKeys) -> list[tuple[int, int]]:
         """Return the steps of a mode at which a tensor was saved, ascending, each with its first global step."""
-        global_steps = sorted({step for layout in self._layouts_of.get(name, ()) for step in layout.steps})
-        if mode is ModeKeys.GLOBAL:
-            return [(step, step) for step in global_steps]
-        found: dict[int, int] = {}
-        for global_step in global_steps:
-            for file in self._files[global_step].values():
-                if file.mode_step[0] is mode and name in file.layout.slots:
-                    found.setdefault(file.mode_step[1], global_step)
-        return sorted(found.items())
+        course = self.course_of_tensor(name, mode)
+        return list(zip(course.steps, course.global_steps, strict=True))
 
     def find(self, name: str, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
         """Return what was saved of a tensor at a step of a mode: worker → what it saved, sorted by worker."""
         found: dict[str, SavedTensor] = {}
-        for global_step, worker, file in self._files_at(step, mode):
+        for file in self._files_at(step, mode):
             slot = file.layout.slots.get(name)
             if slot is not None:
-                found[worker] = file.saved(slot, global_step, worker)
+                found[file.worker] = file.saved(slot)
         return dict(sorted(found.items()))
+
+    def file_of(self, name: str, step: int, mode: ModeKeys, worker: str | None) -> SavedFile | None:
+        """Return where a worker saved anything of a tensor at a step of a mode; None if it did not.
+
+        Without a worker it is the first one, in sort order, that saved anything of it. What `find` tells of a worker
+        is in the same file.
+        """
+        if mode is ModeKeys.GLOBAL:
+            files = self._files.get(step)
+            if files is None:
+                return None
+            if worker is not None:
+                file = files.get(worker)
+                return file if file is not None and name in file.layout.slots else None
+            if len(files) == 1:
+                (file,) = files.values()
+                return file if name in file.layout.slots else None
+        found = [
+            file
+            for file in self._files_at(step, mode)
+            if name in file.layout.slots and (worker is None or file.worker == worker)
+        ]
+        if worker is not None:  # of several global steps that are the same step of the mode, the last one counts
+            return found[-1] if found else None
+        first = min((file.worker for file in found), default=None)
+        return next((file for file in reversed(found) if file.worker == first), None)
+
+    def files_at(self, step: int, mode: ModeKeys) -> list[SavedFile]:
+        """Return what each worker saved at a step of a mode, sorted by worker; of several, the last one counts."""
+        return [file for _, file in sorted({file.worker: file for file in self._files_at(step, mode)}.items())]
 
     def record(self, name: str, step: int, worker: str) -> StoredRecord | None:
         """Return the record that a worker wrote under a stored name at a global step; None if there is none."""
         file = self._files.get(step, {}).get(worker)
         if file is None or name not in file.layout.names:
             return None
-        return file.record(file.layout.names.index(name), step, worker)
+        return file.record(file.layout.names.index(name))
+
+    def smallest_value_bytes(self, name: str) -> float:
+        """Return how long the shortest record of a tensor's value is, by one file for each layout; or infinity."""
+        sizes = [math.inf]
+        for layout in self._layouts_of.get(name, ()):
+            position = layout.slots[name].value
+            if position >= 0 and layout.steps:
+                files = self._files[next(iter(layout.steps))].values()
+                sizes.extend(file.content.location(position).length for file in files if file.layout is layout)
+        return min(sizes)
 
     def original_name(self, name: str) -> str | None:
         """Return a tensor's name in its framework; None if no shape, which carries it, was saved."""
@@ -306,18 +427,18 @@ class TrialIndex:
             position = layout.slots[name].shape
             if position >= 0 and layout.steps:
                 files = self._files[next(iter(layout.steps))].values()
-                return next(file.shapes[position].original_name for file in files if file.layout is layout)
+                return next(file.content.shapes[position][1].original_name for file in files if file.layout is layout)
         return None
 
     def _all_global_steps(self, mode: ModeKeys) -> Iterator[int]:
         for global_steps in self._of_mode(mode).global_steps.values():
             yield from global_steps
 
-    def _files_at(self, step: int, mode: ModeKeys) -> Iterator[tuple[int, str, _File]]:
+    def _files_at(self, step: int, mode: ModeKeys) -> Iterator[SavedFile]:
         for global_step in self.global_steps(mode, step):
-            for worker, file in self._files[global_step].items():
+            for file in self._files[global_step].values():
                 if mode is ModeKeys.GLOBAL or file.mode_step == (mode, step):
-                    yield global_step, worker, file
+                    yield file
 
 
 def _names(layouts: Iterable[Layout]) -> list[str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugValueError
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.manifest import has_ended
 from sagemaker_debug_ext.store.messages import Array
-from sagemaker_debug_ext.store.reader import read_tensor
-from sagemaker_debug_ext.trials.index import SavedTensor, StoredRecord, TrialIndex
+from sagemaker_debug_ext.store.reader import EventReader
+from sagemaker_debug_ext.trials import bulk
+from sagemaker_debug_ext.trials.index import Layout, SavedFile, SavedTensor, StoredRecord, TrialIndex
+from sagemaker_debug_ext.trials.index_cache import IndexCache
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.ranges import StepRange
 from sagemaker_debug_ext.trials.refreshing import IndexReader
@@ -25,6 +27,9 @@ _DEFAULT_WINDOW: Final = 1000
 
 _RETRIES_VARIABLE: Final = "SMDEBUG_MISSING_EVENT_FILE_RETRY_LIMIT"
 _DEFAULT_RETRIES: Final = 100
+
+_LOOK_AT_ALL_SECONDS: Final = 30.0
+"""How often files of steps that were complete are looked for, where that costs requests."""
 
 
 class TrialReader:
@@ -41,31 +46,64 @@ class TrialReader:
         num_workers: How many workers write.
         step_range: Only global steps of it are looked at.
         polling: How to wait.
+        cache: Where the index is kept on disk; None for nowhere.
 
     Attributes:
         lock: Hold it while using `index` or `completeness`.
         index: What was saved so far.
         completeness: Which steps are complete.
+        events: What reads records.
+        num_news: Grows whenever a refresh finds something new, or the end of the job.
     """
 
     def __init__(
-        self, backend: Backend, problems: Problems, num_workers: int, step_range: StepRange, polling: Polling
+        self,
+        backend: Backend,
+        problems: Problems,
+        num_workers: int,
+        step_range: StepRange,
+        polling: Polling,
+        cache: IndexCache | None = None,
     ) -> None:
         self.lock = threading.RLock()
         self.index = TrialIndex()
         self.completeness = Completeness(
             self.index, num_workers, _limit_from_environment(_WINDOW_VARIABLE, _DEFAULT_WINDOW)
         )
+        self.events = EventReader(backend)
+        self.num_news = 0
         self._num_retries = _limit_from_environment(_RETRIES_VARIABLE, _DEFAULT_RETRIES)
         self._backend = backend
         self._problems = problems
         self._polling = polling
-        self._index_reader = IndexReader(backend, self.index, problems, step_range)
+        self._index_reader = IndexReader(backend, self.index, problems, step_range, cache, self._forget)
+        self._looked_at_all_at = self._alive_at = polling.clock()
 
-    def refresh(self) -> None:
-        """Read the index files that are new or have changed."""
+    def _forget(self, file: SavedFile) -> None:
+        if file.event_file is not None:
+            self.events.forget(file.event_file)
+
+    def refresh(self, everything: bool = False) -> None:
+        """Read the index files that are new or have changed.
+
+        Args:
+            everything: Look at all of them, where by default those of complete steps are looked at now and then only.
+        """
         with self.lock:
-            self.completeness.update(self._index_reader.refresh())
+            now = self._polling.clock()
+            if everything or now - self._looked_at_all_at >= _LOOK_AT_ALL_SECONDS:
+                everything, self._looked_at_all_at = True, now
+            changed = self._index_reader.refresh(self.completeness.last_complete_step, everything)
+            if changed:
+                # At first what is there may be old; what comes later is a sign of life, whatever its time says.
+                age_seconds = 0.0 if self.num_news else self._index_reader.age_seconds()
+                self._alive_at = now - age_seconds
+                self.num_news += 1
+            self.completeness.update(changed)
+
+    def silent_seconds(self) -> float:
+        """Return for how long nothing new has come, as far as is known."""
+        return self._polling.clock() - self._alive_at
 
     def follow(self) -> bool:
         """Refresh, and take note if the job has ended.
@@ -76,41 +114,52 @@ class TrialReader:
         with self.lock:
             if not self.completeness.has_ended:
                 ended = has_ended(self._backend)  # before the refresh: what was written before the marker is then seen
-                self.refresh()
+                self.refresh(everything=ended)
                 if ended:
                     self.completeness.finish()
+                    self.num_news += 1
             return self.completeness.has_ended
 
-    def steps(self, mode: ModeKeys, show_incomplete_steps: bool) -> list[int]:
-        """Return the steps of a mode, ascending."""
+    def keep_index(self) -> None:
+        """Keep what was read of the index for the next reader of the trial."""
         with self.lock:
-            steps = self.index.steps(mode)
-            if show_incomplete_steps:
-                return list(steps)
-            return [step for step in steps if self.completeness.is_complete(self.index.global_steps(mode, step)[0])]
+            self._index_reader.keep()
+
+    def steps(self, mode: ModeKeys, show_incomplete_steps: bool) -> list[int]:
+        """Return the steps of a mode, ascending, as a new list."""
+        with self.lock:
+            course = self.index.course(mode)
+            if show_incomplete_steps or self.completeness.has_ended:
+                return list(course.steps)
+            return course.up_to(self.completeness.last_complete_step)
 
     def steps_of_tensor(self, name: str, mode: ModeKeys, show_incomplete_steps: bool) -> list[int]:
-        """Return the steps of a mode at which a tensor was saved, ascending."""
+        """Return the steps of a mode at which a tensor was saved, ascending, as a new list."""
         with self.lock:
-            found = self.index.steps_of_tensor(name, mode)
-            return [
-                step
-                for step, global_step in found
-                if show_incomplete_steps or self.completeness.is_complete(global_step)
-            ]
+            course = self.index.course_of_tensor(name, mode)
+            if show_incomplete_steps or self.completeness.has_ended:
+                return list(course.steps)
+            return course.up_to(self.completeness.last_complete_step)
 
     def find(self, name: str, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
         """Return what was saved of a tensor at a step of a mode: worker → what it saved, sorted by worker."""
         with self.lock:
             return self.index.find(name, step, mode)
 
+    def file_of(self, name: str, step: int, mode: ModeKeys, worker: str | None) -> SavedFile | None:
+        """Return where a worker, or the first one, saved anything of a tensor; None if it did not."""
+        with self.lock:
+            return self.index.file_of(name, step, mode, worker)
+
     def original_name(self, name: str) -> str | None:
         """Return a tensor's name in its framework, if it is known."""
         with self.lock:
             return self.index.original_name(name)
 
+    # --- values ------------------------------------------------------------------------------------------------------
+
     def read(self, records: Sequence[StoredRecord], may_refresh: bool) -> Iterator[Array]:
-        """Read values, in the order of their records; every value of a trial is read here.
+        """Read values, in the order of their records.
 
         Args:
             records: What to read.
@@ -124,21 +173,61 @@ class TrialReader:
             CorruptRecordError: The next record is damaged.
         """
         for record in records:
-            yield self._read(record, may_refresh)
+            yield self.read_one(record, may_refresh)
 
-    def _read(self, record: StoredRecord, may_refresh: bool) -> Array:
+    def read_columns(
+        self, names: Iterable[str], steps: Sequence[int] | None, mode: ModeKeys, worker: str | None
+    ) -> Iterator[bulk.Values]:
+        """Read the values of tensors at many steps, each event file once.
+
+        Args:
+            names: The tensors.
+            steps: Steps of the mode; None for all complete ones.
+            mode: The mode the steps count in.
+            worker: Whose values; None for each step's first worker, in sort order, that saved the tensor's value.
+
+        Yields:
+            Values in no particular order, None for one that has to be read alone. What was not saved is left out.
+        """
+        wanted: dict[bulk.Columns, list[bulk.WantedFile]] = {}
+        all_names = tuple(dict.fromkeys(names))
+        known: dict[tuple[int, Layout], tuple[list[bulk.WantedFile] | None, tuple[str, ...]]] = {}
+        with self.lock:
+            for step in self.steps(mode, show_incomplete_steps=False) if steps is None else steps:
+                missing = all_names
+                for file in self.index.files_at(step, mode):
+                    if worker is not None and file.worker != worker:
+                        continue
+                    key = (id(missing), file.layout)
+                    if key not in known:
+                        columns, rest = _split(missing, file)
+                        known[key] = (wanted.setdefault(columns, []) if columns else None, rest)
+                    files, missing = known[key]
+                    if files is not None:
+                        files.append(bulk.WantedFile(step, file))
+                    if not missing:
+                        break
+        return bulk.read_alike(self.events, wanted)
+
+    def read_one(self, record: StoredRecord, may_refresh: bool) -> Array:
+        """Read one value; see `read`."""
         try:
             return self._read_or_wait(record)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            self._problems.note(record.event_file, f"cannot be read: {error}")
+            raise
         except CorruptRecordError as error:
             newer = self._find_newer(record) if may_refresh else None
             if newer is None:
                 self._problems.note(record.event_file, str(error))
                 raise
-        return self._read(newer, may_refresh=False)
+        return self.read_one(newer, may_refresh=False)
 
     def _find_newer(self, record: StoredRecord) -> StoredRecord | None:
         with self.lock:
-            self.refresh()
+            self.refresh(everything=True)
             newer = self.index.record(record.name, record.step, record.worker)
         return None if newer == record else newer
 
@@ -155,13 +244,22 @@ class TrialReader:
             raise
 
     def _read_now(self, record: StoredRecord) -> Array:
-        return read_tensor(self._backend, record.event_file, record.location, record.name)
+        event_file, location, name, step, _, file_end = record
+        return self.events.value(event_file, location, name, step, file_end)
 
     def _may_still_come(self, record: StoredRecord) -> bool:
         if self._backend.exists(record.event_file) or has_ended(self._backend):
             return False
         with self.lock:
             return not self.index.has_later_step(record.worker, record.step)
+
+
+def _split(names: tuple[str, ...], file: SavedFile) -> tuple[bulk.Columns, tuple[str, ...]]:
+    """Return what of the tensors a file has values of, and the names of which it has nothing, not even reductions."""
+    slots = file.layout.slots
+    there = {name: slots[name].value for name in names if name in slots}
+    missing = tuple(name for name in names if name not in there) if there else names
+    return tuple((name, position) for name, position in there.items() if position >= 0), missing
 
 
 def _limit_from_environment(name: str, default: int) -> int:

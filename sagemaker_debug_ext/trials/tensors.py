@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, overload
 
 from sagemaker_debug_ext.errors import (
     InvalidWorker,
@@ -16,11 +17,15 @@ from sagemaker_debug_ext.errors import (
 )
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.trials.computing import check_reduction, compute_reduction
+from sagemaker_debug_ext.trials.exporting import stack_values, tensor_to_xarray
 from sagemaker_debug_ext.trials.index import SavedTensor, StoredRecord
+from sagemaker_debug_ext.trials.ranges import StepRange
 from sagemaker_debug_ext.trials.steps import StepState
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
+    import xarray
+
     from sagemaker_debug_ext.trials.reader import TrialReader
     from sagemaker_debug_ext.trials.trial import Trial
 
@@ -97,10 +102,109 @@ class Tensor:
         """
         return self._read_one(step_num, mode, self._value_record(step_num, mode, worker))
 
-    def values(self, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None) -> dict[int, Array]:
-        """Return the values at all complete steps at which the tensor was saved, as `value` does: step → array."""
-        records = {step: self._value_record(step, mode, worker) for step in self.steps(mode)}
-        return dict(zip(records, self._read(list(records), mode, list(records.values())), strict=True))
+    def values(
+        self,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        worker: str | None = None,
+        steps: Iterable[int] | None = None,
+    ) -> dict[int, Array]:
+        """Return the values at many steps, read together; each is what `value` returns.
+
+        Args:
+            mode: The mode the steps count in.
+            worker: As for `value`.
+            steps: The steps; by default all complete ones at which the tensor was saved.
+
+        Returns:
+            Step → read-only array, in the order of the steps.
+        """
+        wanted = self.steps(mode) if steps is None else list(steps)
+        if self.cache:
+            return {step: self.value(step, mode, worker) for step in wanted}
+        found: dict[int, Array] = {}
+        for _, group, arrays in self._reader.read_columns([self.name], wanted, mode, worker):
+            found.update((step, array) for step, array in zip(group, arrays, strict=True) if array is not None)
+        return {step: found[step] if step in found else self.value(step, mode, worker) for step in wanted}
+
+    def stack(
+        self,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        worker: str | None = None,
+        steps: Iterable[int] | None = None,
+    ) -> Array:
+        """Return the values at many steps as one array, whose first axis is that of the steps.
+
+        Args:
+            mode: The mode the steps count in.
+            worker: As for `value`.
+            steps: The steps; by default all complete ones at which the tensor was saved, as `steps` lists them.
+
+        Raises:
+            SMDebugValueError: There are no such steps, or shape or dtype are not the same at all of them.
+            StepUnavailable: As for `value`, as are the other errors.
+        """
+        return stack_values(self.name, self.values(mode, worker, steps))
+
+    def items(
+        self,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        worker: str | None = None,
+        begin: int | None = None,
+        end: int | None = None,
+        read_ahead: int = 16,
+    ) -> Iterator[tuple[int, Array]]:
+        """Go through the values step by step; the next ones are read in the meantime.
+
+        Args:
+            mode: The mode the steps count in.
+            worker: As for `value`.
+            begin: First step to look at; None for the first one there is.
+            end: Step to stop before; None for no bound.
+            read_ahead: How many steps to read at once; twice as many values may be in memory at a time.
+
+        Yields:
+            Step and read-only array.
+        """
+        bounds = StepRange(begin, end)
+        steps = [step for step in self.steps(mode) if step in bounds]
+        chunks = [steps[start : start + read_ahead] for start in range(0, len(steps), read_ahead)]
+        with ThreadPoolExecutor(1, "read-ahead") as pool:
+            ahead = [pool.submit(self.values, mode, worker, chunk) for chunk in chunks[:1]]
+            for following in [*chunks[1:], None]:
+                ready = ahead.pop().result() if ahead else {}
+                if following is not None:
+                    ahead.append(pool.submit(self.values, mode, worker, following))
+                yield from ready.items()
+
+    def __iter__(self) -> Iterator[tuple[int, Array]]:
+        return self.items()
+
+    @overload
+    def __getitem__(self, step: int) -> Array: ...
+    @overload
+    def __getitem__(self, step: slice) -> dict[int, Array]: ...
+    def __getitem__(self, step: int | slice) -> Array | dict[int, Array]:
+        """Return the value at a global step, or step → value for a range of them.
+
+        The bounds of a range are steps, the end exclusive; its stride counts saved steps.
+        """
+        if isinstance(step, slice):
+            bounds = StepRange(step.start, step.stop)
+            return self.values(steps=[each for each in self.steps() if each in bounds][:: step.step])
+        return self.value(step)
+
+    def to_xarray(self, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None) -> xarray.DataArray:
+        """Return the values at all complete steps as an `xarray.DataArray` with the dimension ``step`` first.
+
+        Args:
+            mode: The mode the steps count in; if it is not GLOBAL there is also the coordinate ``global_step``.
+            worker: As for `value`.
+
+        Raises:
+            MissingDependencyError: xarray is not installed.
+            SMDebugValueError: As for `stack`.
+        """
+        return tensor_to_xarray(self, mode, worker)
 
     def shape(self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None) -> tuple[int, ...]:
         """Return the shape at a step: the saved one, else that of the value.
@@ -183,6 +287,9 @@ class Tensor:
         raise TensorUnavailableForStep(self.name, step, mode)
 
     def _saved_by(self, step: int, mode: ModeKeys, worker: str | None) -> SavedTensor:
+        file = self._reader.file_of(self.name, step, mode, worker)
+        if file is not None:
+            return file.saved(file.layout.slots[self.name])
         saved = self._saved(step, mode)
         if worker is None:
             return next(iter(saved.values()))
@@ -191,13 +298,22 @@ class Tensor:
         return saved[worker]
 
     def _value_record(self, step: int, mode: ModeKeys, worker: str | None) -> StoredRecord:
+        file = self._reader.file_of(self.name, step, mode, worker)
+        position = -1 if file is None else file.layout.slots[self.name].value
+        if file is not None and position >= 0:
+            return file.record(position)
         saved = self._saved_by(step, mode, worker)
         if saved.value is None:
             raise TensorUnavailableForStep(self.name, step, mode, has_reductions=bool(saved.reductions))
         return saved.value
 
     def _read_one(self, step: int, mode: ModeKeys, record: StoredRecord) -> Array:
-        return self._read([step], mode, [record])[0]
+        if self.cache:
+            return self._read([step], mode, [record])[0]
+        try:
+            return self._reader.read_one(record, self.trial.dynamic_refresh)
+        except FileNotFoundError as error:
+            raise TensorUnavailableForStep(self.name, step, mode) from error
 
     def _read(self, steps: Sequence[int], mode: ModeKeys, records: Sequence[StoredRecord]) -> list[Array]:
         """Read records, all in one request; `steps` are theirs, counted in `mode`."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import operator
 import os
 import re
-from collections.abc import Iterable, KeysView, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, KeysView, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.config.groups import Collection, compile_pattern
 from sagemaker_debug_ext.errors import (
@@ -24,14 +26,27 @@ from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.keys import index_key
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.trials.collections import CollectionManager, FoundCollections, find_collections
+from sagemaker_debug_ext.trials.comparing import Comparison, compare_trials
+from sagemaker_debug_ext.trials.display import describe_trial, trial_to_html
+from sagemaker_debug_ext.trials.exporting import scalar_values, stack_values, trial_to_pandas
+from sagemaker_debug_ext.trials.following import JobState, follow_steps, job_state
+from sagemaker_debug_ext.trials.index_cache import IndexCache, cache_folder
 from sagemaker_debug_ext.trials.opening import await_collections
 from sagemaker_debug_ext.trials.problems import Problem, Problems
 from sagemaker_debug_ext.trials.ranges import StepRange
 from sagemaker_debug_ext.trials.reader import TrialReader
 from sagemaker_debug_ext.trials.steps import StepState
 from sagemaker_debug_ext.trials.tensors import Tensor
-from sagemaker_debug_ext.trials.waiting import Polling
+from sagemaker_debug_ext.trials.waiting import (
+    DEFAULT_POLL_SECONDS,
+    DEFAULT_REMOTE_POLL_SECONDS,
+    DEFAULT_SILENCE_SECONDS,
+    Polling,
+)
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LOG = logging.getLogger(__name__)
 
@@ -57,7 +72,10 @@ class Trial:
         cache: Whether tensors keep values once read.
         wait_seconds: How long to wait for the collections files of all workers. By default 10 seconds if the job has
             begun to write, else not at all.
-        polling: How to wait for anything.
+        polling: How to wait for anything; by default with 0.05 seconds between two looks, 2 seconds on S3.
+        index_cache: Whether what was read of the index is kept on this machine for the next time the trial is opened:
+            under ``$XDG_CACHE_HOME`` or ``~/.cache``, or in the folder that ``SAGEMAKER_DEBUG_EXT_CACHE_DIR`` names,
+            if that is not ``off``.
 
     Attributes:
         name: Label of the trial.
@@ -89,6 +107,7 @@ class Trial:
         *,
         wait_seconds: float | None = None,
         polling: Polling | None = None,
+        index_cache: bool = True,
     ) -> None:
         self._step_range = StepRange.parse(range_steps)
         self.name = name
@@ -100,16 +119,24 @@ class Trial:
         self.collection_manager = CollectionManager()
         self._backend = backend
         self._problems = Problems(backend.url)
-        self._polling = polling or Polling()
+        self._polling = polling or Polling(
+            poll_seconds=DEFAULT_REMOTE_POLL_SECONDS if backend.is_remote else DEFAULT_POLL_SECONDS
+        )
         self._tensors: dict[str, Tensor] = {}
+        self._knows_of_the_end = False
         found = await_collections(backend, self._problems, self._polling, wait_seconds)
         self.num_workers = found.num_workers
         self.worker_set = set(found.workers)
         self.collection_manager.set_num_workers(found.num_workers)
         self._take_in(found)
-        self.index_reader = TrialReader(backend, self._problems, self.num_workers, self._step_range, self._polling)
+        folder = cache_folder() if index_cache and backend.cache_key else None
+        kept = IndexCache(folder, backend.cache_key) if folder and backend.cache_key else None
+        self.index_reader = TrialReader(
+            backend, self._problems, self.num_workers, self._step_range, self._polling, kept
+        )
         if index_mode:
             self.maybe_refresh()
+            self.index_reader.keep_index()
 
     # --- following a running job -------------------------------------------------------------------------------------
 
@@ -134,7 +161,14 @@ class Trial:
         if not self.dynamic_refresh or self.loaded_all_steps:
             return
         if self.index_reader.follow():
+            self._learn_of_the_end()
+
+    def _learn_of_the_end(self) -> None:
+        """Read the collections once more, now that nothing will be added to them."""
+        if not self._knows_of_the_end:
+            self._knows_of_the_end = True
             self._take_in(find_collections(self._backend, self._problems))
+            self.index_reader.keep_index()
 
     def _take_in(self, found: FoundCollections | None) -> None:
         """Add what is new of the collections, which writers may write anew; what a user changed stays changed."""
@@ -143,8 +177,8 @@ class Trial:
             known.tensor_names |= collection.tensor_names
 
     def refresh_data(self) -> None:
-        """Look for new steps, whatever is known."""
-        self.index_reader.refresh()
+        """Look for new steps, and for files that have been replaced, whatever is known."""
+        self.index_reader.refresh(everything=True)
 
     def refresh_tensor(self, tname: str, steps: Iterable[int] | None = None) -> None:  # noqa: ARG002 - part of the API
         """Look for new steps, as `refresh_data` does."""
@@ -210,6 +244,38 @@ class Trial:
         with self.index_reader.lock:
             return self.index_reader.completeness.state(step, mode)
 
+    def job_state(self, silence_seconds: float = DEFAULT_SILENCE_SECONDS) -> JobState:
+        """Tell whether the job runs, has ended, or has saved nothing for `silence_seconds`; looks for news first."""
+        self.maybe_refresh()
+        return job_state(self.index_reader, silence_seconds)
+
+    def follow(
+        self,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        begin: int = 0,
+        silence_seconds: float = DEFAULT_SILENCE_SECONDS,
+    ) -> Iterator[int]:
+        """Go through the steps as they become complete; looks for new ones even if `dynamic_refresh` is False.
+
+        It ends when the job has ended and all its steps have been given, or when the job has saved nothing for
+        `silence_seconds`, by default an hour: it may have died. `job_state` tells which. Steps that some worker had
+        not written by then are not given unless the job has marked its end; `steps` lists them on request.
+
+        Args:
+            mode: The mode the steps count in.
+            begin: Earlier steps are left out.
+            silence_seconds: How long the job may save nothing.
+
+        Yields:
+            The steps, in ascending order but for such as come up late, each once.
+        """
+        for step in follow_steps(self.index_reader, self._polling, mode, begin, silence_seconds):
+            if self.loaded_all_steps:
+                self._learn_of_the_end()
+            yield step
+        if self.loaded_all_steps:
+            self._learn_of_the_end()
+
     def wait_for_steps(
         self,
         required_steps: Iterable[int],
@@ -221,8 +287,8 @@ class Trial:
         Args:
             required_steps: The steps.
             mode: The mode they count in.
-            timeout_seconds: How long to wait. None waits as long as it takes, for ever if the job died without marking
-                its end.
+            timeout_seconds: How long to wait. None waits as long as the job shows signs of life: until it has saved
+                nothing for an hour.
 
         Raises:
             StepUnavailable: One of them was not saved and never will be.
@@ -235,9 +301,12 @@ class Trial:
         def look() -> bool:
             self.index_reader.follow()
             missing[:] = [step for step in missing if not self._is_there(step, mode)]
-            return not missing
+            is_silent = timeout_seconds is None and self.index_reader.silent_seconds() > DEFAULT_SILENCE_SECONDS
+            return not missing or is_silent
 
-        if missing and not self._polling.wait_until(look, timeout_seconds):
+        if missing:
+            self._polling.wait_until(look, timeout_seconds)
+        if missing:
             raise StepNotYetAvailable(missing[0], mode)
 
     def _is_there(self, step: int, mode: ModeKeys) -> bool:
@@ -330,6 +399,135 @@ class Trial:
             raise TensorUnavailable(tname)
         return self._tensors.setdefault(tname, Tensor(tname, self, self.index_reader, self.cache))
 
+    def values(
+        self,
+        names: Iterable[str] | None = None,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        worker: str | None = None,
+        steps: Iterable[int] | None = None,
+    ) -> dict[str, dict[int, Array]]:
+        """Return the values of many tensors at many steps, reading each event file once; looks for new steps first.
+
+        Args:
+            names: The tensors; by default all.
+            mode: The mode the steps count in.
+            worker: Whose values; by default those of each step's first worker, in sort order, that saved the tensor.
+            steps: The steps; by default all complete ones.
+
+        Returns:
+            Name → step → read-only array. What was not saved, or only as reductions, is left out.
+
+        Raises:
+            TensorUnavailable: No tensor of one of the names has been saved so far.
+            TensorUnavailableForStep: The file that holds a value is lost.
+            CorruptRecordError: The stored bytes of a value are damaged.
+        """
+        wanted = self.tensor_names(mode=mode) if names is None else list(names)
+        tensors = {name: self.tensor(name) for name in wanted}
+        at_steps = sorted(set(steps)) if steps is not None else self.steps(mode)
+        found: dict[str, dict[int, Array | None]] = {name: {} for name in wanted}
+        for name, group, arrays in self.index_reader.read_columns(wanted, at_steps, mode, worker):
+            found[name].update(zip(group, arrays, strict=True))
+        return {
+            name: {
+                step: tensors[name].value(step, mode, worker) if array is None else array
+                for step, array in _by_step(arrays)
+            }
+            for name, arrays in found.items()
+        }
+
+    def values_at(
+        self,
+        step: int,
+        names: Iterable[str] | None = None,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        worker: str | None = None,
+    ) -> dict[str, Array]:
+        """Return the values of many tensors at one step, read together: name → read-only array; see `values`."""
+        wanted = self.tensor_names(step=step, mode=mode) if names is None else names
+        return {name: arrays[step] for name, arrays in self.values(wanted, mode, worker, [step]).items() if arrays}
+
+    def stack(
+        self,
+        names: Iterable[str] | None = None,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        worker: str | None = None,
+        steps: Iterable[int] | None = None,
+    ) -> dict[str, Array]:
+        """Return the values of many tensors, each as one array whose first axis is that of its steps; see `values`.
+
+        Raises:
+            SMDebugValueError: Shape or dtype of a tensor are not the same at all steps.
+        """
+        values = self.values(names, mode, worker, steps)
+        return {name: stack_values(name, arrays) for name, arrays in values.items() if arrays}
+
+    def scalars(
+        self,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        regex: str | Iterable[str] | None = None,
+        collection: str | Collection | None = None,
+        worker: str | None = None,
+    ) -> dict[str, dict[int, float | complex | bool | str]]:
+        """Return losses, metrics and whatever else was saved with one element: name → step → number.
+
+        Args:
+            mode: The mode the steps count in.
+            regex: Only tensors in whose names a pattern is found.
+            collection: Only tensors of that collection.
+            worker: Whose; by default that of each step's first worker, in sort order, that saved the tensor.
+        """
+        names = self.tensor_names(mode=mode, regex=regex, collection=collection)
+        return scalar_values(self, names, mode, worker)
+
+    def to_pandas(
+        self,
+        regex: str | Iterable[str] | None = None,
+        collection: str | Collection | None = None,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        reductions: Sequence[str] | None = None,
+        worker: str | None = None,
+    ) -> pd.DataFrame:
+        """Return a tidy table with a row for each number.
+
+        Its columns are ``step`` (global), ``mode``, ``mode_step``, ``worker``, ``tensor``, ``reduction`` (None for the
+        value itself) and ``value``.
+
+        Args:
+            regex: Only tensors in whose names a pattern is found.
+            collection: Only tensors of that collection.
+            mode: Only steps of that mode; GLOBAL for all.
+            reductions: Names of reductions, such as ``mean`` or ``abs_max``, of tensors of any size: saved ones, else
+                computed ones (`Tensor.reduction_value`), NaN where there is neither. Without it the table holds the
+                tensors of one element.
+            worker: Only what that worker saved; by default all workers' rows are there.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+            SMDebugValueError: There is no such reduction.
+        """
+        names = self.tensor_names(mode=mode, regex=regex, collection=collection)
+        return trial_to_pandas(self, names, mode, reductions, worker)
+
+    def compare(
+        self,
+        other: Trial,
+        regex: str | Iterable[str] | None = None,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        rtol: float = 0.0,
+        atol: float = 0.0,
+    ) -> Comparison:
+        """Compare with another trial: which tensors and steps only one has, and where values differ.
+
+        Args:
+            other: The other trial.
+            regex: Only tensors in whose names a pattern is found.
+            mode: The mode the steps count in.
+            rtol: Relative difference, of the other trial's values, that is none.
+            atol: Absolute difference that is none; NaN equals NaN.
+        """
+        return compare_trials(self, other, regex, mode, rtol, atol)
+
     def inputs(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
         """Return the values, at a step, of the collection ``inputs``, by the number that the names end in."""
         names = self.tensor_names(step=step, mode=mode, collection=CollectionKeys.INPUTS)
@@ -371,25 +569,11 @@ class Trial:
         return hash((self.name, self.path))
 
     def __repr__(self) -> str:
-        reader = self.index_reader
-        with reader.lock:
-            steps = reader.index.steps()
-            num_complete = sum(map(reader.completeness.is_complete, steps))
-            by_mode = {mode.name: reader.index.steps(mode) for mode in reader.index.modes()}
-            num_tensors = len(reader.index.tensor_names())
-        lines = [
-            f"<{type(self).__name__} {self.name!r} at {self.path}",
-            f"job: {'ended' if self.loaded_all_steps else 'running, or ended without a mark'}",
-            f"steps: {_span(steps)}" + (f", {num_complete} of them complete" if num_complete < len(steps) else ""),
-            *(f"  {mode}: {_span(mode_steps)}" for mode, mode_steps in by_mode.items()),
-            f"workers: {len(self.worker_set)} of {self.num_workers} ({', '.join(self.workers())})",
-            f"tensors: {num_tensors}",
-            f"collections: {', '.join(sorted(self.collections())) or 'none'}",
-        ]
-        problems = self.problems()
-        if problems:
-            lines.append(f"problems: {len(problems)}, see problems()")
-        return "\n  ".join(lines) + ">"
+        name, *lines = (f"{label}: {text}" if label else text for label, text in describe_trial(self))
+        return "\n  ".join([f"<{type(self).__name__} {name}", *lines]) + ">"
+
+    def _repr_html_(self) -> str:
+        return trial_to_html(self)
 
 
 class LocalTrial(Trial):
@@ -488,7 +672,8 @@ def _numeric_suffix(name: str) -> tuple[int, str]:
     return (int(found[0]) if found else 0, name)
 
 
-def _span(steps: Sequence[int]) -> str:
-    if not steps:
-        return "none"
-    return f"1 ({steps[0]})" if len(steps) == 1 else f"{len(steps)} ({steps[0]} to {steps[-1]})"
+def _by_step(arrays: dict[int, Array | None]) -> Iterable[tuple[int, Array | None]]:
+    steps = list(arrays)
+    if all(a < b for a, b in itertools.pairwise(steps)):
+        return arrays.items()
+    return sorted(arrays.items(), key=operator.itemgetter(0))

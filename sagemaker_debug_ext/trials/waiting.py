@@ -8,11 +8,19 @@ from typing import Final
 
 import attrs
 
-DEFAULT_POLL_SECONDS: Final = 0.1
+DEFAULT_POLL_SECONDS: Final = 0.05
 """Time between two looks at a trial in a folder of this machine."""
 
-_LOOKING_SHARE: Final = 0.1
+DEFAULT_REMOTE_POLL_SECONDS: Final = 2.0
+"""Time between two looks at a trial where every look costs requests."""
+
+DEFAULT_SILENCE_SECONDS: Final = 3600.0
+"""How long a job may save nothing before it is no longer waited for."""
+
+_LOOKING_SHARE: Final = 0.02
 """Largest part of the time that goes into looking; large trials are looked at less often."""
+
+_LONGEST_PAUSE_SECONDS: Final = 5.0
 
 
 @attrs.frozen(kw_only=True)
@@ -45,10 +53,14 @@ class Polling:
             if happened():
                 return True
             now = self.clock()
-            pause_seconds = max(self.poll_seconds, (now - looking_since) / _LOOKING_SHARE)
+            pause_seconds = self.pause_seconds(now - looking_since)
             if timeout_seconds is not None:
                 left_seconds = started_at + timeout_seconds - now
                 if left_seconds <= 0:
                     return False
                 pause_seconds = min(pause_seconds, left_seconds)
             self.sleep(pause_seconds)
+
+    def pause_seconds(self, look_seconds: float) -> float:
+        """Return how long to sleep after a look that took so long."""
+        return max(self.poll_seconds, min(look_seconds / _LOOKING_SHARE, _LONGEST_PAUSE_SECONDS))

@@ -5,17 +5,35 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator, Sequence
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ObjectInfo, check_key
+import numpy as np
+
+from sagemaker_debug_ext.store.backends.base import Backend, Buffer, Changes, ObjectInfo, Watch, check_key
 from sagemaker_debug_ext.store.messages import array_bytes
 
 _TEMPORARY_SUFFIX: Final = ".tmp"
 _RESERVE_FROM_BYTES: Final = 1 << 20
 _MAX_PARTS_PER_CALL: Final = 1024  # what Linux and macOS take in one gathered write
 _NOT_SUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+_MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO)
+
+_READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Links are not followed, and a pipe under a file's name does not hold the reader up."""
+
+_ALIGNMENT: Final = 64
+_HEAD_BYTES: Final = 1 << 16
+
+_FINE_CLOCK_NS: Final = 50_000_000
+_COARSE_CLOCK_NS: Final = 2_100_000_000
+"""How old a folder's time must be to prove that nothing has come since: more than a tick of the file system's clock."""
+
+_LOOK_ANYWAY_NS: Final = 30_000_000_000
+"""Folders are looked at this often whatever their time says, for file systems that keep it badly."""
 
 
 class LocalBackend(Backend):
@@ -25,6 +43,9 @@ class LocalBackend(Backend):
     files end in ``.tmp`` and are never listed. Files are not synchronised to the disk: what a killed *process* wrote
     stays whole, a crash of the machine may lose the last seconds.
 
+    The folder itself may be a link. Links below it are passed over, and so is everything that is no plain file: what a
+    trial holds cannot make a reader open, or wait for, anything outside of it.
+
     Args:
         root: The folder; it need not exist before the first write.
     """
@@ -32,19 +53,22 @@ class LocalBackend(Backend):
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root).expanduser().absolute()
         self.url = str(self.root)
+        self.cache_key = f"file:{os.path.realpath(self.root)}"
+        self._plain_folders = {""}
 
     def _path(self, key: str) -> str:
-        return os.path.join(self.root, check_key(key))
+        return f"{self.url}/{check_key(key)}"
 
     def list(self, prefix: str = "") -> list[ObjectInfo]:
         folder, _, start = prefix.rpartition("/")
+        if not self._is_plain(folder):
+            return []
         base = self._path(folder) if folder else self.url
         return sorted(_walk(base, f"{folder}/" if folder else "", start))
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes | None:
-        try:
-            descriptor = os.open(self._path(key), os.O_RDONLY)
-        except (FileNotFoundError, NotADirectoryError):
+        descriptor = self._open(key)
+        if descriptor is None:
             return None
         try:
             # The file's own size bounds what is allocated, whatever a damaged index asks for.
@@ -53,6 +77,56 @@ class LocalBackend(Backend):
             return _read_exactly(descriptor, start, wanted)
         finally:
             os.close(descriptor)
+
+    def read_aligned(
+        self, key: str, start: int, length: int, find_content: Callable[[Buffer], int | None]
+    ) -> Buffer | None:
+        descriptor = self._open(key)
+        if descriptor is None:
+            return None
+        try:
+            wanted = min(length, max(os.fstat(descriptor).st_size - start, 0))
+            content = find_content(os.pread(descriptor, min(wanted, _HEAD_BYTES), start)) or 0
+            # numpy's memory comes in large pages, which makes reading into it several times as fast as into bytes
+            room = np.empty(wanted + _ALIGNMENT, np.uint8)
+            lead = -(room.ctypes.data + content) % _ALIGNMENT
+            target = room[lead : lead + wanted].data
+            return target[: _read_into(descriptor, start, target)]
+        finally:
+            os.close(descriptor)
+
+    def watch(self, prefix: str) -> Watch:
+        return _LocalWatch(self, prefix)
+
+    def _open(self, key: str) -> int | None:
+        """Open a plain file of the trial; None if there is none."""
+        path = self._path(key)
+        if not self._is_plain(key.rpartition("/")[0]):
+            return None
+        try:
+            descriptor = os.open(path, _READ_FLAGS)
+        except OSError as error:
+            if error.errno in _MISSING:
+                return None
+            raise
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+        return None
+
+    def _is_plain(self, folder: str) -> bool:
+        """Tell whether a folder below the root is reached without a link; looked up once for each that is."""
+        if folder in self._plain_folders:
+            return True
+        if not self._is_plain(folder.rpartition("/")[0]):
+            return False
+        try:
+            is_plain = stat.S_ISDIR(os.lstat(f"{self.url}/{folder}").st_mode)
+        except OSError:  # not there, or not ours to see: opening the file says so
+            return True
+        if is_plain:
+            self._plain_folders.add(folder)
+        return is_plain
 
     def write(self, key: str, parts: Sequence[Buffer]) -> None:
         path = self._path(key)
@@ -97,12 +171,100 @@ def _walk(folder: str, key_prefix: str, name_prefix: str = "") -> Iterator[Objec
                 continue
             if entry.is_dir(follow_symlinks=False):
                 yield from _walk(entry.path, f"{key_prefix}{entry.name}/")
-                continue
-            try:
-                status = entry.stat()
-            except FileNotFoundError:  # replaced or removed since the folder was read
-                continue
-            yield ObjectInfo(key_prefix + entry.name, status.st_size, f"{status.st_mtime_ns}-{status.st_ino}")
+            elif entry.is_file(follow_symlinks=False):
+                info = _info(entry, key_prefix)
+                if info is not None:
+                    yield info
+
+
+def _info(entry: os.DirEntry[str], key_prefix: str) -> ObjectInfo | None:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:  # replaced or removed since the folder was read
+        return None
+    version = f"{status.st_mtime_ns}-{status.st_ino}-{status.st_size}"
+    return ObjectInfo(key_prefix + entry.name, status.st_size, version, status.st_mtime)
+
+
+class _Folder:
+    """What was seen of one folder: the files' numbers by name, and which folders it holds."""
+
+    __slots__ = ("changed_at_ns", "folders", "looked_at_ns", "numbers")
+
+    def __init__(self) -> None:
+        self.changed_at_ns = -1
+        self.looked_at_ns = -1
+        self.numbers: dict[str, int] = {}
+        self.folders: list[str] = []
+
+    def may_have_changed(self, changed_at_ns: int, now_ns: int) -> bool:
+        """Tell whether the folder's time proves that no file came, went or was replaced since it was looked at."""
+        if changed_at_ns != self.changed_at_ns or now_ns - self.looked_at_ns > _LOOK_ANYWAY_NS:
+            return True
+        is_coarse = changed_at_ns % 1_000_000 == 0
+        return self.looked_at_ns - changed_at_ns < (_COARSE_CLOCK_NS if is_coarse else _FINE_CLOCK_NS)
+
+
+class _LocalWatch(Watch):
+    """Looks only into folders whose time has changed, and only at files that are new or have been replaced.
+
+    A file is replaced by renaming another one onto it, which gives its name another file number.
+    """
+
+    def __init__(self, backend: LocalBackend, prefix: str) -> None:
+        super().__init__(backend, prefix)
+        self._root = backend.url
+        self._folders: dict[str, _Folder] = {}
+
+    def look(self, settled: str = "") -> Changes:  # noqa: ARG002 - looking at all folders' times costs next to nothing
+        found: list[ObjectInfo] = []
+        num_looks = self._look_into(self._prefix.rstrip("/"), found, time.time_ns())
+        # A folder is not read at one instant: a file may be missing although a younger one is listed.
+        return Changes(sorted(found), is_snapshot=not num_looks)
+
+    def forget(self, key: str) -> None:
+        super().forget(key)
+        folder, _, name = key.rpartition("/")
+        if folder in self._folders:
+            self._folders[folder].numbers.pop(name, None)
+            self._folders[folder].changed_at_ns = -1
+
+    def _look_into(self, key: str, found: list[ObjectInfo], now_ns: int) -> int:
+        """Look into a folder and those below it; return how many had to be read."""
+        path = f"{self._root}/{key}"
+        try:
+            status = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            self._folders.pop(key, None)
+            return 0
+        if not stat.S_ISDIR(status.st_mode):
+            return 0
+        folder = self._folders.setdefault(key, _Folder())
+        num_looks = 0
+        if folder.may_have_changed(status.st_mtime_ns, now_ns):
+            num_looks += self._read(path, key, folder, found)
+            folder.changed_at_ns, folder.looked_at_ns = status.st_mtime_ns, now_ns
+        return num_looks + sum(self._look_into(f"{key}/{name}", found, now_ns) for name in folder.folders)
+
+    def _read(self, path: str, key: str, folder: _Folder, found: list[ObjectInfo]) -> int:
+        """Note what is new in one folder; return whether there was anything."""
+        before = len(found)
+        folders = []
+        numbers = folder.numbers
+        with os.scandir(path) as entries:
+            for entry in entries:
+                name, number = entry.name, entry.inode()
+                if numbers.get(name) == number:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(name)
+                elif not name.endswith(_TEMPORARY_SUFFIX) and entry.is_file(follow_symlinks=False):
+                    info = _info(entry, f"{key}/")
+                    if info is not None:
+                        numbers[name] = number
+                        found.append(info)
+        folder.folders = sorted(folders)
+        return len(found) > before
 
 
 def _open_new(path: str) -> int:
@@ -127,6 +289,17 @@ def _read_exactly(descriptor: int, start: int, length: int) -> bytes:
         pieces.append(piece)
         got += len(piece)
     return b"".join(pieces)
+
+
+def _read_into(descriptor: int, start: int, target: memoryview) -> int:
+    """Fill `target`; return how many bytes there were."""
+    got = 0
+    while got < len(target):
+        count = os.preadv(descriptor, [target[got:]], start + got)
+        if not count:
+            break
+        got += count
+    return got
 
 
 def _write_all(descriptor: int, parts: Sequence[Buffer]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sagemaker_debug_ext.store.index import IndexFile
+from sagemaker_debug_ext.store.index import IndexEntry, IndexFile
 from sagemaker_debug_ext.trials.index import TrialIndex
 from sagemaker_debug_ext.trials.steps import Completeness, StepState
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -23,7 +23,7 @@ class Follower:
 
     def add(self, *files, mode=ModeKeys.TRAIN, offset=0):
         for step, rank in files:
-            self.index.add(step, f"worker_{rank}", IndexFile(mode, step - offset, None, {}))
+            self.index.add(step, f"worker_{rank}", IndexEntry.of(IndexFile(mode, step - offset, None, {})))
         self.completeness.update({step for step, _ in files})
 
     def state(self, step, mode=ModeKeys.GLOBAL):

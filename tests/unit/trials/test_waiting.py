@@ -30,16 +30,18 @@ def test_wait_when_the_time_is_over_then_says_so_at_once(clock, timeout_seconds)
 
 
 def test_wait_when_looking_takes_long_then_looks_less_often(clock):
-    """Looking takes a tenth of the time at most."""
+    """Looking takes a fiftieth of the time at most, unless nobody would look for five seconds then."""
     looks = []
 
-    def look():
+    def look(seconds):
         looks.append(clock.now)
-        clock.now += 2
-        return len(looks) > 2
+        clock.now += seconds
+        return len(looks) % 3 == 0
 
-    assert clock.polling().wait_until(look)
-    assert looks == [0, 22, 44]
+    assert clock.polling(0.05).wait_until(lambda: look(0.0625))
+    assert clock.polling(0.05).wait_until(lambda: look(2))
+    assert looks[:3] == [0, 3.1875, 6.375]
+    assert [later - looks[3] for later in looks[3:]] == [0, 7, 14]
 
 
 def test_polling_when_not_told_otherwise_then_uses_the_real_clock():

@@ -1,0 +1,49 @@
+"""Tell the story of a trial in a few lines, as text and for notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials.trial import Trial
+
+
+def describe_trial(trial: Trial) -> list[tuple[str, str]]:
+    """Return what to say of a trial, by what was last read: label and text; the first line has no label."""
+    reader = trial.index_reader
+    with reader.lock:
+        index = reader.index
+        steps = list(index.steps())
+        num_complete = len(reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False))
+        by_mode = [(f"  {mode.name}", span(list(index.steps(mode)))) for mode in index.modes()]
+        num_tensors = len(index.tensor_names())
+    whole = f", {num_complete} of them complete" if num_complete < len(steps) else ""
+    lines = [
+        ("", f"{trial.name!r} at {trial.path}"),
+        ("job", "ended" if trial.loaded_all_steps else "running, or ended without a mark"),
+        ("steps", span(steps) + whole),
+        *by_mode,
+        ("workers", f"{len(trial.worker_set)} of {trial.num_workers} ({', '.join(trial.workers())})"),
+        ("tensors", str(num_tensors)),
+        ("collections", ", ".join(sorted(trial.collections())) or "none"),
+    ]
+    problems = trial.problems()
+    return [*lines, ("problems", f"{len(problems)}, see problems()")] if problems else lines
+
+
+def trial_to_html(trial: Trial) -> str:
+    """Return the same as a table."""
+    (_, title), *lines = describe_trial(trial)
+    rows = (f"<tr><th>{html.escape(label.strip())}</th><td>{html.escape(text)}</td></tr>" for label, text in lines)
+    return f"<table><caption>{html.escape(title)}</caption>{''.join(rows)}</table>"
+
+
+def span(steps: Sequence[int]) -> str:
+    """Return how many steps there are, from where to where."""
+    if not steps:
+        return "none"
+    return f"1 ({steps[0]})" if len(steps) == 1 else f"{len(steps)} ({steps[0]} to {steps[-1]})"
