@@ -1,4 +1,4 @@
-"""``sagemaker-debug rules``: which rules there are, and one of them over a trial."""
+"""``sagemaker-debug rules``: which rules there are, and some of them over a trial."""
 
 from __future__ import annotations
 
@@ -9,24 +9,44 @@ from sagemaker_debug_ext.cli import _arguments, _output
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec
-    from sagemaker_debug_ext.rules import Issue
+    from sagemaker_debug_ext.rules import Evaluation, Explanation, Issue, Rule
+    from sagemaker_debug_ext.trials import Trial
 
-_EXIT_ISSUES = 1
+_RUN = """Run rules over a trial. Before the first step each says which tensors it will look at, and why it will give no
+verdict if it finds none. Exits with 1 if a rule finds an issue, with 2 if one fails."""
 
 
 def add_parser(commands: Any) -> None:
     """Add the command with its two parts."""
-    parser = commands.add_parser("rules", help="list the rules, or run one over a trial")
+    parser = commands.add_parser("rules", help="list the rules, or run some over a trial")
     parts = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = _arguments.add_command(parts, "list", "List the rules and their parameters.", run_list)
     listing.add_argument("--kind", choices=("debugger", "profiler"), help="only rules on tensors, or on metrics")
     _arguments.add_json(listing)
-    running = _arguments.add_command(parts, "run", "Run a rule over a trial; exits with 1 if it finds an issue.", run)
+    running = _arguments.add_command(parts, "run", _RUN, run)
     _arguments.add_trial(running)
-    running.add_argument("rule", metavar="RULE", help="name of the rule, as rules list gives it")
     running.add_argument(
-        "-p", "--parameter", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="repeatable"
+        "rules", nargs="*", metavar="RULE", help="names of rules, as rules list gives them, or of a class in --source"
     )
+    running.add_argument("--all", action="store_true", help="run every rule that can be run without parameters")
+    running.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="[RULE.]NAME=VALUE",
+        help="repeatable; without RULE for every rule given",
+    )
+    running.add_argument("--source", metavar="FILE", help="Python file that has the rules; they run in own processes")
+    running.add_argument("--smdebug", action="store_true", help="let the file import this package as smdebug")
+    running.add_argument(
+        "--timeout", type=float, default=60.0, metavar="SECONDS", help="longest time of a rule of --source for a step"
+    )
+    running.add_argument("--output", metavar="FOLDER", help="write the results, and what rules write, into this folder")
+    running.add_argument("--start", type=int, default=0, metavar="STEP", help="first global step to judge")
+    running.add_argument("--end", type=int, metavar="STEP", help="first global step not to judge")
+    running.add_argument("--first", action="store_true", help="end each rule at the first step with an issue")
     running.add_argument("--follow", action="store_true", help="wait for more steps until the job ends")
     _arguments.add_json(running)
 
@@ -64,35 +84,103 @@ def _describe(spec: RuleSpec) -> dict[str, Any]:
         {"name": item.name, "type": item.type, "default": item.default, "required": item.required, "doc": item.doc}
         for item in spec.parameters
     ]
-    return {"name": spec.name, "kind": spec.kind, "runs": _where(spec), "parameters": parameters}
+    return {"name": spec.name, "kind": spec.kind, "runs": _where(spec), "doc": spec.doc, "parameters": parameters}
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run a rule over a trial."""
-    from sagemaker_debug_ext.rules import create_rule, evaluate
+    """Run rules over a trial."""
+    from sagemaker_debug_ext.rules import evaluate, exit_code, explain
     from sagemaker_debug_ext.trials import create_trial
 
     trial = create_trial(arguments.trial)
+    rules = _make_rules(arguments, trial)
+    explanations = {name: explain(rule) for name, rule in rules.items()}
+    if not arguments.json:
+        _announce(explanations)
     evaluation = evaluate(
-        [create_rule(arguments.rule, trial, dict(arguments.parameter))], trial, follow=arguments.follow
+        rules,
+        trial,
+        start_step=arguments.start,
+        end_step=arguments.end,
+        stop_rule_on_first_issue=arguments.first,
+        follow=arguments.follow,
+        output_path=arguments.output,
     )
     issues = []
     for issue in evaluation:
         issues.append(issue)
         if not arguments.json:
-            _output.write(_line(issue))
-    (status,) = evaluation.statuses
+            _output.write(_line(issue, several=len(rules) > 1))
     if arguments.json:
-        result = {**status.to_json_dict(), "issues": [issue.to_json_dict() for issue in issues]}
-        _output.write_json(result)
+        _write_json(evaluation, issues, explanations)
     else:
-        judged = f"{status.num_steps} steps judged, {status.num_skipped} without what the rule needs"
-        _output.say(f"{status.name}: {status.status}, {judged} {status.details}".rstrip())
-    if status.status == "Error":
-        return 2
-    return _EXIT_ISSUES if issues else 0
+        for status in evaluation.statuses:
+            judged = f"{status.num_steps} steps judged, {status.num_skipped} without what the rule needs"
+            _output.say(f"{status.name}: {status.status}, {judged} {status.details}".rstrip())
+    return exit_code(evaluation.statuses)
 
 
-def _line(issue: Issue) -> str:
+def _make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
+    from sagemaker_debug_ext.errors import SMDebugValueError
+    from sagemaker_debug_ext.rules import Isolation, create_custom_rule, create_rule
+
+    names = list(dict.fromkeys([*arguments.rules, *(_all_names() if arguments.all else ())]))
+    if not names:
+        raise SMDebugValueError("give the names of rules, or --all")
+    given = _parameters(arguments.parameter, names)
+    if arguments.source is None:
+        return {name: create_rule(name, trial, given[name]) for name in names}
+    isolation = Isolation(timeout_seconds=arguments.timeout)
+    options = {"isolation": isolation, "smdebug_alias": arguments.smdebug}
+    return {name: create_custom_rule(arguments.source, name, trial, given[name], **options) for name in names}
+
+
+def _all_names() -> list[str]:
+    """Return the rules that run here and can do without parameters."""
+    from sagemaker_debug_ext.catalog import list_rule_specs
+
+    specs = list_rule_specs("debugger")
+    return [
+        spec.name
+        for spec in specs
+        if spec.rule_class
+        and not any(parameter.required for parameter in spec.parameters)
+        and all(any(spec.parameter(name).default for name in group) for group in spec.at_least_one_of)
+    ]
+
+
+def _parameters(pairs: list[tuple[str, str]], names: list[str]) -> dict[str, dict[str, str]]:
+    """Return the parameters of each rule."""
+    given: dict[str, dict[str, str]] = {name: {} for name in names}
+    for key, value in pairs:
+        rule, dot, name = key.partition(".")
+        for each in [rule] if dot and rule in given else names:
+            given[each][name if dot and rule in given else key] = value
+    return given
+
+
+def _announce(explanations: dict[str, Explanation]) -> None:
+    for name, explanation in explanations.items():
+        for need in explanation.needs:
+            if need.tensors:
+                example = ", ".join(need.tensors[:3]) + (", …" if len(need.tensors) > 3 else "")
+                _output.say(f"{name}: looks at {len(need.tensors)} tensors as {need.purpose} ({example})")
+        for problem in explanation.problems:
+            _output.say(f"{name}: gives no verdict as things stand: {problem}")
+
+
+def _write_json(evaluation: Evaluation, issues: list[Issue], explanations: dict[str, Explanation]) -> None:
+    results = [
+        {
+            **status.to_json_dict(),
+            "explanation": explanations[status.name].to_json_dict(),
+            "issues": [issue.to_json_dict() for issue in issues if issue.rule == status.name],
+        }
+        for status in evaluation.statuses
+    ]
+    _output.write_json(results[0] if len(results) == 1 else results)
+
+
+def _line(issue: Issue, *, several: bool) -> str:
     mode = f" ({issue.mode.name} {issue.mode_step})" if issue.mode else ""
-    return f"step {issue.step}{mode}: {issue.message}"
+    return f"step {issue.step}{mode}: {issue.rule + ': ' if several else ''}{issue.message}"

@@ -9,6 +9,7 @@ from sagemaker_debug_ext.rules.isolation import Isolation
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Explanation, explain
 from sagemaker_debug_ext.rules.required_tensors import RequiredTensors, RequiredTensorsForTrial
+from sagemaker_debug_ext.rules.results import exit_code
 from sagemaker_debug_ext.rules.rule_invoker import invoke_rule
 from sagemaker_debug_ext.rules.status import RuleStatus
 
@@ -27,5 +28,6 @@ __all__ = [
     "evaluate",
     "Evaluation",
     "RuleStatus",
+    "exit_code",
     "Issue",
 ]

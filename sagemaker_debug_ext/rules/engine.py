@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
@@ -22,6 +24,7 @@ from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.following import POLL_SECONDS, follow_steps
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.results import MAX_KEPT_ISSUES, write_result
 from sagemaker_debug_ext.rules.status import EvaluationStatus, RuleStatus, condition_met_details, error_details
 from sagemaker_debug_ext.rules.step import StepViews
 
@@ -34,12 +37,18 @@ LOG = logging.getLogger(__name__)
 class _Run:
     """One rule in an evaluation: judges steps, keeps the status, and lets no error out."""
 
-    def __init__(self, name: str, rule: Rule, *, stop_on_first_issue: bool, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, name: str, rule: Rule, *, stop_on_first_issue: bool, clock: Callable[[], float], output_path: str | None
+    ) -> None:
         self.rule = rule
         self.status = RuleStatus(name=name, rule=rule.rule_name, modified_at=clock())
         self.is_active = True
         self._stop_on_first_issue = stop_on_first_issue
         self._clock = clock
+        self._kept_issues: list[Issue] = []
+        self._result_folder = None if output_path is None else str(Path(output_path, _as_file_name(name)))
+        if self._result_folder is not None:
+            rule.output_path = self._result_folder
         self._status_lock = threading.RLock()  # `announce_stop` comes from another thread
 
     def judge(self, step: int) -> list[Issue]:
@@ -87,6 +96,8 @@ class _Run:
         with self._status_lock:
             if status == "Error" or self.status.status != "IssuesFound":
                 self._update(status=status, details=details)
+        if self._result_folder is not None:
+            write_result(self._result_folder, self.status, self._kept_issues)
 
     def announce_stop(self) -> None:
         """Say that the rule is about to be stopped."""
@@ -111,9 +122,12 @@ class _Run:
             self._update(status="IssuesFound", details=details, first_issue_step=step)
         self.rule.actions.invoke(issues[0].message)
         self._update(num_issues=self.status.num_issues + len(issues))
+        named = [attrs.evolve(issue, rule=self.status.name) for issue in issues]
+        if self._result_folder is not None:
+            self._kept_issues += named[: MAX_KEPT_ISSUES - len(self._kept_issues)]
         if self._stop_on_first_issue:
             self.end("IssuesFound")
-        return [attrs.evolve(issue, rule=self.status.name) for issue in issues]
+        return named
 
     def _update(self, **changes: object) -> None:
         with self._status_lock:
@@ -140,9 +154,10 @@ class Evaluation(Iterator[Issue]):
         poll_seconds: float = POLL_SECONDS,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], object] | None = None,
+        output_path: str | None = None,
     ) -> None:
         self._runs = [
-            _Run(name, rule, stop_on_first_issue=stop_rule_on_first_issue, clock=clock)
+            _Run(name, rule, stop_on_first_issue=stop_rule_on_first_issue, clock=clock, output_path=output_path)
             for name, rule in _named(rules, trial).items()
         ]
         self._stop_requested = threading.Event()
@@ -229,6 +244,7 @@ def evaluate(
     poll_seconds: float = POLL_SECONDS,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], object] | None = None,
+    output_path: str | None = None,
 ) -> Evaluation:
     """Run rules over one pass of a trial: each complete step is shown to all of them, in order.
 
@@ -247,6 +263,8 @@ def evaluate(
         poll_seconds: Time between two looks at a trial that had no news.
         clock: Tells the time in seconds since the epoch, for the statuses.
         sleep: Waits between two looks; when not given, a wait that `Evaluation.stop` interrupts.
+        output_path: Folder in which each rule gets one of its name, with ``rule-result.json`` once it has ended, and
+            whatever the rule writes itself. Nothing is written when not given.
 
     Returns:
         An iterator over the issues, which runs the rules as it is advanced, and knows their statuses.
@@ -273,6 +291,7 @@ def evaluate(
         poll_seconds=poll_seconds,
         clock=clock,
         sleep=sleep,
+        output_path=output_path,
     )
 
 
@@ -291,6 +310,11 @@ def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str
     if len(set(names)) < len(names):
         raise SMDebugValueError(f"names of rules must differ; give a mapping from name to rule (got {names!r})")
     return dict(zip(names, given, strict=True))
+
+
+def _as_file_name(name: str) -> str:
+    """Return a rule's name without what would lead out of its folder."""
+    return re.sub(r"[^\w.\- ]", "_", name).lstrip(".") or "_"
 
 
 def _share_views(rules: Iterable[Rule], trial: Trial) -> None:

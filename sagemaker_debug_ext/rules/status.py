@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+import datetime as dt
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
@@ -11,6 +12,10 @@ from sagemaker_debug_ext.errors import RuleEvaluationConditionMet
 
 EvaluationStatus: TypeAlias = Literal["InProgress", "NoIssuesFound", "IssuesFound", "Error", "Stopping", "Stopped"]
 """What SageMaker calls ``RuleEvaluationStatus``."""
+
+
+MAX_DETAILS: Final = 1024
+"""Longest ``StatusDetails`` that SageMaker describes."""
 
 
 def condition_met_details(rule_name: str, step: int) -> str:
@@ -53,3 +58,16 @@ class RuleStatus:
     def to_json_dict(self) -> JSONObject:
         """Return the status as a JSON object."""
         return attrs.asdict(self)
+
+    def to_evaluation_status(self) -> dict[str, Any]:
+        """Return the status as SageMaker describes it, an entry of ``DebugRuleEvaluationStatuses``.
+
+        ``RuleEvaluationJobArn`` is left out: there is no such job.
+        """
+        described = {
+            "RuleConfigurationName": self.name,
+            "RuleEvaluationStatus": self.status,
+            "StatusDetails": self.details[:MAX_DETAILS],
+            "LastModifiedTime": dt.datetime.fromtimestamp(self.modified_at, dt.timezone.utc),
+        }
+        return {member: value for member, value in described.items() if value != ""}

@@ -108,7 +108,7 @@ def test_invoke_runs_the_actions_with_the_message_of_the_issue(trial, more, time
     calls = []
     rule = MeanAbove(trial)
     rule.actions = Actions(
-        '{"name": "note"%s}' % more, rule.rule_name, handlers={"note": lambda *each: calls.append(each)}
+        '{"name": "note"' + more + "}", rule.rule_name, handlers={"note": lambda *each: calls.append(each)}
     )
     for _ in range(2):
         with pytest.raises(RuleEvaluationConditionMet):

@@ -1,0 +1,98 @@
+"""``sagemaker-debug rules run`` over several rules, files of rules and folders for results."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.cli.main import main
+from sagemaker_debug_ext.testing.trials import write_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+TRAIN = ModeKeys.TRAIN
+SOURCE = """
+from smdebug.rules.rule import Rule
+
+class Above(Rule):
+    def __init__(self, base_trial, limit="1"):
+        super().__init__(base_trial)
+        self.limit = float(limit)
+
+    def invoke_at_step(self, step):
+        return any(
+            self.base_trial.tensor(name).value(step).max() > self.limit
+            for name in self.base_trial.tensor_names(step=step, regex="w")
+        )
+"""
+
+
+@pytest.fixture
+def trial(tmp_path):
+    steps = {(TRAIN, step): {"gradient/w": np.zeros(3), "w_weight": np.full(3, float(step))} for step in range(3)}
+    write_trial(tmp_path / "trial", steps)
+    return str(tmp_path / "trial")
+
+
+def test_several_rules_run_in_one_pass_and_their_names_are_in_the_lines(trial, capsys):
+    """Parameters go to the rule that they name, or to all."""
+    parameters = ["-p", "AllZero.threshold=50", "-p", "tensor_regex=gradient"]
+    assert main(["rules", "run", trial, "AllZero", "UnchangedTensor", *parameters, "--first"]) == 1
+    output = capsys.readouterr()
+    assert [line.split(": ")[:2] for line in output.out.splitlines()] == [
+        ["step 0 (TRAIN 0)", "AllZero"], ["step 2 (TRAIN 2)", "UnchangedTensor"]
+    ]  # fmt: skip
+    assert output.err.splitlines()[0] == "AllZero: looks at 1 tensors as tensors (gradient/w)"
+
+
+def test_a_rule_that_will_say_nothing_is_announced(trial, capsys):
+    """Before the first step, with what to do about it; nothing found is not the same as nothing looked at."""
+    assert main(["rules", "run", trial, "DeadRelu"]) == 0
+    error = capsys.readouterr().err
+    assert "DeadRelu: gives no verdict as things stand: no tensor has a name with '.*relu_output'" in error
+    assert "NoIssuesFound, 0 steps judged, 3 without what the rule needs" in error
+
+
+def test_json_of_several_rules_is_a_list_with_explanations(trial, capsys):
+    """One object for each rule."""
+    assert main(["rules", "run", trial, "DeadRelu", "VanishingGradient", "--json"]) == 1
+    dead, vanishing = json.loads(capsys.readouterr().out)
+    assert dead["explanation"]["problems"]
+    assert [issue["step"] for issue in vanishing["issues"]] == [0, 1, 2]
+
+
+def test_all_runs_every_rule_that_needs_no_parameters(trial, capsys):
+    """The others are left out."""
+    assert main(["rules", "run", trial, "--all", "--json", "--end", "2"]) == 1
+    found = {result["name"]: result for result in json.loads(capsys.readouterr().out)}
+    assert {"VanishingGradient", "Confusion", "CreateXgboostReport", "StalledTrainingRule"} <= set(found)
+    assert not {"AllZero", "TensorVariance", "UnchangedTensor", "SimilarAcrossRuns"} & set(found)
+    assert {result["num_steps"] + result["num_skipped"] for result in found.values()} == {2}
+
+
+def test_results_are_written_into_a_folder(trial, tmp_path, capsys):
+    """One for each rule, as JSON."""
+    assert main(["rules", "run", trial, "VanishingGradient", "DeadRelu", "--output", str(tmp_path / "out")]) == 1
+    found = {path.parent.name: json.loads(path.read_text()) for path in (tmp_path / "out").glob("*/rule-result.json")}
+    assert {name: result["status"] for name, result in found.items()} == {
+        "VanishingGradient": "IssuesFound", "DeadRelu": "NoIssuesFound"
+    }  # fmt: skip
+    assert [issue["step"] for issue in found["VanishingGradient"]["issues"]] == [0, 1, 2]
+
+
+def test_a_file_of_rules_runs_unmodified(trial, tmp_path, capsys):
+    """In a process of its own, under the old name of the package."""
+    path = tmp_path / "mine.py"
+    path.write_text(SOURCE)
+    arguments = ["rules", "run", trial, "Above", "--source", str(path), "--smdebug", "-p", "limit=1.5"]
+    assert main(arguments) == 1
+    assert capsys.readouterr().out.startswith("step 2 (TRAIN 2): ")
+    assert main([*arguments, "--timeout", "0"]) == 2
+    assert "timeout_seconds must be above 0" in capsys.readouterr().err
+
+
+def test_no_rule_at_all_is_wrong_use(trial, capsys):
+    """Rather than a clean bill."""
+    assert main(["rules", "run", trial]) == 2
+    assert "give the names of rules, or --all" in capsys.readouterr().err
