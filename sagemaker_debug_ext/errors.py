@@ -123,6 +123,25 @@ class TrialNotFoundError(DebugExtError, FileNotFoundError):
         return f"no trial at {self.path!r}: {self.reason}"
 
 
+class StorageError(DebugExtError, OSError):
+    """The place where a trial lies cannot be read or written: no access, no such bucket, or it fails again and again.
+
+    Args:
+        path: What was asked for.
+        reason: What the place said, and what may help.
+        code: The place's own name of the error, where it has one.
+    """
+
+    def __init__(self, path: str, reason: str, code: str = "") -> None:
+        super().__init__(path, reason, code)
+        self.path = path
+        self.reason = reason
+        self.code = code
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
 class _StepError(DebugExtError):
     def __init__(self, step: int, mode: ModeKeys) -> None:
         super().__init__(step, mode)

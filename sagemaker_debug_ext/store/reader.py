@@ -45,6 +45,11 @@ def read_index(backend: Backend, key: str) -> IndexFile:
     return IndexFile.from_json(bytes(content), key)
 
 
+def place_of(event_file: str, start: int) -> str:
+    """Return what to call a record in an error."""
+    return f"{event_file} at byte {start}"
+
+
 class EventReader:
     """Reads records of a trial's event files. May be used from several threads.
 
@@ -93,10 +98,15 @@ class EventReader:
 
     def decode(self, record: Buffer, event_file: str, location: Location, name: str, step: int) -> Array:
         """Return the value of a record that was read; see `value`."""
-        where = f"{event_file} at byte {location.start}"
         if len(record) != location.length:
-            raise CorruptRecordError(where, f"record of {location.length} bytes is cut off after {len(record)}")
-        return self.decoder.decode(record, name, step, where)
+            raise CorruptRecordError(
+                place_of(event_file, location.start),
+                f"record of {location.length} bytes is cut off after {len(record)}",
+            )
+        value = self.decoder.decode_alike(record, name, step)
+        if value is None:
+            value = self.decoder.decode(record, name, place_of(event_file, location.start))
+        return value
 
     def _read(self, event_file: str, location: Location, file_end: int) -> Buffer | None:
         start, length = location

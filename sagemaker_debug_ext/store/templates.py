@@ -145,13 +145,30 @@ class RecordDecoder:
         self._templates: dict[tuple[str, int], RecordTemplate] = {}
         self._lock = threading.Lock()
 
-    def decode(self, record: Buffer, name: str, step: int, where: str) -> Array:
-        """Return the value of a record.
+    def decode_alike(self, record: Buffer, name: str, step: int) -> Array | None:
+        """Return the value of a record that looks like an earlier one; None if none does, or if it is damaged.
+
+        Args:
+            record: The whole record and nothing else.
+            name: The stored name the index gives.
+            step: The global step the index gives.
+        """
+        template = self._templates.get((name, len(record)))
+        if template is None:
+            return None
+        return template.value(record if isinstance(record, bytes) else bytes(record), step)
+
+    def template(self, record: Buffer, name: str, where: str) -> RecordTemplate | None:
+        """Return the template of a record, after decoding it; errors are those of `decode`."""
+        self.decode(record, name, where)
+        return self._templates.get((name, len(record)))
+
+    def decode(self, record: Buffer, name: str, where: str) -> Array:
+        """Return the value of a record, decoded field by field.
 
         Args:
             record: The whole record and nothing else.
             name: The stored name the index gives; the record must agree.
-            step: The global step, for speed only.
             where: What to call the record in an error.
 
         Returns:
@@ -161,19 +178,6 @@ class RecordDecoder:
             CorruptRecordError: The record is not what the index says, or its bytes are damaged.
             MissingDependencyError: The dtype needs a package that is not installed.
         """
-        template = self._templates.get((name, len(record)))
-        if template is not None:
-            value = template.value(record if isinstance(record, bytes) else bytes(record), step)
-            if value is not None:
-                return value
-        return self._decode_fields(record, name, where)
-
-    def template(self, record: Buffer, name: str, step: int, where: str) -> RecordTemplate | None:
-        """Return the template of a record, after decoding it; errors are those of `decode`."""
-        self.decode(record, name, step, where)
-        return self._templates.get((name, len(record)))
-
-    def _decode_fields(self, record: Buffer, name: str, where: str) -> Array:
         decoded = decode_payload(unframe(record, where), where)
         if decoded.name != name:
             raise CorruptRecordError(where, f"record holds tensor {decoded.name!r}, the index says {name!r}")

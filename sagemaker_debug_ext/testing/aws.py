@@ -69,7 +69,8 @@ def fake_aws(region: str = "us-east-1") -> Iterator[FakeAWS]:
             monkeypatch.setenv(name, value)
         aws = FakeAWS(url, region, monkeypatch)
         try:
-            aws.client("s3").create_bucket(Bucket=aws.default_bucket)
+            for bucket in (aws.default_bucket, "my-bucket"):
+                aws.client("s3").create_bucket(Bucket=bucket)
             yield aws
         finally:
             server.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy.typing as npt
 
@@ -13,6 +13,9 @@ from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.messages import to_array
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.store.backends.s3 import S3Options
 
 ModeStep: TypeAlias = tuple[ModeKeys, int]
 Tensors: TypeAlias = Mapping[str, npt.ArrayLike]
@@ -32,6 +35,7 @@ class SmallTrial:
         path: Folder of the trial.
         workers: Names of the workers that write.
         collections: Patterns of each collection; those of `PATTERNS` when not given.
+        s3: How to reach S3, for a path there.
     """
 
     def __init__(
@@ -39,8 +43,9 @@ class SmallTrial:
         path: str | os.PathLike[str],
         workers: Iterable[str] = ("worker_0",),
         collections: Mapping[str, list[str]] | None = None,
+        s3: S3Options | None = None,
     ) -> None:
-        backend = open_backend(path)
+        backend = open_backend(path, s3)
         self._writers = {worker: TrialWriter(backend, worker) for worker in workers}
         self._next_step = 0
         patterns = PATTERNS if collections is None else collections

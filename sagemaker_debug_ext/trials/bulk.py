@@ -16,7 +16,7 @@ from sagemaker_debug_ext.errors import CorruptRecordError
 from sagemaker_debug_ext.store.backends.base import Buffer
 from sagemaker_debug_ext.store.index import IndexContent, Location
 from sagemaker_debug_ext.store.messages import Array
-from sagemaker_debug_ext.store.reader import EventReader
+from sagemaker_debug_ext.store.reader import EventReader, place_of
 from sagemaker_debug_ext.store.templates import RecordTemplate
 from sagemaker_debug_ext.trials.index import SavedFile
 
@@ -141,16 +141,15 @@ def _contents(template: RecordTemplate, records: Array) -> Array:
 def _template(
     reader: EventReader, name: str, records: Array, files: Sequence[SavedFile], start: int
 ) -> RecordTemplate | None:
+    where = place_of(files[0].event_file or "", start)
     try:
-        return reader.decoder.template(
-            records[0].tobytes(), name, files[0].step, f"{files[0].event_file} at byte {start}"
-        )
+        return reader.decoder.template(records[0].tobytes(), name, where)
     except CorruptRecordError:
         return None
 
 
 def _decode(reader: EventReader, name: str, record: Array, file: SavedFile, start: int) -> Array | None:
     try:
-        return reader.decoder.decode(record.tobytes(), name, file.step, f"{file.event_file} at byte {start}")
+        return reader.decoder.decode(record.tobytes(), name, place_of(file.event_file or "", start))
     except CorruptRecordError:
         return None  # is read again, alone, to be described or found replaced

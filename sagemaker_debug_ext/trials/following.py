@@ -1,4 +1,4 @@
-"""Follow a job while it trains: each step as soon as it is complete, until the job has ended or shows no sign of life."""
+"""Follow a job while it trains: each step as soon as it is complete, until the job ends or shows no sign of life."""
 
 from __future__ import annotations
 

@@ -121,9 +121,8 @@ class SavedFile:
         """Return the record at a position of the layout's names."""
         content = self.content
         assert self.event_file is not None  # files that list records name their event file
-        return StoredRecord(
-            self.event_file, content.location(position), content.names[position], self.step, self.worker, content.end
-        )
+        location = content.location(position)
+        return StoredRecord(self.event_file, location, content.names[position], self.step, self.worker, content.end)
 
     def saved(self, slot: Slot) -> SavedTensor:
         """Return what was saved of the tensor that a slot belongs to."""
@@ -212,6 +211,7 @@ class TrialIndex:
         self._modes: dict[ModeKeys, _StepsOfMode] = {}
         self._layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], Layout] = {}
         self._layouts_of: dict[str, list[Layout]] = {}
+        self._layout_of_content: dict[IndexContent, Layout] = {}
         self._last_steps: dict[str, int] = {}
         self._courses: dict[tuple[str, ModeKeys], Course] = {}
 
@@ -243,7 +243,14 @@ class TrialIndex:
         return replaced
 
     def _layout(self, content: IndexContent) -> Layout:
-        names, shape_names = content.names, tuple([name for name, _ in content.shapes])
+        layout = self._layout_of_content.get(content)
+        if layout is None:
+            layout = self._layout_of_content[content] = self._layout_of_names(
+                content.names, tuple(name for name, _ in content.shapes)
+            )
+        return layout
+
+    def _layout_of_names(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> Layout:
         layout = self._layouts.get((names, shape_names))
         if layout is None:
             layout = self._layouts[names, shape_names] = Layout(names, shape_names)

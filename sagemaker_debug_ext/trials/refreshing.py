@@ -97,7 +97,7 @@ class IndexReader:
 
     def _take_in(self, found: Iterable[ObjectInfo]) -> set[int]:
         wanted = [info for info in found if info.key.endswith(".json")]
-        self._youngest_at = max([self._youngest_at, *(info.modified_at for info in wanted)])
+        self._youngest_at = max([self._youngest_at, *[info.modified_at for info in wanted]])
         if self._cached is None:
             worth_it = self._cache is not None and len(wanted) >= _WORTH_KEEPING
             self._cached = self._cache.load() if self._cache is not None and worth_it else {}

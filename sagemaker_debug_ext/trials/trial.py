@@ -48,6 +48,8 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sagemaker_debug_ext.store.backends.s3 import S3Options
+
 LOG = logging.getLogger(__name__)
 
 _NUMERIC_SUFFIX: Final = re.compile(r"\d+$")
@@ -609,6 +611,7 @@ class LocalTrial(Trial):
         *,
         wait_seconds: float | None = None,
         polling: Polling | None = None,
+        index_cache: bool = True,
     ) -> None:
         self.trial_dir = os.path.expanduser(os.fspath(dirname).strip())
         backend = open_backend(self.trial_dir)
@@ -624,6 +627,62 @@ class LocalTrial(Trial):
             cache,
             wait_seconds=wait_seconds,
             polling=polling,
+            index_cache=index_cache,
+        )
+
+
+class S3Trial(Trial):
+    """A trial on S3.
+
+    Args:
+        name: Label of the trial.
+        bucket_name: The bucket.
+        prefix_name: Its folder in the bucket.
+        range_steps: See `Trial`.
+        check: See `Trial`.
+        index_mode: See `Trial`.
+        cache: See `Trial`.
+        s3: How to reach S3.
+        wait_seconds: See `Trial`.
+        polling: See `Trial`.
+        index_cache: See `Trial`.
+
+    Attributes:
+        bucket_name: As given.
+        prefix_name: As given, ending in a slash.
+
+    Raises:
+        TrialNotFoundError: There is nothing of a trial.
+        StorageError: S3 cannot be reached, or refuses.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        bucket_name: str,
+        prefix_name: str,
+        range_steps: Sequence[int | None] | None = None,
+        check: bool = False,
+        index_mode: bool = True,
+        cache: bool = False,
+        *,
+        s3: S3Options | None = None,
+        wait_seconds: float | None = None,
+        polling: Polling | None = None,
+        index_cache: bool = True,
+    ) -> None:
+        self.bucket_name = bucket_name
+        self.prefix_name = prefix_name.strip("/") + "/"
+        super().__init__(
+            name,
+            open_backend(f"s3://{bucket_name}/{self.prefix_name}", s3),
+            range_steps,
+            check,
+            index_mode,
+            cache,
+            wait_seconds=wait_seconds,
+            polling=polling,
+            index_cache=index_cache,
         )
 
 
@@ -640,23 +699,28 @@ def create_trial(
     workers are waited for, 10 seconds at most; give `wait_seconds` to wait for a job that has yet to begin.
 
     Args:
-        path: The folder that holds ``collections``, ``index`` and ``events``.
+        path: The folder that holds ``collections``, ``index`` and ``events``, on this machine or at
+            ``s3://bucket/prefix``.
         name: Label of the trial; by default the last part of the path.
         profiler: Must be False: profiler data are not read.
         output_dir: Only means something for profiler data.
-        **kwargs: ``range_steps``, ``parallel``, ``check``, ``index_mode``, ``cache``, ``wait_seconds`` and ``polling``,
-            as for `LocalTrial`.
+        **kwargs: ``range_steps``, ``check``, ``index_mode``, ``cache``, ``wait_seconds``, ``polling``, ``index_cache``,
+            and ``parallel`` as for `LocalTrial` or ``s3`` as for `S3Trial`.
 
     Raises:
         TrialNotFoundError: There is no such folder, or it holds nothing of a trial.
         MissingCollectionFiles: Collections files are missing, and the job has ended or the time is over.
         SMDebugNotImplementedError: `profiler` is True.
         SMDebugValueError: The path names a place this version cannot reach, or an option is not allowed.
+        StorageError: S3 cannot be reached, or refuses.
         TypeError: There is no such option.
     """
     if profiler:
         raise SMDebugNotImplementedError("profiler data are not read: open the tensors of the job with profiler=False")
     text = os.fspath(path).strip()
+    if text.startswith("s3://"):
+        bucket, _, prefix = text.removeprefix("s3://").partition("/")
+        return S3Trial(os.path.basename(text) if name is None else name, bucket, prefix, **kwargs)
     return LocalTrial(os.path.basename(text) if name is None else name, text, **kwargs)
 
 

@@ -14,6 +14,7 @@ EXAMPLES = [
     (errors.IndexReaderException("broken"), errors.DebugExtError, "broken"),
     (errors.CorruptRecordError("events/x", "cut off"), RuntimeError, "events/x: cut off"),
     (errors.TrialNotFoundError("/nowhere", "empty"), FileNotFoundError, "'/nowhere': empty"),
+    (errors.StorageError("s3://bucket/x", "no access", "AccessDenied"), OSError, "s3://bucket/x: no access"),
     (errors.StepUnavailable(7, modes.EVAL), errors.DebugExtError, "7 of mode EVAL"),
     (errors.StepNotYetAvailable(7, modes.EVAL), errors.DebugExtError, "7 of mode EVAL"),
     (errors.TensorUnavailable("w"), errors.DebugExtError, "'w'"),

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ObjectInfo
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.backends.memory import MemoryBackend
 
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.store.backends.s3 import S3Options
+
 __all__ = ["Backend", "Buffer", "LocalBackend", "MemoryBackend", "ObjectInfo", "open_backend"]
 
 
-def open_backend(path: str | os.PathLike[str]) -> Backend:
+def open_backend(path: str | os.PathLike[str], s3: S3Options | None = None) -> Backend:
     """Return the back end for a path; blanks around it are dropped and ``~`` is expanded.
+
+    Args:
+        path: A folder of this machine, or ``s3://bucket/prefix``.
+        s3: How to reach S3.
 
     Raises:
         SMDebugValueError: The path names a place this version cannot reach.
+        StorageError: There are no credentials for S3.
     """
     text = os.fspath(path).strip()
+    if text.startswith("s3://"):
+        from sagemaker_debug_ext.store.backends.s3 import S3Backend, split_s3_url  # noqa: PLC0415 - boto3 takes long
+
+        return S3Backend(*split_s3_url(text), s3)
     if "://" in text:
-        raise SMDebugValueError(f"path must be a folder of this machine (got {text!r})")
+        raise SMDebugValueError(f"path must be a folder of this machine or s3://bucket/prefix (got {text!r})")
     return LocalBackend(text)

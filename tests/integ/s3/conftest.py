@@ -1,0 +1,168 @@
+"""An S3 server in a thread, a proxy that counts and spoils requests, and buckets in it."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import http.client
+import http.server
+import itertools
+import re
+import threading
+
+import boto3
+import pytest
+
+pytest.importorskip("moto.server")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+LIST = re.compile(r"[?&](list-type|prefix)=")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def credentials():
+    """Give boto3 credentials that mean nothing, and none of this machine's."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+            patch.delenv(name, raising=False)
+        patch.setenv("AWS_ACCESS_KEY_ID", "test")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield
+
+
+@pytest.fixture(scope="session")
+def s3_server(credentials):
+    """Return host and port of an S3 server."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield server.get_host_and_port()
+    server.stop()
+
+
+class Proxy:
+    """Passes requests on to the server, counts them by kind, and lets a test spoil some of them.
+
+    `spoil` is called with the kind and the path of each request and returns None to pass it on, or what to do instead:
+    a status to answer with, ``cut`` to break off in the middle of the body, ``hang`` to let the connection drop without
+    an answer.
+    """
+
+    def __init__(self, target):
+        self.target = target
+        self.counts = collections.Counter()
+        self.paths = []
+        self.spoil = lambda kind, path: None
+        self.lock = threading.Lock()
+        proxy = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def handle_any(self):
+                proxy.handle(self)
+
+            do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = handle_any
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def reset(self):
+        self.counts.clear()
+        self.paths.clear()
+        self.spoil = lambda kind, path: None
+
+    def handle(self, request):
+        kind = request.command
+        if kind == "GET" and LIST.search(request.path):
+            kind = "LIST"
+        with self.lock:
+            self.counts[kind] += 1
+            self.paths.append((kind, request.path))
+            what = self.spoil(kind, request.path)
+        body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
+        if what == "hang":
+            request.close_connection = True
+            return
+        if isinstance(what, int):
+            self.answer(request, what, b"<Error><Code>SlowDown</Code><Message>spoilt</Message></Error>", {})
+            return
+        connection = http.client.HTTPConnection(*self.target, timeout=30)
+        with contextlib.closing(connection):
+            connection.request(request.command, request.path, body, dict(request.headers))
+            response = connection.getresponse()
+            content = response.read()
+        headers = {name: value for name, value in response.getheaders() if name.lower() not in
+                   ("content-length", "transfer-encoding", "connection", "date", "server")}  # fmt: skip
+        length = int(response.getheader("Content-Length") or len(content))
+        self.answer(request, response.status, content, headers, length, cut=what == "cut")
+
+    @staticmethod
+    def answer(request, status, content, headers, length=None, cut=False):
+        request.send_response(status)
+        for name, value in headers.items():
+            request.send_header(name, value)
+        request.send_header("Content-Length", str(len(content) if length is None else length))
+        request.end_headers()
+        if request.command != "HEAD":
+            request.wfile.write(content[: len(content) // 2] if cut else content)
+        if cut:
+            request.close_connection = True
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture(scope="session")
+def session_proxy(s3_server):
+    proxy = Proxy(s3_server)
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def proxy(session_proxy):
+    session_proxy.reset()
+    yield session_proxy
+    session_proxy.reset()
+
+
+@pytest.fixture(scope="session")
+def s3_client(s3_server):
+    host, port = s3_server
+    return boto3.client("s3", endpoint_url=f"http://{host}:{port}")
+
+
+@pytest.fixture(scope="session")
+def bucket_names():
+    return itertools.count()
+
+
+@pytest.fixture
+def bucket(s3_client, bucket_names):
+    """Return the name of a new, empty bucket."""
+    name = f"bucket-{next(bucket_names)}"
+    s3_client.create_bucket(Bucket=name)
+    return name
+
+
+@pytest.fixture
+def upload(s3_client):
+    """Return a function that copies a folder under a prefix of a bucket."""
+
+    def copy(folder, bucket, prefix):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                s3_client.put_object(Bucket=bucket, Key=f"{prefix}/{path.relative_to(folder)}", Body=path.read_bytes())
+
+    return copy

@@ -1,0 +1,222 @@
+"""The S3 back end keeps the contract of all back ends, names errors, and creates no bucket."""
+
+from __future__ import annotations
+
+import os
+
+import botocore.exceptions
+import pytest
+
+from sagemaker_debug_ext.errors import SMDebugValueError, StorageError
+from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.backends.base import ByteRange
+from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options, split_s3_url
+from sagemaker_debug_ext.testing.backends import BackendContract
+
+
+@pytest.fixture
+def options(proxy):
+    return S3Options(endpoint_url=proxy.url, num_attempts=3, read_seconds=5)
+
+
+@pytest.fixture
+def backend(bucket, options):
+    return S3Backend(bucket, "some/trial", options, sleep=lambda seconds: None)
+
+
+class TestS3Backend(BackendContract):
+    @pytest.fixture
+    def backend(self, bucket, options):
+        return S3Backend(bucket, "some/trial", options)
+
+
+def test_keys_lie_below_the_prefix(backend, bucket, s3_client):
+    """Another prefix that begins alike is not this trial."""
+    backend.write("a", (b"1",))
+    s3_client.put_object(Bucket=bucket, Key="some/trial-2/a", Body=b"")
+    assert [info.key for info in backend.list()] == ["a"]
+    assert [item["Key"] for item in s3_client.list_objects_v2(Bucket=bucket)["Contents"]] == [
+        "some/trial-2/a",
+        "some/trial/a",
+    ]
+
+
+def test_large_object_when_written_and_read_in_parts_then_whole(backend, proxy):
+    """Objects of several parts arrive as they were, by several requests."""
+    content = os.urandom(20 << 20)
+    backend.write("big", (content[:5], content[5:100], b"", memoryview(content)[100:]))
+    proxy.reset()
+    assert backend.read("big", 3, 1 << 50) == content[3:]
+    assert proxy.counts == {"GET": 3}
+    assert backend.read("big") == content
+
+
+def test_ranges_when_near_then_fetched_together(backend, proxy):
+    """Ranges of one object that lie close to each other cost one request, far ones one each."""
+    content = os.urandom(2 << 20)
+    backend.write("a", (content,))
+    backend.write("b", (b"short",))
+    proxy.reset()
+    ranges = [ByteRange("a", 500, 10), ByteRange("b"), ByteRange("a", 0, 10), ByteRange("a", 1 << 20, 9),
+              ByteRange("none", 0, 1), ByteRange("a", 505, 100)]  # fmt: skip
+    expected = [content[500:510], b"short", content[:10], content[1 << 20 : (1 << 20) + 9], None, content[505:605]]
+    assert [each if each is None else bytes(each) for each in backend.read_many(ranges)] == expected
+    assert proxy.counts == {"GET": 4}
+
+
+def test_listing_when_of_many_pages_then_complete_and_resumable(backend, bucket, s3_client, proxy):
+    """More objects than one response holds are all listed; what is settled is not listed again."""
+    for number in range(1203):
+        s3_client.put_object(Bucket=bucket, Key=f"some/trial/index/{number:05}", Body=b"")
+    watch = backend.watch("index/")
+    proxy.reset()
+    changes = watch.look()
+    assert [info.key for info in changes.objects] == [f"index/{number:05}" for number in range(1203)]
+    assert not changes.is_snapshot
+    assert proxy.counts == {"LIST": 2}
+    backend.write("index/01203", (b"",))
+    proxy.reset()
+    changes = watch.look("index/01200")
+    assert ([info.key for info in changes.objects], changes.is_snapshot) == (["index/01203"], True)
+    assert proxy.counts == {"LIST": 1}
+    backend.write("index/00007", (b"new",))
+    assert watch.look("index/01200").objects == []
+    assert [info.key for info in watch.look_at_all().objects] == ["index/00007"]
+
+
+@pytest.mark.parametrize("what", [503, 500, 429, "hang"])
+def test_request_when_it_fails_at_first_then_tried_again(backend, proxy, what):
+    """Throttling, server errors and lost connections are gone the next time."""
+    backend.write("a", (b"content",))
+    seen = []
+
+    def spoil(kind, path):
+        seen.append(path)
+        return what if len(seen) <= 2 else None
+
+    proxy.spoil = spoil
+    assert backend.read("a") == b"content"
+    assert len(seen) == 3
+
+
+def test_body_when_it_breaks_off_then_continued_where_it_broke(backend, proxy):
+    """What has come is kept, and only the rest is asked for."""
+    content = os.urandom(3 << 20)
+    backend.write("a", (content,))
+    broken = iter(["cut", "cut"])
+    proxy.spoil = lambda kind, path: next(broken, None)
+    assert backend.read("a") == content
+    assert proxy.counts["GET"] == 3
+
+
+def test_object_when_replaced_while_it_comes_then_read_from_the_beginning(backend, proxy):
+    """Two versions of an object are never mixed."""
+    backend.write("a", (b"1" * 3_000_000,))
+    calls = []
+
+    def spoil(kind, path):
+        calls.append(kind)
+        if len(calls) == 1:
+            return "cut"
+        if len(calls) == 2:
+            proxy.spoil = lambda kind, path: None
+            threading.Thread(target=backend.write, args=("a", (b"2" * 3_000_000,))).start()
+        return None
+
+    import threading
+
+    proxy.spoil = spoil
+    assert backend.read("a") in (b"1" * 3_000_000, b"2" * 3_000_000)
+
+
+def test_request_when_it_keeps_failing_then_an_error_with_its_place(backend, proxy):
+    """Giving up says what was asked for and what came."""
+    proxy.spoil = lambda kind, path: 503
+    with pytest.raises(StorageError, match="some/trial/a.*SlowDown") as failed:
+        backend.read("a")
+    assert failed.value.code == "SlowDown"
+    proxy.spoil = lambda kind, path: "cut" if kind == "GET" else None
+    backend.write("a", (b"content",))
+    with pytest.raises(StorageError, match="some/trial/a"):
+        backend.read("a")
+
+
+def test_bucket_when_missing_then_not_created(options, s3_client):
+    """Neither reading nor writing makes a bucket."""
+    backend = open_backend("s3://no-such-bucket/x", options)
+    for call in (backend.list, lambda: backend.write("a", (b"",)), lambda: backend.create("a")):
+        with pytest.raises(StorageError, match="buckets are not created"):
+            call()
+    assert "no-such-bucket" not in [each["Name"] for each in s3_client.list_buckets()["Buckets"]]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "advice"),
+    [
+        ("AccessDenied", "Access Denied", "s3:GetObject"),
+        ("AccessDenied", "not authorized to perform: kms:Decrypt", "kms:Decrypt"),
+        ("KMS.DisabledException", "key is disabled", "kms:Decrypt"),
+        ("InvalidAccessKeyId", "no such key", "profile_name"),
+    ],
+)
+def test_access_when_refused_then_says_what_is_needed(backend, monkeypatch, code, text, advice):
+    """The permission that is missing is named, and so is the object."""
+
+    def refuse(**_):
+        raise botocore.exceptions.ClientError({"Error": {"Code": code, "Message": text}}, "GetObject")
+
+    monkeypatch.setattr(backend._client, "get_object", refuse)
+    with pytest.raises(StorageError, match=advice) as failed:
+        backend.read("a")
+    assert failed.value.path.endswith("some/trial/a")
+    (found,) = backend.read_many([ByteRange("a")])
+    assert isinstance(found, StorageError)
+
+
+def test_options_when_given_then_sent(bucket, proxy, s3_client):
+    """Encryption and the requester's payment reach every request that takes them."""
+    backend = S3Backend(
+        bucket, "x", S3Options(endpoint_url=proxy.url, requester_pays=True, encryption="aws:kms", kms_key_id="key-1")
+    )
+    members = []
+    for name in ("put_object", "get_object", "list_objects_v2", "head_object", "delete_object"):
+        backend._client.meta.events.register(
+            f"provide-client-params.s3.{name.title().replace('_', '')}",
+            lambda params, model, **_: members.append((model.name, dict(params))),
+        )
+    backend.write("a", (b"1",))
+    assert backend.read("a") == b"1"
+    assert backend.exists("a")
+    backend.list()
+    backend.delete("a")
+    assert len(members) == 5
+    assert all(params["RequestPayer"] == "requester" for _, params in members)
+    written = dict(members)["PutObject"]
+    assert (written["ServerSideEncryption"], written["SSEKMSKeyId"]) == ("aws:kms", "key-1")
+
+
+def test_credentials_when_missing_then_said(bucket, proxy, monkeypatch, tmp_path):
+    """Without credentials the error says where they may come from."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    with pytest.raises(StorageError, match=r"credentials.*S3Options"):
+        S3Backend(bucket, "x", S3Options(endpoint_url=proxy.url)).list()
+    with pytest.raises(StorageError, match="nobody"):
+        S3Backend(bucket, "x", S3Options(profile_name="nobody"))
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"), [("s3://b/a//c/", ("b", "a/c")), ("s3://b", ("b", "")), ("s3://b/", ("b", ""))]
+)
+def test_split_s3_url_when_odd_slashes_then_dropped(url, expected):
+    """The same place has one name."""
+    assert split_s3_url(url) == expected
+
+
+@pytest.mark.parametrize("url", ["s3://", "s3:///x", "http://b/x"])
+def test_split_s3_url_when_no_bucket_then_refused(url):
+    """An address without a bucket is no place."""
+    with pytest.raises(SMDebugValueError, match="s3://bucket/key"):
+        split_s3_url(url)
