@@ -33,7 +33,7 @@ from sagemaker_debug_ext.hooks.counters import StepCounters
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
-from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
+from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
 from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
@@ -416,14 +416,19 @@ class BaseHook:
             return
         now = time.time() if taken is None else taken.wall_time
         if decision.reductions:
-            bare = _OUTPUT_NUMBER.sub("", name)
-            for reduction, number in self._reduce(value, decision.reductions):
-                step.tensors[reduction_tensor_name(reduction.name, reduction.abs, bare)] = Captured(number, now)
+            self._save_reductions(step, name, value, decision.reductions, now)
         if decision.shape:
             step.shapes[name] = shape
         if decision.value:
             step.tensors[name] = Captured(self._copy_value(value), now) if taken is None else taken
         self._collections.note(name, decision.collections)
+
+    def _save_reductions(
+        self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
+    ) -> None:
+        names = reduction_names(name, reductions)
+        for reduction, number in self._reduce(value, reductions):
+            step.tensors[names[reductions.index(reduction)]] = Captured(number, now)
 
     def _save_custom_tensors(self) -> None:
         """Save the script's own tensors whose collections are due."""
@@ -453,7 +458,7 @@ class BaseHook:
 
     def _to_array(self, value: Any) -> Array:
         """Turn a copied or reduced value into the array that is stored; runs on the writing thread."""
-        array: Array = value
+        array: Array = value.to_array() if isinstance(value, Borrowed) else value
         return array
 
     def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
@@ -475,7 +480,7 @@ class BaseHook:
 
     def _copy_scalar(self, value: Any, name: str) -> Any:
         copied = self._copy_value(value)
-        if copied.shape not in ((), (1,) * copied.ndim) or self._to_array(copied).dtype.kind == "U":
+        if copied.shape not in ((), (1,) * len(copied.shape)) or self._to_array(copied).dtype.kind == "U":
             raise SMDebugTypeError(f"scalar {name!r} must be one number (got {value!r})")
         return copied
 
@@ -569,6 +574,13 @@ class BaseHook:
         self.failure = error
         if not self.strict:
             LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
+
+
+@functools.lru_cache(maxsize=16384)
+def reduction_names(tensor_name: str, reductions: tuple[Reduction, ...]) -> tuple[str, ...]:
+    """Return the names under which reductions of a tensor are stored."""
+    bare = _OUTPUT_NUMBER.sub("", tensor_name)
+    return tuple(reduction_tensor_name(reduction.name, reduction.abs, bare) for reduction in reductions)
 
 
 def _open(out_dir: object) -> Backend:

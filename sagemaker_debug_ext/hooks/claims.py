@@ -44,7 +44,7 @@ def give_claim_back(backend: Backend) -> None:
 
 def _is_abandoned(backend: Backend) -> bool:
     try:
-        owner = json.loads(backend.read(CLAIM_KEY) or b"null")
+        owner = json.loads(bytes(backend.read(CLAIM_KEY) or b"null"))
     except ValueError:
         return False
     if not isinstance(owner, dict) or owner.get("host") != platform.node() or not isinstance(owner.get("pid"), int):

@@ -72,7 +72,7 @@ class TrialOutput:
             step: The step; nothing may change it any more.
             to_array: Turns a captured value into an array, on the writing thread.
         """
-        self._background.submit(lambda: self._writer.write_step(step.to_data(to_array)), step.num_bytes)
+        self._background.submit(functools.partial(self._write_step, step, to_array), step.num_bytes)
 
     def write_collections(self, collections: Sequence[Mapping[str, Any]]) -> None:
         """Write the collections file later."""
@@ -101,6 +101,10 @@ class TrialOutput:
         finally:
             if self._has_claim:
                 give_claim_back(self._backend)
+
+    def _write_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> None:
+        self._writer.write_step(step.to_data(to_array))
+        step.release()
 
     def _write_collections(self, collections: list[Mapping[str, Any]]) -> None:
         self._writer.write_collections(collections, self._num_writers)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import attrs
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
@@ -17,15 +20,22 @@ from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.base import BaseHook, harmless, reduction_names
+from sagemaker_debug_ext.hooks.copies import CopyPool
 from sagemaker_debug_ext.hooks.decisions import StepPlan
+from sagemaker_debug_ext.hooks.numbers import NeedsCareError, Summary, can_summarise
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
-from sagemaker_debug_ext.hooks.tensors import can_capture, copy_tensor, reduce_tensor, tensor_to_array
+from sagemaker_debug_ext.hooks.steps import Captured, Numbers, OpenStep
+from sagemaker_debug_ext.hooks.tensors import as_dense, can_capture, reduce_tensor, tensor_to_array
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
 
+_DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
+    torch.float32: np.dtype(np.float32),
+    torch.float64: np.dtype(np.float64),
+}
 _SAMPLE_INDICES = range(12)
 """Indices tried to find out whether a pattern can match any input or output of a module."""
 
@@ -127,6 +137,7 @@ class Hook(BaseHook):
         self._num_seen: dict[str, int] = {}
         self._tapped: dict[StepPlan, list[tuple[str, nn.Module]]] = {}
         super().__init__(*args, **kwargs)
+        self._copies = CopyPool(self._memory_limit_bytes)
 
     # --- what the script says -----------------------------------------------------------------------------------------
 
@@ -188,12 +199,17 @@ class Hook(BaseHook):
         self._release_step()
         plan = self._begin_step()
         if plan is None:
+            self._copies.rest()
             return
+        is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
+        weights = []
         for root in self._roots:
-            if root.module is module:
-                for name, parameter in root.parameters():
-                    self._offer(name, parameter)
-        self._watch_gradients(plan)
+            for name, parameter in root.parameters():
+                if root.module is module:
+                    weights.append((name, parameter))
+                if is_training and parameter.requires_grad:
+                    self._watch_gradient(plan, f"gradient/{name}", parameter)
+        self._save_weights(plan, weights)
         self._watch_modules(plan)
 
     @harmless
@@ -229,16 +245,24 @@ class Hook(BaseHook):
         self._tapped.clear()
         return True
 
-    def _watch_gradients(self, plan: StepPlan) -> None:
-        """Have the gradients that are due captured until the next step begins."""
-        if self.mode in (ModeKeys.EVAL, ModeKeys.PREDICT):
-            return
-        for root in self._roots:
-            for name, parameter in root.parameters():
-                gradient_name = f"gradient/{name}"
-                if parameter.requires_grad and plan.decide(gradient_name) is not None:
-                    hook = functools.partial(self._on_gradient, gradient_name)
-                    self._step_handles.append(parameter.register_hook(hook))  # type: ignore[no-untyped-call]
+    def _save_weights(self, plan: StepPlan, weights: Iterable[tuple[str, nn.Parameter]]) -> None:
+        """Save all parameters that are due, copied in one go."""
+        due = []
+        for name, parameter in weights:
+            decision = plan.decide(name)
+            if decision is not None and self._can_save(name, parameter):
+                due.append((name, as_dense(parameter), decision))
+        copies = iter(self._copies.copy_all([value for _, value, decision in due if decision.value]))
+        now = time.time()
+        for name, value, decision in due:
+            taken = Captured(next(copies), now) if decision.value else None
+            self._save(name, value, decision, taken)
+
+    def _watch_gradient(self, plan: StepPlan, name: str, parameter: nn.Parameter) -> None:
+        """Have a gradient captured until the next step begins, if it is due."""
+        if plan.decide(name) is not None:
+            hook = functools.partial(self._on_gradient, name)
+            self._step_handles.append(parameter.register_hook(hook))  # type: ignore[no-untyped-call]
 
     def _watch_modules(self, plan: StepPlan) -> None:
         """Have the inputs and outputs that are due captured until the next step begins."""
@@ -277,7 +301,7 @@ class Hook(BaseHook):
         self._tapped.clear()
 
     def _copy_value(self, value: Any) -> Any:
-        return copy_tensor(value) if isinstance(value, Tensor) else super()._copy_value(value)
+        return self._copies.copy(as_dense(value)) if isinstance(value, Tensor) else super()._copy_value(value)
 
     def _to_array(self, value: Any) -> Array:
         return tensor_to_array(value) if isinstance(value, Tensor) else super()._to_array(value)
@@ -285,11 +309,30 @@ class Hook(BaseHook):
     def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
         return reduce_tensor(value, reductions) if isinstance(value, Tensor) else super()._reduce(value, reductions)
 
+    def _save_reductions(
+        self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
+    ) -> None:
+        if isinstance(value, Tensor) and value.device.type == "cpu" and value.is_floating_point():
+            dense = as_dense(value)
+            if dense.element_size() < 4:
+                dense = dense.to(torch.float32)
+            with contextlib.suppress(NeedsCareError):
+                if can_summarise(dense):
+                    summary = Summary(dense, reductions)
+                    values = [summary.value(reduction) for reduction in reductions]
+                    step.numbers[name] = Numbers(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
+                    return
+        super()._save_reductions(step, name, value, reductions, now)
+
     def _offer(self, name: str, value: Any) -> None:
-        if can_capture(value):
+        if self._can_save(name, value):
             super()._offer(name, value)
-        else:
-            LOG.debug("%s is not saved: a %s of layout %s", name, type(value).__name__, value.layout)
+
+    def _can_save(self, name: str, value: Tensor) -> bool:
+        if can_capture(value):
+            return True
+        LOG.debug("%s is not saved: a %s of layout %s", name, type(value).__name__, value.layout)
+        return False
 
     def _detach(self) -> None:
         self._release_step()

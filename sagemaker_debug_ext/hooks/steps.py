@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import abc
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import attrs
+import numpy as np
 
 from sagemaker_debug_ext.hooks.counters import StepPosition
 from sagemaker_debug_ext.store.messages import Array
-from sagemaker_debug_ext.store.writer import NamedShape, NamedTensor, StepData
+from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTensor, StepData
+
+
+class Borrowed(abc.ABC):
+    """A captured value in memory that is used again once the value has been written."""
+
+    nbytes: int
+    shape: tuple[int, ...]
+
+    @abc.abstractmethod
+    def to_array(self) -> Array:
+        """Return the value as it is stored; runs on the writing thread."""
+
+    @abc.abstractmethod
+    def release(self) -> None:
+        """Give the memory back; the value must not be used any more."""
 
 
 class Captured(NamedTuple):
     """A value of the framework's own kind that nothing else will change, and when it was taken."""
 
     value: Any
+    wall_time: float
+
+
+class Numbers(NamedTuple):
+    """Numbers of one dtype made from one tensor, with the names they are stored under, and when they were taken."""
+
+    names: tuple[str, ...]
+    values: Sequence[float]
+    dtype: np.dtype[Any]
     wall_time: float
 
 
@@ -30,14 +56,16 @@ class OpenStep:
     position: StepPosition
     tensors: dict[str, Captured] = attrs.field(factory=dict)
     shapes: dict[str, tuple[int, ...]] = attrs.field(factory=dict)
+    numbers: dict[str, Numbers] = attrs.field(factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.tensors or self.shapes)
+        return bool(self.tensors or self.shapes or self.numbers)
 
     @property
     def num_bytes(self) -> int:
         """Memory that the captured values hold."""
-        return sum(int(captured.value.nbytes) for captured in self.tensors.values())
+        held = sum([int(captured.value.nbytes) for captured in self.tensors.values()])
+        return held + sum([8 * len(numbers.names) for numbers in self.numbers.values()])
 
     def to_data(self, to_array: Callable[[Any], Array]) -> StepData:
         """Return the step as the store takes it.
@@ -52,4 +80,26 @@ class OpenStep:
             mode_step,
             [NamedTensor(name, to_array(value), wall_time) for name, (value, wall_time) in self.tensors.items()],
             [NamedShape(name, shape, name) for name, shape in self.shapes.items()],
+            _join(self.numbers.values()),
         )
+
+    def release(self) -> None:
+        """Give borrowed memory back, once the step is written."""
+        for captured in self.tensors.values():
+            if isinstance(captured.value, Borrowed):
+                captured.value.release()
+
+
+def _join(numbers: Any) -> list[NamedNumbers]:
+    """Put all numbers of one dtype into one array."""
+    by_dtype: dict[np.dtype[Any], tuple[list[str], list[float], list[float]]] = {}
+    for some in numbers:
+        names, values, wall_times = by_dtype.setdefault(some.dtype, ([], [], []))
+        names += some.names
+        values += some.values
+        wall_times += [some.wall_time] * len(some.names)
+    with np.errstate(over="ignore"):  # what is too large for the dtype becomes infinite, as the framework's own would
+        return [
+            NamedNumbers(tuple(names), np.array(values).astype(dtype), tuple(wall_times))
+            for dtype, (names, values, wall_times) in by_dtype.items()
+        ]

@@ -69,7 +69,7 @@ def can_capture(tensor: Tensor) -> bool:
 
 def copy_tensor(tensor: Tensor) -> Tensor:
     """Copy a tensor into the memory of the CPU, in one pass."""
-    dense = _dense(tensor)
+    dense = as_dense(tensor)
     if dense.device.type != "cpu":
         return dense.to("cpu")
     if tensor.layout is not torch.strided:
@@ -99,13 +99,18 @@ def tensor_to_array(tensor: Tensor) -> Array:
     return whole
 
 
+def shares_memory(dtype: torch.dtype) -> bool:
+    """Tell whether `tensor_to_array` makes arrays of that dtype without a copy."""
+    return dtype in _NUMPY_DTYPES
+
+
 def reduce_tensor(tensor: Tensor, reductions: Iterable[Reduction]) -> Iterator[tuple[Reduction, Tensor]]:
     """Yield reductions of a tensor as tensors of no dimension on its device.
 
     Whole numbers are reduced in float64 where the result need not be whole, and floats below 32 bits in float32. The
     spread of a single number is NaN. Complex numbers have no least and greatest.
     """
-    dense = _dense(tensor)
+    dense = as_dense(tensor)
     if dense.dtype is torch.bool:
         dense = dense.to(torch.uint8)
     elif dense.is_floating_point() and dense.element_size() < 4:
@@ -127,9 +132,12 @@ def _reduce(tensor: Tensor, reduction: Reduction) -> Tensor:
     return _OPERATIONS[reduction.name](tensor)
 
 
-def _dense(tensor: Tensor) -> Tensor:
+def as_dense(tensor: Tensor) -> Tensor:
     """Return a tensor's own numbers, laid out in full; being detached, nothing made of them has a gradient."""
-    tensor = tensor.detach()
+    if tensor.requires_grad:
+        tensor = tensor.detach()
     if tensor.layout is not torch.strided:
         tensor = tensor.to_dense()
-    return tensor.resolve_conj().resolve_neg()
+    if tensor.is_complex():
+        tensor = tensor.resolve_conj()
+    return tensor.resolve_neg() if tensor.is_neg() else tensor

@@ -1,0 +1,137 @@
+"""Copies of PyTorch tensors in memory that is used again and again.
+
+Fresh memory is what makes copying slow: the system hands it out page by page, which takes ten times as long as the
+copying itself. A job captures the same shapes at every saved step, so the memory of a step that has been written serves
+a later one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import torch
+from torch import Tensor
+
+from sagemaker_debug_ext.hooks.steps import Borrowed
+from sagemaker_debug_ext.hooks.tensors import shares_memory, tensor_to_array
+from sagemaker_debug_ext.store.messages import Array
+
+_IDLE_STEPS: Final = 100
+"""After so many steps in a row without a copy, the memory is handed back."""
+
+
+_COPY_ALL: Final = getattr(torch, "_foreach_copy_", None)
+"""Not a public function, and so not counted on."""
+
+
+class _Kind(NamedTuple):
+    dtype: torch.dtype
+    shape: torch.Size
+    is_pinned: bool
+
+
+class TensorCopy(Borrowed):
+    """The copy of one tensor, in the memory of the CPU."""
+
+    __slots__ = ("_array", "_kind", "_pool", "nbytes", "shape", "tensor")
+
+    def __init__(self, kind: _Kind, pool: CopyPool) -> None:
+        with torch.inference_mode(False):  # memory made in inference mode could not be written to outside of it
+            self.tensor = torch.empty(kind.shape, dtype=kind.dtype, pin_memory=kind.is_pinned)
+        self.nbytes: int = self.tensor.nbytes
+        self.shape = tuple(kind.shape)
+        self._kind = kind
+        self._pool = pool
+        self._array: Array | None = None
+
+    def to_array(self) -> Array:
+        """Return the copy as an array, which shares its memory wherever numpy has the dtype."""
+        if self._array is not None:
+            return self._array
+        array = tensor_to_array(self.tensor)
+        if shares_memory(self.tensor.dtype):
+            self._array = array
+        return array
+
+    def release(self) -> None:
+        """Let a later copy have the memory."""
+        self._pool.take_back(self, self._kind)
+
+
+class CopyPool:
+    """Makes copies of tensors, and keeps the memory of those that are no longer needed for the next ones.
+
+    Args:
+        max_free_bytes: How much unused memory to keep at most.
+    """
+
+    def __init__(self, max_free_bytes: int) -> None:
+        self._max_free_bytes = max_free_bytes
+        self._free: dict[_Kind, deque[TensorCopy]] = {}
+        self._free_bytes = 0
+        self._num_idle_steps = 0
+        self._lock = threading.Lock()  # copies are taken on the training thread and come back from the writing one
+
+    def copy(self, tensor: Tensor) -> TensorCopy:
+        """Copy a tensor, which must be detached.
+
+        What comes from another device is copied in the order of that device's work, and may still be on its way when
+        this returns.
+        """
+        made = self._find_memory(tensor)
+        made.tensor.copy_(tensor, non_blocking=tensor.is_cuda)
+        return made
+
+    def copy_all(self, tensors: Sequence[Tensor]) -> list[TensorCopy]:
+        """Copy several tensors as `copy` does, in one call into PyTorch where it has one."""
+        made = [self._find_memory(tensor) for tensor in tensors]
+        if _COPY_ALL is None or len(made) < 2:
+            for copy, tensor in zip(made, tensors, strict=True):
+                copy.tensor.copy_(tensor, non_blocking=tensor.is_cuda)
+        else:
+            on_device = any(tensor.is_cuda for tensor in tensors)
+            _COPY_ALL([copy.tensor for copy in made], list(tensors), non_blocking=on_device)
+        return made
+
+    def _find_memory(self, tensor: Tensor) -> TensorCopy:
+        kind = _Kind(tensor.dtype, tensor.shape, tensor.is_cuda)
+        self._num_idle_steps = 0
+        with self._lock:
+            free = self._free.get(kind)
+            made = free.pop() if free else None
+            if made is not None:
+                self._free_bytes -= made.nbytes
+        return made or TensorCopy(kind, self)
+
+    def take_back(self, copy: TensorCopy, kind: _Kind) -> None:
+        """Keep the memory of a copy; where that is too much, hand back what has not been used for longest."""
+        with self._lock:
+            self._keep(copy, kind)
+
+    def _keep(self, copy: TensorCopy, kind: _Kind) -> None:
+        self._free_bytes += copy.nbytes
+        # The kinds are in the order of their last use.
+        free = self._free.pop(kind, None) or deque()
+        free.append(copy)
+        self._free[kind] = free
+        while self._free_bytes > self._max_free_bytes:
+            oldest = next(iter(self._free.values()))
+            if oldest:
+                self._free_bytes -= oldest.popleft().nbytes
+            else:
+                del self._free[next(iter(self._free))]
+
+    def rest(self) -> None:
+        """Note a step without copies; when there have been many, hand all memory back."""
+        self._num_idle_steps += 1
+        if self._num_idle_steps == _IDLE_STEPS:
+            self.clear()
+
+    def clear(self) -> None:
+        """Hand all unused memory back."""
+        with self._lock:
+            self._free.clear()
+            self._free_bytes = 0

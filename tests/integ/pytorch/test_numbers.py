@@ -1,0 +1,91 @@
+"""Reductions made in one pass are those PyTorch makes one by one."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.numbers import NeedsCareError, Summary
+from sagemaker_debug_ext.hooks.tensors import reduce_tensor
+from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
+
+ALL = tuple(Reduction(name, absolute) for name in (*REDUCTIONS, *NORMS) for absolute in (False, True))
+WITHOUT_PRODUCT = tuple(reduction for reduction in ALL if reduction.name != "prod")
+
+
+def by_pytorch(tensor, reductions):
+    return [number.item() for _, number in reduce_tensor(tensor.double(), reductions)]
+
+
+def summarised(tensor, reductions):
+    summary = Summary(tensor, reductions)
+    return [summary.value(reduction) for reduction in reductions]
+
+
+def same(found, wanted, scale):
+    for left, right in zip(found, wanted, strict=True):
+        assert left == pytest.approx(right, rel=1e-5, abs=1e-6 * scale, nan_ok=True)
+
+
+@pytest.mark.parametrize("count", [1, 2, 17, 4097, 65_536, 200_001])
+@pytest.mark.parametrize("mean", [0.0, 1.0, 1000.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_summary_when_tensor_has_several_pieces_then_equals_pytorch(count, mean, dtype):
+    """Pieces are put together without losing digits, even where the mean is far larger than the spread."""
+    torch.manual_seed(count)
+    tensor = (torch.randn(count, dtype=torch.float64) + mean).to(dtype)
+    same(summarised(tensor, WITHOUT_PRODUCT), by_pytorch(tensor, WITHOUT_PRODUCT), count * max(mean, 1))
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=20),
+    st.sets(st.sampled_from(ALL), min_size=1).map(lambda chosen: tuple(sorted(chosen))),
+)
+def test_summary_when_any_reductions_are_wanted_then_equals_pytorch(values, reductions):
+    """Whatever is asked for together, each comes out right; what is out of reach is refused, not wrong."""
+    tensor = torch.tensor(values)
+    try:
+        found = summarised(tensor, reductions)
+    except NeedsCareError:
+        return
+    for reduction, left, right in zip(reductions, found, by_pytorch(tensor, reductions), strict=True):
+        if abs(right) > 3e38:  # a product that float32 does not hold
+            continue
+        scale = max(abs(value) for value in values) ** (2 if reduction.name == "variance" else 1)
+        assert left == pytest.approx(right, rel=1e-4, abs=2e-6 * scale * len(values) + 1e-30, nan_ok=True), reduction
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, 1e30, 1e-30])
+def test_summary_when_squares_leave_the_range_then_refuses(value):
+    """Values whose squares float32 does not hold are left to slower ways."""
+    with pytest.raises(NeedsCareError):
+        Summary(torch.tensor([value, 0.0]), (Reduction("l2"),))
+
+
+def test_summary_when_there_is_nan_then_everything_is():
+    """NaN is never swallowed."""
+    tensor = torch.tensor([1.0, math.nan, 3.0])
+    assert all(math.isnan(value) for value in summarised(tensor, WITHOUT_PRODUCT))
+    assert all(math.isnan(value) for value in summarised(torch.tensor([math.nan, 1.0]), WITHOUT_PRODUCT))
+
+
+@pytest.mark.parametrize("value", [math.inf, 1e30, 1e-30, 0.0])
+def test_hook_when_values_are_extreme_then_reductions_are_those_of_pytorch(make_hook, open_trial, value):
+    """Overflow, infinity and values next to nothing come out as PyTorch has them."""
+    import sagemaker_debug_ext.pytorch as smd
+
+    config = smd.ReductionConfig(reductions=["min", "max", "mean", "std"], norms=["l1", "l2"])
+    hook = make_hook(include_collections=["weights"], reduction_config=config)
+    model = torch.nn.Linear(3, 1, bias=False)
+    torch.nn.init.constant_(model.weight, value)
+    hook.register_module(model)
+    model(torch.ones(1, 3))
+    weight = open_trial(hook).tensor("Linear_weight")
+    for (name, _), number in weight.reduction_values(0).items():
+        wanted = dict(reduce_tensor(model.weight, [Reduction(name)]))[Reduction(name)].item()
+        assert float(number) == pytest.approx(wanted, nan_ok=True)
