@@ -7,7 +7,6 @@ loads neither numpy nor any AWS or machine-learning library.
 from __future__ import annotations
 
 import importlib
-import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
     from sagemaker_debug_ext.requests import debugger_request, training_job_request
     from sagemaker_debug_ext.requests.explain import explain
-    from sagemaker_debug_ext.rule_configs import get_default_profiler_rule
+    from sagemaker_debug_ext.rule_configs import get_default_profiler_processing_job, get_default_profiler_rule
     from sagemaker_debug_ext.sdk.adapting import with_debugger
     from sagemaker_debug_ext.trials import create_trial
     from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -70,6 +69,7 @@ _HOMES = {
     "create_trial": "trials",
     "debugger_request": "requests",
     "explain": "requests.explain",
+    "get_default_profiler_processing_job": "rule_configs",
     "get_default_profiler_rule": "rule_configs",
     "get_rule_container_image_uri": "catalog.images",
     "training_job_request": "requests",
@@ -78,6 +78,9 @@ _HOMES = {
 
 _FOR_ESTIMATORS = {"DebuggerHookConfig", "ProfilerConfig", "ProfilerRule", "Rule", "TensorBoardOutputConfig"}
 """What estimators of the SageMaker SDK are given, and take once one of these names has been used."""
+
+# The package's logger has no handler on purpose: where nobody has set up logging, Python then prints warnings and
+# errors, and a hook that stops saving must be heard.
 
 __all__ = [
     # submit
@@ -103,6 +106,7 @@ __all__ = [
     "cProfileTimer",
     "debugger_request",
     "explain",
+    "get_default_profiler_processing_job",
     "get_default_profiler_rule",
     "get_rule_container_image_uri",
     "rule_configs",
@@ -118,8 +122,6 @@ __all__ = [
     "create_trial",
     "__version__",
 ]
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> object:

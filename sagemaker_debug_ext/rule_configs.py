@@ -26,7 +26,7 @@ from sagemaker_debug_ext.catalog.registry import (
 )
 from sagemaker_debug_ext.catalog.specs import ParameterSpec, RuleConfig, RuleSpec
 from sagemaker_debug_ext.config.actions import SMS, Action, ActionList, Email, StopTraining, is_valid_action_object
-from sagemaker_debug_ext.config.rules import ProfilerRule
+from sagemaker_debug_ext.config.rules import ProfilerRule, processing_rule
 
 __all__ = [
     # debugger rules
@@ -65,6 +65,7 @@ __all__ = [
     "ProfilerReport",
     "StepOutlier",
     "get_default_profiler_rule",
+    "get_default_profiler_processing_job",
     # actions
     "Action",
     "ActionList",
@@ -85,6 +86,18 @@ __all__ = [
 def get_default_profiler_rule() -> ProfilerRule:
     """Return the rule that runs all other profiler rules. Its name is always the same, unlike that of the SDK's."""
     return ProfilerRule.sagemaker(ProfilerReport())
+
+
+def get_default_profiler_processing_job(
+    instance_type: str | None = None, volume_size_in_gb: int | None = None
+) -> ProfilerRule:
+    """Return the rule that processes what SageMaker Profiler records. Its name is always the same.
+
+    Args:
+        instance_type: Instance to process it on; ml.m5.4xlarge when not given.
+        volume_size_in_gb: Volume of that instance; 128 when not given.
+    """
+    return processing_rule(instance_type or "ml.m5.4xlarge", volume_size_in_gb or 128)
 
 
 def _parameter_docs(spec: RuleSpec) -> Iterator[str]:

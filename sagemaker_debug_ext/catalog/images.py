@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from sagemaker_debug_ext.config._fields import did_you_mean
+from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME
 from sagemaker_debug_ext.errors import SMDebugValueError
 
 BUILTIN_REPOSITORY: Final = "sagemaker-debugger-rules"
 CUSTOM_REPOSITORY: Final = "sagemaker-debugger-rule-evaluator"
 PROFILER_REPOSITORY: Final = "detailed-profiler-processing"
-
-PROFILER_RULE_NAME: Final = "DetailedProfilerProcessingJobConfig"
-"""Name of the profiler rule that processes what SageMaker Profiler records; names may go on after it."""
 
 _BUILTIN_ACCOUNTS: Final[Mapping[str, str]] = {
     "af-south-1": "314341159256",

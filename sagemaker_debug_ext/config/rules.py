@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import attrs
 
@@ -24,6 +24,9 @@ from sagemaker_debug_ext.config.actions import Action, ActionList, to_actions
 from sagemaker_debug_ext.config.collections import CollectionConfig
 from sagemaker_debug_ext.config.hook import to_collections
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
+
+PROFILER_RULE_NAME: Final = "DetailedProfilerProcessingJobConfig"
+"""How the name of the rule begins that processes what SageMaker Profiler records; it has an image of its own."""
 
 
 @runtime_checkable
@@ -275,6 +278,25 @@ class ProfilerRule(RuleBase):
             s3_output_path=s3_output_path,
             rule_parameters={**_source_parameters(source, rule_to_invoke), **(rule_parameters or {})},
         )
+
+
+def processing_rule(
+    instance_type: Text = "ml.m5.4xlarge", volume_size_in_gb: Number = 128, name: Text = PROFILER_RULE_NAME
+) -> ProfilerRule:
+    """Return the rule that processes what SageMaker Profiler records. Its name is always the same.
+
+    Args:
+        instance_type: Instance to process it on.
+        volume_size_in_gb: Volume of that instance.
+        name: Name of the rule within the job; has to begin with `PROFILER_RULE_NAME`.
+    """
+    return ProfilerRule(
+        name=name,
+        built_in=False,
+        instance_type=instance_type,
+        volume_size_in_gb=volume_size_in_gb,
+        rule_parameters={"rule_to_invoke": "DetailedProfilerProcessing"},
+    )
 
 
 def _debug_rule_configuration(base_config: object) -> Mapping[str, Any]:

@@ -14,7 +14,6 @@ import attrs
 
 from sagemaker_debug_ext.catalog.images import (
     BUILTIN_REPOSITORY,
-    PROFILER_RULE_NAME,
     parse_image_uri,
 )
 from sagemaker_debug_ext.catalog.registry import get_rule_spec, rule_names
@@ -23,7 +22,7 @@ from sagemaker_debug_ext.config.collections import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig, to_collections
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
 from sagemaker_debug_ext.config.profiler import METRICS_CONFIGS, FrameworkProfile, Profiler, ProfilerConfig
-from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
+from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME, ProfilerRule, Rule
 from sagemaker_debug_ext.errors import SMDebugTypeError
 
 _DEFAULT_IMAGE: Final = "DEFAULT_RULE_EVALUATOR_IMAGE"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sagemaker_debug_ext.catalog.images import PROFILER_RULE_NAME, profiler_image_uri
 from sagemaker_debug_ext.config._fields import Text
 from sagemaker_debug_ext.config.profiler import (
     DataloaderProfilingConfig,
@@ -14,7 +13,6 @@ from sagemaker_debug_ext.config.profiler import (
     ProfilerConfig,
     PythonProfilingConfig,
 )
-from sagemaker_debug_ext.config.rules import ProfilerRule
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.outputs import required_output_path
 
@@ -62,22 +60,6 @@ def build_profiler_config(config: ProfilerConfig, output_path: Text | None = Non
     if config.profile_params is not None:
         member["ProfilingParameters"] = _profiler_parameters(config.profile_params)
     return member
-
-
-def processing_rule(region: str) -> ProfilerRule:
-    """Return the rule that processes what SageMaker Profiler records. Its name is always the same.
-
-    Raises:
-        SMDebugValueError: SageMaker Profiler does not run in the region.
-    """
-    return ProfilerRule(
-        name=PROFILER_RULE_NAME,
-        built_in=False,
-        image_uri=profiler_image_uri(region),
-        instance_type="ml.m5.4xlarge",
-        volume_size_in_gb=128,
-        rule_parameters={"rule_to_invoke": "DetailedProfilerProcessing"},
-    )
 
 
 def framework_parameters(profile: FrameworkProfile) -> dict[str, str]:

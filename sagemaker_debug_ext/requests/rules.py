@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 
 from sagemaker_debug_ext.catalog.images import (
-    PROFILER_RULE_NAME,
     dns_suffix,
     parse_image_uri,
     profiler_image_uri,
@@ -18,7 +17,7 @@ from sagemaker_debug_ext.catalog.images import (
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.config._fields import MAX_TEXT, Text
 from sagemaker_debug_ext.config.actions import Action, ActionList, StopTraining
-from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
+from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME, ProfilerRule, Rule
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugValueError
 from sagemaker_debug_ext.requests._problems import Problems
 

@@ -11,13 +11,13 @@ from sagemaker_debug_ext.config._fields import Text, render_value
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
 from sagemaker_debug_ext.config.profiler import ProfilerConfig
-from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
+from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, processing_rule
 from sagemaker_debug_ext.errors import DebugExtWarning
 from sagemaker_debug_ext.requests._problems import Problems
 from sagemaker_debug_ext.requests.adoption import adopt_hook, adopt_profiler, adopt_rules, adopt_tensorboard
 from sagemaker_debug_ext.requests.hook import HookSetting, build_debug_hook_config, resolve_hook
 from sagemaker_debug_ext.requests.outputs import build_tensorboard_output_config
-from sagemaker_debug_ext.requests.profiler import build_profiler_config, processing_rule, resolve_profiler
+from sagemaker_debug_ext.requests.profiler import build_profiler_config, resolve_profiler
 from sagemaker_debug_ext.requests.rules import RuleSurroundings, build_rule_configurations
 
 
@@ -94,7 +94,7 @@ def debugger_request(
         if profiler is not None:
             members["ProfilerConfig"] = build_profiler_config(profiler, output_path)
             if profiler.profile_params and not profiler_rules and (rules is None or debugger_rules):
-                profiler_rules = [processing_rule(region)]
+                profiler_rules = [processing_rule()]
     if profiler_rules:
         with problems.below("ProfilerRuleConfigurations"):
             members["ProfilerRuleConfigurations"] = build_rule_configurations(profiler_rules, surroundings)

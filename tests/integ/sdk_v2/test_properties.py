@@ -1,0 +1,105 @@
+"""Generated settings: the mixin, plain boto3 and, where it has no fault, the SDK itself agree."""
+
+from __future__ import annotations
+
+import functools
+
+import botocore.session
+import botocore.validate
+import pytest
+import sagemaker.debugger as sdk
+import sagemaker.image_uris
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sagemaker.estimator import Estimator, _TrainingJob
+
+import sagemaker_debug_ext as ours
+from sagemaker_debug_ext.sdk import debugger_request, with_debugger
+from sagemaker_debug_ext.testing.aws import ROLE
+from sagemaker_debug_ext.testing.configurations import build, conflicts_with_hook, normalised, specs, typed
+
+pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
+
+IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-cpu-py311"
+MEMBERS = (
+    "DebugHookConfig",
+    "DebugRuleConfigurations",
+    "TensorBoardOutputConfig",
+    "ProfilerConfig",
+    "ProfilerRuleConfigurations",
+)
+BRINGS = {"vanishing_gradient": ["gradients"], "weight_update_ratio": ["weights"], "loss_not_decreasing": ["losses"],
+          "dead_relu": ["relu_output"]}  # fmt: skip
+MANY = settings(
+    max_examples=1000,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@pytest.fixture(scope="module")
+def validate():
+    """Botocore's own check of a request."""
+    model = botocore.session.get_session().get_service_model("sagemaker")
+    shape = model.operation_model("CreateTrainingJob").input_shape
+
+    def validate(request):
+        return botocore.validate.ParamValidator().validate(request, shape).generate_report()
+
+    return validate
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_images():
+    """Let the SDK read its tables of images once; it does so for each rule otherwise."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("sagemaker.image_uris.retrieve", functools.cache(sagemaker.image_uris.retrieve))
+        yield
+
+
+@pytest.fixture
+def request_of(session):
+    """Return the requests that an estimator would send: ``request_of(cls, name, times, **arguments)``."""
+
+    def request_of(cls, job_name, times=1, **arguments):
+        estimator = cls(
+            image_uri=IMAGE, role=ROLE, instance_count=1, instance_type="ml.g5.xlarge", sagemaker_session=session,
+            output_path="s3://my-bucket/out", **arguments,
+        )  # fmt: skip
+        requests = []
+        for _ in range(times):
+            estimator._prepare_for_training(job_name)
+            train_args = _TrainingJob._get_train_args(estimator, None, None)
+            requests.append(session._get_train_request(**train_args))
+        return requests
+
+    return request_of
+
+
+@MANY
+@given(spec=specs(), as_typed=st.booleans())
+def test_generated_settings_give_the_same_members_everywhere(spec, as_typed, request_of, validate):
+    """Through the mixin and boto3, however they are spelt, each time they are serialised; and botocore takes them."""
+    spell = typed if as_typed else str
+    once, twice = request_of(with_debugger(Estimator), "job-1", 2, **build(spec, ours, spell))
+    assert once == twice
+    assert validate(once) == ""
+    arguments = build(spec, ours, spell)
+    if arguments["profiler_config"] is None and not arguments["disable_profiler"] and not spec["profiler_rules"]:
+        arguments["disable_profiler"] = False  # estimators profile by default
+    plain = debugger_request(job_name="job-1", region="us-east-1", output_path="s3://my-bucket/out", **arguments)
+    assert {name: once[name] for name in MEMBERS if name in once} == plain
+
+
+@MANY
+@given(spec=specs().filter(lambda spec: not conflicts_with_hook(spec, BRINGS)))
+def test_generated_settings_give_what_the_sdk_itself_sends(spec, request_of):
+    """With our objects, with the SDK's, and by the SDK alone, where it has no fault."""
+    by_sdk = request_of(Estimator, "job-1", **build(spec, sdk))[0]
+    for api in (ours, sdk):
+        by_us = request_of(with_debugger(Estimator), "job-1", **build(spec, api))[0]
+        assert normalised(by_us, MEMBERS) == normalised(by_sdk, MEMBERS)
+        assert {name: value for name, value in by_us.items() if name not in MEMBERS} == {
+            name: value for name, value in by_sdk.items() if name not in MEMBERS
+        }
