@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
 from typing import TYPE_CHECKING, Any
 
 from sagemaker_debug_ext.cli import _arguments, _output, _progress
@@ -19,9 +21,18 @@ def add_parser(commands: Any) -> None:
         commands, "demo", "Train a sound and a broken net on real images, with rules watching both.", run
     )
     parser.add_argument("--work-dir", default=_DEFAULT_FOLDER, help="where everything goes (default: %(default)s)")
-    parser.add_argument("--epochs", type=int, default=40, help="passes over the images (default: %(default)s)")
+    parser.add_argument(
+        "--epochs", type=_at_least_one, default=40, help="passes over the images (default: %(default)s)"
+    )
     parser.add_argument("--show-request", action="store_true", help="print the two requests instead of running them")
     _arguments.add_json(parser)
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1 (got {text!r})")
+    return number
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         for report in reports:
             _print(report)
-        _print_next_steps(reports[0])
+        _print_next_steps(reports)
     return 0
 
 
@@ -65,11 +76,18 @@ def _print(report: JobReport) -> None:
     _output.write()
     for line in _output.format_table(("RULE", "STATUS", "FIRST STEP"), rules).splitlines():
         _output.write(f"  {line}")
+    for rule in report.rules:
+        if rule.message:
+            _output.write(f"  {rule.name}: {rule.message} {rule.advice}")
 
 
-def _print_next_steps(report: JobReport) -> None:
+def _print_next_steps(reports: list[JobReport]) -> None:
+    healthy, broken = (report.trial_path for report in reports)
+    command = "sagemaker-debug"
+    if shutil.which(command) is None:  # not on the path of the user's shell, as in an environment of tox
+        command = f"{sys.executable} -m sagemaker_debug_ext.cli.main"
     _output.write("\nLook at the trials:")
-    _output.write(f"  sagemaker-debug ls {report.trial_path}")
-    _output.write(f"  sagemaker-debug show {report.trial_path} CrossEntropyLoss_output_0")
-    opened = f"create_trial({report.trial_path!r})"
-    _output.write(f'  python -c "from sagemaker_debug_ext import create_trial; print({opened})"')
+    _output.write(f"  {command} ls {healthy}")
+    _output.write(f"  {command} show {healthy} CrossEntropyLoss_output_0")
+    _output.write(f"  {command} rules run {broken} VanishingGradient")
+    _output.write(f"  sagemaker_debug_ext.create_trial({healthy!r})")

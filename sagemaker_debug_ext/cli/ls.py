@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from sagemaker_debug_ext.cli import _arguments, _output
-from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.config._fields import did_you_mean
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -28,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sagemaker_debug_ext.trials import create_trial
 
     trial = create_trial(arguments.trial)
+    _check_collection(arguments.collection, trial)
     names = trial.tensor_names(mode=arguments.mode, regex=arguments.regex, collection=arguments.collection)
     members = {name: len(trial.tensor_names(collection=name)) for name in sorted(trial.collections())}
     summary = {
@@ -44,6 +46,14 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(summary)
     return 0
+
+
+def _check_collection(name: str | None, trial: Trial) -> None:
+    known = sorted(trial.collections())
+    if name is not None and name not in known:
+        raise SMDebugValueError(
+            f"collection must be one of {', '.join(known)} (got {name!r}){did_you_mean(name, known)}"
+        )
 
 
 def _modes(trial: Trial) -> list[ModeKeys]:

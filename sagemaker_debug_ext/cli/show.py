@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from sagemaker_debug_ext.cli import _arguments, _output
-from sagemaker_debug_ext.errors import TensorUnavailableForStep
+from sagemaker_debug_ext.errors import SMDebugValueError, TensorUnavailableForStep
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Tensor
@@ -20,6 +20,7 @@ def add_parser(commands: Any) -> None:
     _arguments.add_trial(parser)
     parser.add_argument("tensor", metavar="TENSOR", help="name of the tensor, as ls lists it")
     parser.add_argument("--step", type=int, help="show the values at this step")
+    parser.add_argument("--last", type=int, default=0, metavar="N", help="show the last N steps only (default: all)")
     _arguments.add_mode(parser)
     parser.add_argument("--worker", help="the worker whose values to show (default: the first)")
     _arguments.add_json(parser)
@@ -52,15 +53,24 @@ def _place(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str
     }
 
 
-def _statistics(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return a few numbers of a value; None where neither the value nor the number was saved."""
+def _measure(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what tells a value in a line: itself if it is a single one, else a few numbers made from it.
+
+    A number is None where neither it nor the value was saved.
+    """
+    try:
+        value = tensor.value(step, mode=arguments.mode, worker=arguments.worker)
+    except TensorUnavailableForStep:
+        value = None
+    if value is not None and value.size == 1:
+        return {"value": value.item()}
     return {name: _statistic(tensor, step, name, arguments) for name in _STATISTICS}
 
 
 def _statistic(tensor: Tensor, step: int, name: str, arguments: argparse.Namespace) -> Any:
     try:
         return tensor.reduction_value(step, name, mode=arguments.mode, worker=arguments.worker).item()
-    except (TensorUnavailableForStep, TypeError):  # TypeError: texts have no mean
+    except (TensorUnavailableForStep, SMDebugValueError, TypeError):  # empty tensors have no least value, texts no mean
         return None
 
 
@@ -73,7 +83,7 @@ def _show_value(tensor: Tensor, arguments: argparse.Namespace) -> None:
         **_place(tensor, arguments.step, arguments),
         "dtype": str(value.dtype),
         "shape": list(value.shape),
-        **_statistics(tensor, arguments.step, arguments),
+        **_measure(tensor, arguments.step, arguments),
     }
     if arguments.json:
         _output.write_json({**entry, "value": value})
@@ -84,12 +94,12 @@ def _show_value(tensor: Tensor, arguments: argparse.Namespace) -> None:
 
 
 def _show_course(tensor: Tensor, arguments: argparse.Namespace) -> None:
-    steps = tensor.steps(mode=arguments.mode, show_incomplete_steps=True)
-    rows = [{**_place(tensor, step, arguments), **_statistics(tensor, step, arguments)} for step in steps]
+    steps = tensor.steps(mode=arguments.mode, show_incomplete_steps=True)[-arguments.last :]
+    rows = [{**_place(tensor, step, arguments), **_measure(tensor, step, arguments)} for step in steps]
     if arguments.json:
         _output.write_json({"tensor": tensor.name, "steps": rows})
         return
-    headers = ("step", "mode", "mode_step", "worker", *_STATISTICS)
+    headers = list(dict.fromkeys(key for row in rows for key in row))
     _output.write(tensor.name)
-    cells = [[row[key] for key in headers] for row in rows]
+    cells = [[row.get(key) for key in headers] for row in rows]
     _output.write(_output.format_table([key.upper() for key in headers], cells))

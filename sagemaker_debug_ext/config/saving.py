@@ -115,7 +115,8 @@ def _mode_key(key: object) -> ModeKeys:
         return key
     if isinstance(key, str) and key.upper() in ModeKeys.__members__:
         return ModeKeys[key.upper()]
-    raise SMDebugValueError(f"mode must be one of {', '.join(ModeKeys.__members__)} (got {key!r})")
+    allowed = f"{', '.join(ModeKeys.__members__)}, or else {', '.join(SAVE_KEYS)}"
+    raise SMDebugValueError(f"a save configuration has the keys {allowed} (got {key!r})")
 
 
 def _mode_value(value: object) -> SaveConfigMode | None:

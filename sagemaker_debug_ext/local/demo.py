@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import io
 import json
@@ -21,12 +22,13 @@ from sagemaker_debug_ext.config.collections import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import Rule
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, TrainingJobError
-from sagemaker_debug_ext.local.events import Event, EventHandler, RuleStatusChanged, StatusChanged
+from sagemaker_debug_ext.local.events import Event, EventHandler, IssueFound, StatusChanged
 from sagemaker_debug_ext.local.job import LocalTrainingJob, run_training_job
 from sagemaker_debug_ext.local.paths import Locations, write_object
 from sagemaker_debug_ext.local.source import upload_source
 from sagemaker_debug_ext.requests import training_job_request
 from sagemaker_debug_ext.requests.checks import check_training_job_request
+from sagemaker_debug_ext.rules import Issue
 from sagemaker_debug_ext.store.backends import open_backend
 
 if TYPE_CHECKING:
@@ -47,11 +49,13 @@ _STOP_GRACE_SECONDS: Final = 10.0
 
 @attrs.frozen(kw_only=True)
 class RuleReport:
-    """What became of a rule: its status, and the first global step at which it fired, if it did."""
+    """What became of a rule: its status, and if it fired, the first global step at which it did, and what it found."""
 
     name: str
     status: str
-    first_step: int | None
+    first_step: int | None = None
+    message: str = ""
+    advice: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -185,17 +189,16 @@ def run_demo(
         TrainingJobError: A job failed.
     """
     watches = {net: _Watch(net, on_event) for net in requests}
-    jobs: dict[str, LocalTrainingJob] = {}
-    try:
-        for net, request in requests.items():
-            jobs[net] = run_training_job(
-                request, work_dir, on_event=watches[net], stop_grace_seconds=_STOP_GRACE_SECONDS, wait=False
+    with contextlib.ExitStack() as running:  # an interruption, or the failure of one job, stops them all
+        jobs = {
+            net: running.enter_context(
+                run_training_job(
+                    request, work_dir, on_event=watches[net], stop_grace_seconds=_STOP_GRACE_SECONDS, wait=False
+                )
             )
+            for net, request in requests.items()
+        }
         return [watches[net].report(job) for net, job in jobs.items()]
-    except BaseException:
-        for job in jobs.values():
-            job.stop(grace_seconds=0.0)
-        raise
 
 
 class _Watch:
@@ -206,11 +209,11 @@ class _Watch:
         self._on_event = on_event
         self._started_at = time.monotonic()
         self._ended_at = self._started_at
-        self._first_steps: dict[str, int] = {}
+        self._first_issues: dict[str, Issue] = {}
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, RuleStatusChanged) and event.step is not None:
-            self._first_steps.setdefault(event.rule, event.step)
+        if isinstance(event, IssueFound):
+            self._first_issues.setdefault(event.issue.rule, event.issue)
         elif isinstance(event, StatusChanged):
             self._ended_at = time.monotonic()
         self._on_event(event)
@@ -237,8 +240,11 @@ class _Watch:
 
     def _rules(self, statuses: Iterable[Mapping[str, Any]]) -> Iterable[RuleReport]:
         for status in statuses:
-            name = status["RuleConfigurationName"]
-            yield RuleReport(name=name, status=status["RuleEvaluationStatus"], first_step=self._first_steps.get(name))
+            report = RuleReport(name=status["RuleConfigurationName"], status=status["RuleEvaluationStatus"])
+            issue = self._first_issues.get(report.name)
+            if issue is not None:
+                report = attrs.evolve(report, first_step=issue.step, message=issue.message, advice=issue.advice)
+            yield report
 
 
 def _collections(trial: Trial) -> dict[str, int]:

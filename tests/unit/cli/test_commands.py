@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.store.keys import event_key, reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
@@ -89,12 +90,18 @@ class TestShow:
             ["0", "TRAIN", "0", "worker_0"], ["1", "TRAIN", "1", "worker_0"], ["2", "EVAL", "0", "worker_0"],
         ]  # fmt: skip
 
+    def test_course_of_single_numbers_shows_them_and_nothing_made_from_them(self, trial, capsys):
+        """A loss has a value a step; the last steps can be asked for."""
+        _, found = run_json(capsys, "show", trial, "loss", "--last", "2")
+        assert [(row["step"], row["value"]) for row in found["steps"]] == [(1, 1.0), (2, 3.0)]
+        assert "mean" not in found["steps"][0]
+
     def test_course_of_reductions_and_texts_shows_what_was_saved(self, trial, capsys):
         """A tensor of which one number was saved shows that one; a text has none."""
         _, found = run_json(capsys, "show", trial, "hidden")
         assert (found["steps"][0]["mean"], found["steps"][0]["max"]) == (0.5, None)
         _, found = run_json(capsys, "show", trial, "note")
-        assert found["steps"][0]["mean"] is None
+        assert found["steps"][0]["value"] == "text"
 
 
 class TestRules:
@@ -102,13 +109,13 @@ class TestRules:
         """People see which rules run on this machine."""
         assert main(["rules", "list"]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert len(lines) == 1 + 21 + 12
+        assert len(lines) == 1 + len(list_rule_specs())
         assert any(line.split()[:4] == ["VanishingGradient", "debugger", "here", "threshold=1e-07"] for line in lines)
 
     def test_list_as_json_describes_parameters(self, capsys):
         """A program learns types, defaults and meanings."""
         _, found = run_json(capsys, "rules", "list", "--kind", "debugger")
-        assert len(found) == 21
+        assert len(found) == len(list_rule_specs("debugger"))
         (parameter,) = next(rule for rule in found if rule["name"] == "VanishingGradient")["parameters"]
         assert (parameter["name"], parameter["type"], parameter["default"]) == ("threshold", "float", 1e-07)
 
@@ -145,6 +152,8 @@ class TestRules:
     [
         (["ls", "{tmp}/nowhere"], "no trial at"),
         (["ls", "{trial}", "--regex", "("], "'('"),
+        (["ls", "{trial}", "--collection", "gradient"], "did you mean 'gradients'"),
+        (["demo", "--epochs", "0"], "at least 1"),
         (["show", "{trial}", "fc.wieght"], "'fc.wieght'"),
         (["show", "{trial}", "loss", "--step", "9"], "step 9"),
         (["show", "{trial}", "loss", "--step", "0", "--worker", "worker_7"], "worker_7"),

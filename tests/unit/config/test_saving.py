@@ -101,7 +101,7 @@ def test_nonsense_is_refused(arguments, error, match):
 
 def test_unknown_modes_and_keys_are_refused():
     """A misspelt mode or key is an error that lists the allowed ones."""
-    with pytest.raises(SMDebugValueError, match="TRAIN, EVAL, PREDICT, GLOBAL"):
+    with pytest.raises(SMDebugValueError, match="TRAIN, EVAL, PREDICT, GLOBAL, or else save_interval"):
         SaveConfig({"trian": SaveConfigMode()})
     with pytest.raises(SMDebugValueError, match="save_intervall"):
         SaveConfigMode.from_dict({"save_intervall": 1})
