@@ -161,6 +161,7 @@ class BaseHook:
         self._counters = StepCounters()
         self._last_step = -1
         self._step: OpenStep | None = None
+        self._ended_step: OpenStep | None = None
         self._plan: SavePlan | None = None
         self._step_plan: StepPlan | None = None
         self._custom_tensors: dict[str, _CustomTensor] = {}
@@ -375,16 +376,24 @@ class BaseHook:
 
     # --- what the framework's hook calls ------------------------------------------------------------------------------
 
-    def _begin_step(self) -> StepPlan | None:
-        """End the open step and begin the next; return what is due at it, None if nothing."""
+    def _begin_step(self, hand_over: bool = True) -> StepPlan | None:
+        """End the open step and begin the next; return what is due at it, None if nothing.
+
+        Args:
+            hand_over: Whether the writing thread may have the step that has ended right away. If not, `_hand_over` is
+                to be called once the framework's hook has done its own work, which then does not compete with the
+                writing thread for the interpreter.
+        """
         if not self._accepts():
-            self._step = None  # let go of what was captured before saving was switched off
+            self._step = self._ended_step = None  # let go of what was captured before saving was switched off
             if self.failure is not None and self.strict:
                 raise self.failure
             return None
         with self._lock:
             self._settle_scalars()
             self._finish_step()
+            if hand_over:
+                self._hand_over()
             if not self._has_output():
                 return None
             self._open_step()
@@ -516,8 +525,12 @@ class BaseHook:
                 del self._waiting_scalars[name]
 
     def _finish_step(self) -> None:
-        """Hand the open step to the writing thread; nothing here holds on to its tensors afterwards."""
-        step, self._step = self._step, None
+        """Close the open step; nothing here holds on to its tensors once it is handed over."""
+        self._ended_step, self._step = self._step, None
+
+    def _hand_over(self) -> None:
+        """Give the step that has ended to the writing thread."""
+        step, self._ended_step = self._ended_step, None
         if not step or self._output is None:
             return
         if not self.dry_run:
@@ -550,6 +563,7 @@ class BaseHook:
             self._settle_scalars(is_last=True)
             self._save_custom_tensors()
             self._finish_step()
+            self._hand_over()
             self._complete_collections()
             if self._collections.has_news or not self._has_exported:
                 self._export()

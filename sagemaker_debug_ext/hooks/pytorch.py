@@ -197,20 +197,14 @@ class Hook(BaseHook):
     @harmless
     def _on_forward(self, module: nn.Module, _: tuple[Any, ...]) -> None:
         self._release_step()
-        plan = self._begin_step()
-        if plan is None:
-            self._copies.rest()
-            return
-        is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
-        weights = []
-        for root in self._roots:
-            for name, parameter in root.parameters():
-                if root.module is module:
-                    weights.append((name, parameter))
-                if is_training and parameter.requires_grad:
-                    self._watch_gradient(plan, f"gradient/{name}", parameter)
-        self._save_weights(plan, weights)
-        self._watch_modules(plan)
+        plan = self._begin_step(hand_over=False)
+        try:
+            if plan is None:
+                self._copies.rest()
+            else:
+                self._watch_step(module, plan)
+        finally:
+            self._hand_over()
 
     @harmless
     def _on_gradient(self, name: str, gradient: Tensor) -> None:
@@ -244,6 +238,19 @@ class Hook(BaseHook):
         self._roots.append(root)
         self._tapped.clear()
         return True
+
+    def _watch_step(self, module: nn.Module, plan: StepPlan) -> None:
+        """Save what is due at the beginning of a step, and have the rest captured as it comes."""
+        is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
+        weights = []
+        for root in self._roots:
+            for name, parameter in root.parameters():
+                if root.module is module:
+                    weights.append((name, parameter))
+                if is_training and parameter.requires_grad:
+                    self._watch_gradient(plan, f"gradient/{name}", parameter)
+        self._save_weights(plan, weights)
+        self._watch_modules(plan)
 
     def _save_weights(self, plan: StepPlan, weights: Iterable[tuple[str, nn.Parameter]]) -> None:
         """Save all parameters that are due, copied in one go."""
