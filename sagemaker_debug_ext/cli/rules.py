@@ -28,6 +28,9 @@ def add_parser(commands: Any) -> None:
     running.add_argument(
         "rules", nargs="*", metavar="RULE", help="names of rules, as rules list gives them, or of a class in --source"
     )
+    running.add_argument(
+        "--recommended", action="store_true", help="run the rules that suit most jobs, with parameters that do"
+    )
     running.add_argument("--all", action="store_true", help="run every rule that can be run without parameters")
     running.add_argument(
         "-p",
@@ -123,11 +126,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
     from sagemaker_debug_ext.errors import SMDebugValueError
     from sagemaker_debug_ext.rules import Isolation, create_custom_rule, create_rule
+    from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 
-    names = list(dict.fromkeys([*arguments.rules, *(_all_names() if arguments.all else ())]))
+    recommended = RECOMMENDED if arguments.recommended else {}
+    names = list(dict.fromkeys([*arguments.rules, *recommended, *(_all_names() if arguments.all else ())]))
     if not names:
-        raise SMDebugValueError("give the names of rules, or --all")
-    given = _parameters(arguments.parameter, names)
+        raise SMDebugValueError("give the names of rules, --recommended or --all")
+    chosen = _parameters(arguments.parameter, names)
+    given = {name: {**recommended.get(name, {}), **chosen[name]} for name in names}
     if arguments.source is None:
         return {name: create_rule(name, trial, given[name]) for name in names}
     isolation = Isolation(timeout_seconds=arguments.timeout)

@@ -34,7 +34,7 @@ def test_every_name_of_the_original_is_there():
 
 def test_every_rule_of_the_catalog_is_there():
     """No rule is left out, and none is there twice."""
-    assert {spec.function for spec in list_rule_specs()} <= set(rule_configs.__all__)
+    assert {spec.function for spec in list_rule_specs() if spec.function} <= set(rule_configs.__all__)
     assert len(set(rule_configs.__all__)) == len(rule_configs.__all__)
 
 

@@ -71,6 +71,14 @@ def test_all_runs_every_rule_that_needs_no_parameters(trial, capsys):
     assert {result["num_steps"] + result["num_skipped"] for result in found.values()} == {2}
 
 
+def test_recommended_rules_have_parameters_of_their_own(trial, capsys):
+    """Which may be replaced."""
+    assert main(["rules", "run", trial, "--recommended", "--json", "-p", "FrozenParameters.patience=2"]) == 0
+    found = {result["name"] for result in json.loads(capsys.readouterr().out)}
+    assert {"LossPlateau", "DeadRelu", "TrainEvalMixup"} <= found
+    assert "LossNotDecreasing" not in found
+
+
 def test_results_are_written_into_a_folder(trial, tmp_path, capsys):
     """One for each rule, as JSON."""
     assert main(["rules", "run", trial, "VanishingGradient", "DeadRelu", "--output", str(tmp_path / "out")]) == 1
@@ -95,4 +103,4 @@ def test_a_file_of_rules_runs_unmodified(trial, tmp_path, capsys):
 def test_no_rule_at_all_is_wrong_use(trial, capsys):
     """Rather than a clean bill."""
     assert main(["rules", "run", trial]) == 2
-    assert "give the names of rules, or --all" in capsys.readouterr().err
+    assert "give the names of rules, --recommended or --all" in capsys.readouterr().err

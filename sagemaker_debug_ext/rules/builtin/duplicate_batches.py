@@ -1,0 +1,77 @@
+"""DuplicateBatches: training sees the same batch again and again."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+from collections.abc import Sequence
+
+from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import Array, StepView
+
+
+def digest(value: Array) -> bytes:
+    """Return a hash of shape, type and elements."""
+    found = hashlib.blake2b(f"{value.dtype} {value.shape}".encode(), digest_size=16)
+    found.update(value.tobytes())
+    return found.digest()
+
+
+class DuplicateBatches(TensorRule):
+    """Training sees few different batches, the same again and again.
+
+    Looks at inputs of the model at TRAIN steps (all steps that have no mode). From `window` saved steps that follow
+    each other without a gap on, the rule fires if no more than `max_share_percent` of the latest `window` batches are
+    different ones. Training on all data at once fires: leave the rule out.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas;
+            ``^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$`` (the whole model's) when not given.
+        window: How many batches are looked at; 10 when not given.
+        max_share_percent: Largest percentage of different ones that is too few; 30 when not given.
+
+    Source:
+        Data loaders whose workers repeat each other, and iterators that are made anew at each step, as in the faults
+        collected by Humbatova and others, Taxonomy of Real Faults in Deep Learning Systems, ICSE 2020.
+
+    Example:
+        >>> rule = create_rule("DuplicateBatches", trial, {"tensor_regex": "embedding_input_0"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "DuplicateBatches"
+    advice = "Check that the iterator over the data is made once an epoch, that it shuffles, and that its seed changes."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+        self._seen: dict[str, collections.deque[bytes]] = {}
+        self._last: dict[str, int] = {}
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the percentage of different batches."""
+        found = view.statistic(name, digest) if is_training(view) else None
+        step = view.mode_step
+        if found is None or step is None:
+            return None
+        window: int = self.parameters["window"]
+        seen = self._seen.setdefault(name, collections.deque(maxlen=window))
+        if self._last.get(name, step - 1) != step - 1:
+            seen.clear()  # with gaps, a loader that does not shuffle shows the same batch for no fault of its own
+        self._last[name] = step
+        seen.append(found)
+        if len(seen) < window:
+            return None
+        share = 100.0 * len(set(seen)) / window
+        limit: float = self.parameters["max_share_percent"]
+        return Reading(share, fires=share <= limit, threshold=limit, severity=-share)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how few batches differ."""
+        number = round(first.value * self.parameters["window"] / 100) if first.value is not None else 0
+        return (
+            f"Training sees the same data again and again in {naming(names)}: {number} of the latest "
+            f"{self.parameters['window']} batches of the first are different."
+        )

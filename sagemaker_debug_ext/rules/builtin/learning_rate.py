@@ -1,0 +1,75 @@
+"""LearningRateTooHigh and LearningRateTooLow: what weights change by in a step, relative to their size."""
+
+from __future__ import annotations
+
+import abc
+import statistics
+from typing import ClassVar
+
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import Recent
+from sagemaker_debug_ext.rules.builtin.weight_update_ratio import update_ratio
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import StepView, train_or_all
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+
+class UpdateSizeRule(BuiltinRule):
+    """A rule over the relative size of updates, for each step of training.
+
+    The norm of a weight's change since it was saved before, relative to its norm then, is divided by the steps between
+    the two; the median over the latest observations of a weight is its usual update.
+    """
+
+    is_too_large: ClassVar[bool]
+    selection = Selection(collections=(CollectionKeys.WEIGHTS,))
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._recent = Recent(self.parameters["window"])
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights."""
+        return (Need("weights", self.selection),)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if the updates of the weights are out of bounds."""
+        mode = train_or_all(view)
+        step = view.step_in(mode)
+        if step is None:
+            return None
+        for name in view.selected(self.selection):
+            self._observe(view, name, mode, step)
+        usual = {
+            name: statistics.median(self._recent.of(name))
+            for name in view.selected(self.selection)
+            if self._recent.is_full(name)
+        }
+        moving = {name: value for name, value in usual.items() if value > 0}  # frozen ones have a rule of their own
+        if not moving:
+            return None
+        names = self.out_of_bounds(moving)
+        if not names:
+            return []
+        limit: float = self.parameters["threshold"]
+        message = (
+            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {naming(names)}: a step changes "
+            f"the first by {moving[names[0]]:.3g} of its norm, {'above' if self.is_too_large else 'below'} {limit:g}."
+        )
+        return [self.found(view, message, tensors=names, value=moving[names[0]], threshold=limit)]
+
+    @abc.abstractmethod
+    def out_of_bounds(self, usual: dict[str, float]) -> list[str]:
+        """Return the weights whose usual update is out of bounds, the worst first."""
+
+    def _observe(self, view: StepView, name: str, mode: ModeKeys, step: int) -> None:
+        earlier_steps = self.views.saved_steps(name, mode, step - 1)
+        before = earlier_steps[-1] if earlier_steps else None
+        global_step = None if before is None else view.trial.global_step(mode, before)
+        earlier = None if global_step is None else view.earlier_value(name, global_step)
+        current = view.value(name)
+        if before is None or earlier is None or current is None or earlier.shape != current.shape:
+            return
+        self._recent.add(name, update_ratio(current, earlier, epsilon=1e-12) / (step - before))

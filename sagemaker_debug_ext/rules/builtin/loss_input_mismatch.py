@@ -1,0 +1,162 @@
+"""LossInputMismatch: a loss is given something else than it expects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
+
+KIND: Final = re.compile(r"(CrossEntropy|NLL|BCEWithLogits|MSE|SmoothL1|L1|Huber)Loss")
+DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
+MIN_OUTSIDE: Final = 0.1
+"""Share of targets that must be out of reach before the outputs are called bounded."""
+NEAR_ONE: Final = 0.9
+
+
+@attrs.define
+class _Seen:
+    """What has been seen of the inputs of a loss."""
+
+    steps: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    zeros: int = 0
+    near_one: int = 0
+    elements: int = 0
+    targets_above_one: int = 0
+    targets_below_zero: int = 0
+    targets_below_minus_one: int = 0
+    is_simplex: bool = True
+    is_log_simplex: bool = True
+
+    def add(self, scores: Array, targets: Array | None, kind: str) -> None:
+        values = to_float64(scores)
+        self.steps += 1
+        self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+        self.zeros += int(np.count_nonzero(values == 0))
+        self.near_one += int(np.count_nonzero(np.abs(values) > NEAR_ONE))
+        self.elements += values.size
+        if values.ndim > 1 and values.shape[1] > 1:
+            self.is_simplex = self.is_simplex and _sums_to_one(values)
+            self.is_log_simplex = self.is_log_simplex and self.high <= 0 and _sums_to_one(np.exp(values))
+        else:
+            self.is_simplex = False
+            self.is_log_simplex = False
+        if kind in DIFFERENCES and targets is not None:
+            wanted = to_float64(targets)
+            self.targets_above_one += int(np.count_nonzero(wanted > 1))
+            self.targets_below_zero += int(np.count_nonzero(wanted < 0))
+            self.targets_below_minus_one += int(np.count_nonzero(wanted < -1))
+
+    @property
+    def out_of_reach(self) -> int:
+        """How many targets the activation cannot reach whose bounds the outputs keep to."""
+        if self.low >= 0 and self.zeros > MIN_OUTSIDE * self.elements:
+            return self.targets_below_zero
+        # a linear output is small at first as well, but then passes 1 without staying near it
+        if self.high > 1 or self.low < -1 or self.near_one <= MIN_OUTSIDE * self.elements:
+            return 0
+        return self.targets_above_one + (self.targets_below_zero if self.low >= 0 else self.targets_below_minus_one)
+
+
+def _sums_to_one(values: Array) -> bool:
+    return bool(np.all(values >= 0) and np.allclose(values.sum(axis=1), 1, atol=1e-3))
+
+
+def problem_of(kind: str, seen: _Seen) -> str:
+    """Return what is wrong with the inputs of a loss, as far as they were seen; empty if nothing is."""
+    takes_scores = kind in ("CrossEntropy", "BCEWithLogits")
+    checks = (
+        (
+            kind == "CrossEntropy" and seen.is_simplex,
+            "gets probabilities that add up to 1, but applies softmax itself",
+        ),
+        (
+            takes_scores and seen.low >= 0 and seen.high <= 1,
+            "gets numbers from 0 to 1, as of a sigmoid, but expects scores of any size",
+        ),
+        (
+            takes_scores and seen.low >= 0 and seen.zeros > MIN_OUTSIDE * seen.elements,
+            "gets no negative numbers and many zeros, as of a ReLU, but expects scores of any size",
+        ),
+        (
+            kind == "NLL" and not seen.is_log_simplex,
+            "needs logarithms of probabilities, and gets something else",
+        ),
+        (
+            kind in DIFFERENCES and seen.out_of_reach > MIN_OUTSIDE * seen.elements,
+            "gets outputs of an activation that cannot reach many of the targets",
+        ),
+    )
+    return next((problem for holds, problem in checks if holds), "")
+
+
+class LossInputMismatch(TensorRule):
+    """A loss is given something else than it expects: an activation too many, too few or the wrong one at the output.
+
+    Looks at what goes into losses at TRAIN steps (all steps that have no mode), by the names of PyTorch's losses, and
+    fires when after `patience` saved steps
+
+    - a cross entropy has only been given probabilities, numbers from 0 to 1, or outputs of a ReLU;
+    - a negative log likelihood has been given something else than logarithms of probabilities;
+    - a binary cross entropy with logits has only been given numbers from 0 to 1, or outputs of a ReLU;
+    - a loss of differences (MSE, L1, …) has only been given outputs in the range of a sigmoid, tanh or ReLU, while many
+      targets are outside;
+
+    or at once, when a loss of differences is given outputs and targets of different shapes, which are broadcast.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in names; of these tensors the first inputs of losses are looked at;
+            ``Loss(_[0-9]+)?_input_0$`` when not given.
+        patience: How many saved steps are seen before a verdict; 20 when not given.
+
+    Source:
+        Wrong activations at the output and wrong losses are checked for in the same way by Schoop, Huang and Hartmann,
+        UMLAUT, CHI 2021.
+
+    Example:
+        >>> rule = create_rule("LossInputMismatch", trial, {"patience": 5})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LossInputMismatch"
+    advice = (
+        "Give cross entropy and binary cross entropy with logits the plain output of the last layer, negative log "
+        "likelihood log-softmax, and regression no activation; make outputs and targets the same shape."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+        self._seen: dict[str, _Seen] = {}
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return what is wrong with the input of a loss."""
+        kind = KIND.search(name)
+        scores = view.value(name) if kind and is_training(view) else None
+        if kind is None or scores is None or scores.dtype.kind not in "fV":
+            return None
+        targets = view.value(name.removesuffix("0") + "1")
+        patience: int = self.parameters["patience"]
+        if kind[1] in DIFFERENCES and targets is not None and targets.shape != scores.shape:
+            text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are broadcast"
+            return Reading(1, fires=True, threshold=1, severity=np.inf, text=text)
+        seen = self._seen.setdefault(name, _Seen())
+        if np.isfinite(to_float64(scores)).all():
+            seen.add(scores, targets, kind[1])
+        if seen.steps < patience:
+            return None
+        problem = problem_of(kind[1], seen)
+        return Reading(seen.steps, fires=bool(problem), threshold=patience, text=problem)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say what the loss is given."""
+        return f"The loss does not suit the output in {naming(names)}: it {first.text}."

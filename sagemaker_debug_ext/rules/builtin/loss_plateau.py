@@ -1,0 +1,76 @@
+"""LossPlateau: the loss has hardly fallen since training began."""
+
+from __future__ import annotations
+
+import collections
+import statistics
+from collections.abc import Sequence
+
+from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, losses_or
+from sagemaker_debug_ext.rules.step import StepView
+
+
+class LossPlateau(TensorRule):
+    """The loss has hardly fallen since training began: the model does not learn.
+
+    Looks at the losses of TRAIN steps (all steps that have no mode). The mean of the latest `window` values is compared
+    with the mean of the first `window`; from `patience` values on the rule fires if it is not lower by
+    `min_fall_percent`. A model that has learnt and then stands still is another matter: see Overtraining. The loss must
+    be saved from the beginning.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
+            given: the collection ``losses``.
+        window: How many values are averaged; 10 when not given.
+        patience: How many values are seen before the first verdict; 50 when not given.
+        min_fall_percent: Least fall, in percent of the first mean; 5 when not given.
+
+    Source:
+        A loss that does not move is the commonest symptom of training programs that are wrong: Zhang, Zhai, Ma and
+        Shen, AutoTrainer, ICSE 2021.
+
+    Example:
+        >>> rule = create_rule("LossPlateau", trial, {"patience": 200, "min_fall_percent": 1})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LossPlateau"
+    advice = (
+        "Check first that the model can learn a single batch by heart. If not: are labels matched to their inputs, is "
+        "the loss the right one, does the optimizer have all parameters, are gradients reset and not detached? If so, "
+        "try a learning rate ten times higher and lower."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = losses_or(self.parameters["tensor_regex"])
+        self._first: dict[str, list[float]] = {}
+        self._latest = Recent(self.parameters["window"])
+        self._seen: dict[str, int] = collections.Counter()
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return by how much the loss has fallen."""
+        loss = view.scalar(name) if is_training(view) else None
+        if loss is None:
+            return None
+        window: int = self.parameters["window"]
+        self._seen[name] += 1
+        if self._seen[name] <= window:
+            self._first.setdefault(name, []).append(loss)
+        self._latest.add(name, loss)
+        if self._seen[name] < max(self.parameters["patience"], 2 * window) or not self._latest.is_full(name):
+            return None
+        first, latest = statistics.fmean(self._first[name]), statistics.fmean(self._latest.of(name))
+        fall = 100.0 * (first - latest) / abs(first) if first else 0.0
+        limit: float = self.parameters["min_fall_percent"]
+        return Reading(
+            fall, fires=not fall >= limit, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}"
+        )
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how little the loss has fallen."""
+        return (
+            f"The loss has hardly moved in {naming(names)}: the mean of the first went from {first.text}, a fall of "
+            f"{first.value:.2g} % where at least {first.threshold:g} % was expected by now."
+        )

@@ -1,0 +1,74 @@
+"""NonFiniteOrigin: the first tensor, in the order of computation, that is not finite."""
+
+from __future__ import annotations
+
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.builtin.exploding_tensor import count_non_finite
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import ALL_TENSORS, Selection
+from sagemaker_debug_ext.rules.step import StepView
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+class NonFiniteOrigin(BuiltinRule):
+    """The layer at which NaN or infinity first appears.
+
+    Looks at every saved step of every mode. A hook saves tensors in the order in which they are computed: weights, then
+    the inputs and outputs of layers in forward order, the loss, and gradients backwards. The rule fires at a step with
+    values that are not finite, as ExplodingTensor does, and names the first of them in that order, with the last tensor
+    before it that is finite: between the two the values went wrong.
+
+    Parameters:
+        collection_names: Collections whose members are looked at, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
+            given: all tensors.
+
+    Source:
+        Localising the first faulty layer by following values through the forward and the backward pass: Wardat, Le and
+        Rajan, DeepLocalize, ICSE 2021.
+
+    Example:
+        >>> rule = create_rule("NonFiniteOrigin", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "NonFiniteOrigin"
+    advice = (
+        "Look at the operation between the two tensors: a division by zero, a logarithm or root of what may be 0, an "
+        "exponential, or values beyond half precision. If weights come first, the update before was too large."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+        self.selection = given or ALL_TENSORS
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the tensors."""
+        return (Need("tensors", self.selection),)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue that names the first tensor that is not finite."""
+        counts = {name: view.statistic(name, count_non_finite) for name in view.selected(self.selection)}
+        known = {name: count for name, count in counts.items() if count is not None}
+        if not known:
+            return None
+        if not any(known.values()):
+            return []
+        ordered = sorted(known, key=lambda name: (_place(view, name), name))
+        position = next(index for index, name in enumerate(ordered) if known[name])
+        names = [name for name in ordered[position:] if known[name]]
+        before = f", {ordered[position - 1]!r} before it is finite" if position else ""
+        message = (
+            f"Values that are not finite begin in {names[0]!r}: {known[names[0]]} of its elements are NaN or infinite"
+            f"{before}; {len(names)} of the {len(known)} tensors of the step have such values."
+        )
+        return [self.found(view, message, tensors=names, value=known[names[0]], threshold=0)]
+
+
+def _place(view: StepView, name: str) -> int:
+    """Return where in the event file the tensor lies, which is the order in which tensors were saved."""
+    saved = view.trial.index_reader.find(name, view.step, ModeKeys.GLOBAL)
+    value = saved[view.default_worker(name)].value
+    return value.location.start if value is not None else 0

@@ -1,0 +1,132 @@
+"""PredictionCollapse: one class is predicted for everything, or is all there is to predict."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+
+from sagemaker_debug_ext.errors import SMDebugCustomerError
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.classes import ClassIds, class_ids
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import Array, StepView
+
+
+def predicted_ids(scores: Array) -> ClassIds | None:
+    """Return the predicted class of each sample; None for what is no prediction of classes."""
+    if scores.dtype.kind == "c" or not np.isfinite(scores.astype(np.float64)).all():
+        return None
+    if scores.ndim == 2 and scores.shape[1] > 1:
+        classes: ClassIds = np.argmax(scores, axis=1).astype(np.int64)
+        return classes
+    flat = scores.reshape(-1)
+    if flat.dtype.kind != "f" or np.array_equal(flat, np.trunc(flat)):
+        return flat.astype(np.int64)
+    is_probability = flat.min() >= 0 and flat.max() <= 1
+    return (flat > (0.5 if is_probability else 0.0)).astype(np.int64)
+
+
+class PredictionCollapse(BuiltinRule):
+    """One class is predicted for nearly all samples, although the labels differ; or all labels are the same.
+
+    Looks at the latest `samples` samples of TRAIN steps (all steps that have no mode). The rule fires if more than
+    `max_share` of the predictions are one class while no class has more than `max_label_share` of the labels, or if all
+    labels are the same. Predictions are scores, one for each class, or probabilities or margins of class 1; labels are
+    numbers of classes.
+
+    Parameters:
+        labels_regex: Regular expressions searched in the names of labels; ``(CrossEntropy|NLL|BCE).*_input_1$|labels$``
+            when not given.
+        predictions_regex: The same for predictions; ``(CrossEntropy|NLL|BCEWithLogits).*_input_0$|predictions$`` when
+            not given.
+        samples: How many samples are looked at; 200 when not given.
+        patience: Steps with labels to see before the first verdict; 20 when not given.
+        max_share: Largest share of one predicted class; 0.98 when not given.
+        max_label_share: Largest share of one class in the labels for which predictions are judged; 0.8 when not given.
+
+    Source:
+        Networks that give the same answer to everything are a symptom of many faults; see Zhang, Zhai, Ma and Shen,
+        AutoTrainer, ICSE 2021.
+
+    Example:
+        >>> rule = create_rule("PredictionCollapse", trial, {"samples": 1000, "max_share": 0.95})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "PredictionCollapse"
+    advice = (
+        "Look for dead or saturated layers before the output, a learning rate that is too high, inputs that are not "
+        "scaled, and labels that are read wrongly; if classes are unbalanced, weight the loss."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self._labels = Selection(patterns=self.parameters["labels_regex"])
+        self._predictions = Selection(patterns=self.parameters["predictions_regex"])
+        self._recent_labels: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
+        self._recent_predictions: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
+        self._num_steps = 0
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return labels, and predictions, which may be missing."""
+        return Need("labels", self._labels), Need("predictions", self._predictions, is_required=False)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if one class is all there is."""
+        names = view.selected(self._labels) if is_training(view) else []
+        values = [view.value(name) for name in names]
+        labels = [found for value in values if value is not None and (found := _whole(value)) is not None]
+        if not labels:
+            return None
+        self._num_steps += 1
+        for each in labels:
+            self._recent_labels.extend(each.tolist())
+        scores = [view.value(name) for name in view.selected(self._predictions)]
+        for score in scores:
+            predicted = None if score is None else predicted_ids(score)
+            self._recent_predictions.extend([] if predicted is None else predicted.tolist())
+        samples: int = self.parameters["samples"]
+        if self._num_steps < self.parameters["patience"] or len(self._recent_labels) < samples:
+            return None
+        return self._judge(view, names)
+
+    def _judge(self, view: StepView, names: list[str]) -> list[Issue]:
+        label, label_share = _commonest(self._recent_labels)
+        if label_share == 1:
+            text = (
+                f"All of the latest {len(self._recent_labels)} labels are of class {label}: there is nothing to learn."
+            )
+            return [self.found(view, text, tensors=names, value=1.0, threshold=self.parameters["max_label_share"])]
+        if (
+            len(self._recent_predictions) < self.parameters["samples"]
+            or label_share > self.parameters["max_label_share"]
+        ):
+            return []
+        predicted, share = _commonest(self._recent_predictions)
+        limit: float = self.parameters["max_share"]
+        if share <= limit:
+            return []
+        text = (
+            f"Nearly everything is predicted to be class {predicted}: {share:.1%} of the latest predictions, while the "
+            f"commonest class has {label_share:.1%} of the labels."
+        )
+        return [self.found(view, text, tensors=[*view.selected(self._predictions)], value=share, threshold=limit)]
+
+
+def _commonest(ids: collections.deque[int]) -> tuple[int, float]:
+    ((found, number),) = collections.Counter(ids).most_common(1)
+    return found, number / len(ids)
+
+
+def _whole(value: Array) -> ClassIds | None:
+    """Return labels as classes; None if they are something else, such as numbers to regress."""
+    if value.dtype.kind == "f" and not np.array_equal(value, np.trunc(value)):
+        return None
+    try:
+        return class_ids(value, "labels")
+    except SMDebugCustomerError:
+        return None

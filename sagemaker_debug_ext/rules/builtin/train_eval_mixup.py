@@ -1,0 +1,119 @@
+"""TrainEvalMixup: dropout or batch normalisation in the wrong mode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import Streaks
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+MIN_ELEMENTS: Final = 64
+"""A dropout layer over fewer elements may drop none by chance."""
+
+MIN_SAMPLES: Final = 8
+
+CLOSE: Final = 1e-4
+
+
+def drops(inputs: Array, output: Array) -> bool | None:
+    """Tell whether a dropout layer drops elements: whether some that are not 0 become 0. None if that is unclear."""
+    if inputs.shape != output.shape or np.count_nonzero(inputs) < MIN_ELEMENTS:
+        return None
+    return bool(np.any((inputs != 0) & (output == 0)))
+
+
+def is_centred_on(output: Array, bias: Array) -> bool | None:
+    """Tell whether the mean of each channel over the batch is its bias, as batch statistics make it. None if unclear.
+
+    Args:
+        output: Output of a batch normalisation, axis 1 being the channels.
+        bias: Its bias, one number for each channel.
+    """
+    if output.ndim < 2 or output.shape[0] < MIN_SAMPLES or bias.shape != output.shape[1:2]:
+        return None
+    flat = np.moveaxis(to_float64(output), 1, 0).reshape(len(bias), -1)
+    distance = np.abs(flat.mean(axis=1) - to_float64(bias))
+    scale = flat.std(axis=1)
+    moving = scale > 0
+    return bool(np.all(distance[moving] <= CLOSE * scale[moving])) if moving.any() else None
+
+
+class TrainEvalMixup(TensorRule):
+    """Layers behave as in training while the model is evaluated, or the other way round.
+
+    Looks at TRAIN and EVAL steps. A dropout layer drops elements in training only; a batch normalisation centres its
+    output on its bias, by the statistics of the batch, in training only. The rule fires if a layer does so at
+    `patience` saved EVAL steps in a row, or fails to at as many TRAIN steps; a dropout layer only if it has been seen
+    to drop, as its probability may be 0. It needs the inputs and outputs of dropout layers, or the outputs and biases
+    of batch normalisations.
+
+    Parameters:
+        dropout_regex: Regular expressions searched in the names of outputs of dropout layers; ``drop.*_output_0$`` when
+            not given.
+        norm_regex: The same for batch normalisations; ``(bn|batch_?norm).*_output_0$`` when not given.
+        patience: For how many saved steps in a row; 2 when not given.
+
+    Source:
+        A model that is evaluated in training mode is one of the faults that are checked for by Schoop, Huang and
+        Hartmann, UMLAUT, CHI 2021.
+
+    Example:
+        >>> rule = create_rule("TrainEvalMixup", trial, {"dropout_regex": "regularise_output"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "TrainEvalMixup"
+    advice = "Call model.eval() before each evaluation, and model.train() before training goes on."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self._dropout = Selection(patterns=self.parameters["dropout_regex"])
+        self._norm = Selection(patterns=self.parameters["norm_regex"])
+        self.selection = Selection(
+            patterns=[*self.parameters["dropout_regex"], *self.parameters["norm_regex"]],
+        )
+        self._streaks = Streaks()
+        self._has_dropped: set[str] = set()
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return for how many steps a layer has been in the wrong mode."""
+        if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
+            return None
+        output = view.value(name)
+        trains = None if output is None else self._trains(view, name, output)
+        if trains is None:
+            return None
+        in_training = view.mode is ModeKeys.TRAIN
+        patience: int = self.parameters["patience"]
+        length = self._streaks.observe(f"{view.mode.name} {name}", trains is not in_training)
+        text = "evaluation while the job trains" if in_training else "training while the job evaluates"
+        return Reading(length, fires=length >= patience, threshold=patience, severity=length, text=text)
+
+    def _trains(self, view: StepView, name: str, output: Array) -> bool | None:
+        """Tell whether the layer behaves as in training."""
+        if name in view.selected(self._dropout):
+            inputs = view.value(name.replace("_output_", "_input_"))
+            found = None if inputs is None else drops(inputs, output)
+            if found:
+                self._has_dropped.add(name)
+            # a layer that was never seen to drop may have the probability 0
+            return found if name in self._has_dropped or view.mode is ModeKeys.EVAL else None
+        layer = re.sub(r"_output_\d+$", "", name)
+        biases = [other for other in view.tensor_names if other.endswith((f"{layer}.bias", f"_{layer}_bias"))]
+        biases = [other for other in biases if not other.startswith("gradient")]
+        bias = view.value(biases[0]) if biases else None
+        return None if bias is None else is_centred_on(output, bias)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say which way round."""
+        return (
+            f"Layers are in the wrong mode in {naming(names)}: the first has behaved as in {first.text}, for "
+            f"{first.value:g} steps."
+        )

@@ -1,0 +1,97 @@
+"""The page on the built-in rules, from their docstrings and declared parameters.
+
+``python -m sagemaker_debug_ext.rules.documentation docs/rules.md`` writes it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec, list_rule_specs
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.loading import load_rule_class
+from sagemaker_debug_ext.rules.recommended import RECOMMENDED
+
+_INTRODUCTION = """# Built-in rules
+
+<!-- Written by: python -m sagemaker_debug_ext.rules.documentation docs/rules.md -->
+
+Each rule is made by name, `create_rule("DeadRelu", trial, {"threshold_layer": 30})`, and run by `invoke_rule(rule)` or,
+many at once, by `evaluate(rules, trial)`; or from a shell by `sagemaker-debug rules run TRIAL DeadRelu`. Values of
+parameters may be text. `explain(rule)` tells which tensors a rule will look at. `recommended_rules(trial)` of
+`sagemaker_debug_ext.rules.recommended` makes those marked with a star, with parameters that suit most jobs.
+
+The rules of SageMaker have its defaults; what it leaves open is decided as described here. The further rules run here,
+and not in SageMaker's evaluator.
+"""
+
+
+def render_rules() -> str:
+    """Return the page, in Markdown."""
+    specs = [spec for spec in list_rule_specs("debugger") if spec.rule_class and _is_ours(spec)]
+    groups = (
+        ("Rules of SageMaker", [spec for spec in specs if spec.function]),
+        ("Further rules", [spec for spec in specs if not spec.function]),
+    )
+    lines = [_INTRODUCTION]
+    for title, members in groups:
+        lines += [f"## {title}", ""]
+        for spec in members:
+            lines += [*_render(spec), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _is_ours(spec: RuleSpec) -> bool:
+    return (spec.rule_class or "").startswith("sagemaker_debug_ext.rules.builtin.")
+
+
+def _render(spec: RuleSpec) -> Iterator[str]:
+    assert spec.rule_class is not None  # the caller chose those that have one
+    rule_class = load_rule_class(spec.rule_class)
+    assert issubclass(rule_class, BuiltinRule)
+    text = inspect.cleandoc(rule_class.__doc__ or "")
+    sections = re.split(r"^(Parameters|Source|Example):\n", text, flags=re.MULTILINE)
+    body = dict(zip(sections[1::2], sections[2::2], strict=True))
+    yield f"### {spec.name}{' ★' if spec.name in RECOMMENDED else ''}"
+    yield ""
+    yield _plain(sections[0])
+    yield ""
+    if spec.collections:
+        yield f"Saved for it by default: {', '.join(f'`{each.name}`' for each in spec.collections)}."
+        yield ""
+    if spec.parameters:
+        yield "| parameter | type | default | range | meaning |"
+        yield "|---|---|---|---|---|"
+        yield from map(_row, spec.parameters)
+        yield ""
+    if rule_class.advice:
+        yield f"When it fires: {rule_class.advice}"
+        yield ""
+    if "Source" in body:
+        yield f"Source: {_plain(body['Source'])}"
+        yield ""
+    yield "```python"
+    yield re.sub(r"^(?:>>>|\.\.\.) ", "", inspect.cleandoc(body["Example"]), flags=re.MULTILINE).strip()
+    yield "```"
+
+
+def _row(parameter: ParameterSpec) -> str:
+    default = "" if parameter.default is None else f"`{_spell(parameter.default)}`"
+    cells = (f"`{parameter.name}`", parameter.type, default, parameter.range, parameter.doc)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _spell(value: object) -> str:
+    return ",".join(map(_spell, value)) if isinstance(value, tuple) else f"{value}"
+
+
+def _plain(text: str) -> str:
+    return inspect.cleandoc(text).replace("``", "`").strip()
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(render_rules(), encoding="utf-8")

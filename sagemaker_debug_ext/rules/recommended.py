@@ -1,0 +1,66 @@
+"""Rules for a job of which nothing special is known: `recommended_rules`.
+
+Not every built-in rule suits every job at its defaults: some are for one kind of data, and the defaults of others,
+which are those of SageMaker, fire on sound runs, such as LossNotDecreasing on the noise between single batches. The
+choice here, and the parameters, were made on one half of the runs of ``benchmarks/detection`` and tested on the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from sagemaker_debug_ext.rules.creation import create_rule
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.base import Rule
+    from sagemaker_debug_ext.trials import Trial
+
+RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
+    # those of SageMaker
+    "ClassImbalance": {
+        "labels_regex": "(CrossEntropy|NLL|BCE).*_input_1$|labels$",
+        "predictions_regex": "^predictions$",
+        "samples": 200,
+    },
+    "DeadRelu": {"tensor_regex": "relu[0-9_]*output", "threshold_layer": 90},
+    "ExplodingTensor": {},
+    "FeatureImportanceOverweight": {"nfeatures": 1, "threshold": 0.8},
+    "Overfit": {"ratio_threshold": 2, "patience": 4, "start_step": 20},
+    "SaturatedActivation": {
+        "tensor_regex": "(tanh|sigmoid)[0-9_]*input",
+        "threshold_tanh_min": -5,
+        "threshold_tanh_max": 5,
+        "threshold_sigmoid_min": -10,
+        "threshold_sigmoid_max": 10,
+        "threshold_inactivity": 30,
+    },
+    "TreeDepth": {"depth": 8},
+    # further ones
+    "ActivationCollapse": {},
+    "DuplicateBatches": {},
+    "FrozenParameters": {},
+    "GeneralizationGap": {},
+    "GradientOutlier": {},
+    "GradientsNotReset": {},
+    "InputScale": {},
+    "LearningRateTooHigh": {},
+    "LearningRateTooLow": {},
+    "LossInputMismatch": {},
+    "LossPlateau": {},
+    "LossSpike": {},
+    "NonFiniteOrigin": {},
+    "PredictionCollapse": {},
+    "ReplicaDivergence": {},
+    "TrainEvalMixup": {},
+}
+"""Rule → its parameters where they are not the defaults."""
+
+
+def recommended_rules(trial: Trial) -> dict[str, Rule]:
+    """Return the recommended rules over a trial, by name, for `evaluate`.
+
+    Example:
+        >>> evaluation = evaluate(recommended_rules(trial), trial)
+    """
+    return {name: create_rule(name, trial, parameters) for name, parameters in RECOMMENDED.items()}
