@@ -27,20 +27,26 @@ from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig,
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
+from sagemaker_debug_ext.hooks.checkpoint_state import CheckpointState
 from sagemaker_debug_ext.hooks.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.configuration import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.counters import StepCounters
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
+from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
-from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep, Shown
+from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
 from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.messages import Array, to_array
-from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+from sagemaker_debug_ext.vocabulary import SCALAR_COLLECTIONS, CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
+
+_METRIC_COLLECTIONS: Final = frozenset({CollectionKeys.LOSSES, CollectionKeys.METRICS, CollectionKeys.SM_METRICS})
+_CATCH_ALLS: Final = frozenset({CollectionKeys.DEFAULT, CollectionKeys.ALL})
 
 _OUTPUT_NUMBER: Final = re.compile(r":\d+")
 
@@ -57,6 +63,7 @@ class _CustomTensor(NamedTuple):
 class _WaitingScalar(NamedTuple):
     captured: Captured
     mode: ModeKeys
+    is_metric: bool
 
 
 def harmless(method: Callable[Concatenate[_SelfT, _P], _R]) -> Callable[Concatenate[_SelfT, _P], _R | None]:
@@ -89,8 +96,8 @@ class BaseHook:
 
     Args:
         out_dir: Folder to write to. One that holds the beginning of a trial is continued.
-        export_tensorboard: Ask for TensorBoard files. Tensors are saved all the same; such files are not written yet.
-        tensorboard_dir: Where to put them.
+        export_tensorboard: Write TensorBoard files as well: scalars, and histograms of all else that is saved.
+        tensorboard_dir: Where to put them; a folder ``tensorboard`` in `out_dir` when not given.
         dry_run: Write no tensors.
         reduction_config: What to save of tensors; None means their values.
         save_config: When to save: a `SaveConfig`, a `SaveConfigMode` or a dictionary; every 500 steps when not given.
@@ -159,7 +166,11 @@ class BaseHook:
             self._collections.save(CollectionKeys.ALL, [".*"])
         self._memory_limit_bytes = memory_limit_bytes
         self._counters = StepCounters()
-        self._last_step = -1
+        self._last_step = self._last_saved_step = -1
+        self._metrics = MetricsFile.find(os.environ)
+        self._checkpoints = CheckpointState.find(os.environ)
+        if self._checkpoints is not None:
+            self._checkpoints.restore(self._counters)
         self._step: OpenStep | None = None
         self._ended_step: OpenStep | None = None
         self._plan: SavePlan | None = None
@@ -177,8 +188,6 @@ class BaseHook:
                 f"out_dir must not hold a trial that has ended (got {self.out_dir!r}): choose another folder, "
                 "or remove that one"
             )
-        if self.export_tensorboard:
-            LOG.warning("TensorBoard files are not written by this version; tensors are saved all the same")
         current.set_hook(self, BaseHook)
         atexit.register(self.close)
 
@@ -279,7 +288,7 @@ class BaseHook:
         self,
         name: str,
         value: Any,
-        sm_metric: bool = False,  # noqa: ARG002 - leaves no trace in a trial
+        sm_metric: bool = False,
         timestamp: float | None = None,
     ) -> None:
         """Save a number as ``scalar/<name>``, at every call, whatever the save intervals say.
@@ -291,7 +300,7 @@ class BaseHook:
         Args:
             name: Name of the number.
             value: A number, or an array or tensor of one element.
-            sm_metric: Whether the number is a metric of the job; trials do not record it.
+            sm_metric: Whether the number is a metric of the job, to be told to SageMaker.
             timestamp: When the value was taken, in seconds since the epoch; now when not given.
 
         Raises:
@@ -302,10 +311,11 @@ class BaseHook:
             return
         with self._lock:
             step = self._step
+            waiting = _WaitingScalar(captured, self._counters.mode, sm_metric)
             if step is not None and step.position.mode is self._counters.mode:
-                step.tensors[f"scalar/{name}"] = captured
+                self._save_scalar(step, f"scalar/{name}", waiting)
             else:
-                self._waiting_scalars[f"scalar/{name}"] = _WaitingScalar(captured, self._counters.mode)
+                self._waiting_scalars[f"scalar/{name}"] = waiting
 
     def save_tensor(
         self, tensor_name: str, tensor_value: Any, collections_to_write: str | Sequence[str] = CollectionKeys.DEFAULT
@@ -430,7 +440,27 @@ class BaseHook:
             step.shapes[name] = shape
         if decision.value:
             step.tensors[name] = Captured(self._copy_value(value), now) if taken is None else taken
+        if self.export_tensorboard or self._metrics is not None:
+            self._observe(step, name, value, decision, now)
         self._collections.note(name, decision.collections)
+
+    def _observe(self, step: OpenStep, name: str, value: Any, decision: Decision, now: float) -> None:
+        """Note that a tensor is a metric of the job, and how TensorBoard shows it."""
+        if self._metrics is not None and not _METRIC_COLLECTIONS.isdisjoint(decision.collections):
+            step.metrics.add(name)
+        if not self.export_tensorboard:
+            return
+        if not SCALAR_COLLECTIONS.isdisjoint(decision.collections):
+            step.shown[name] = Shown(name, is_scalar=True)
+            return
+        showing = [
+            collection for collection in decision.collections if self._collections.get(collection).save_histogram
+        ]
+        if showing:
+            named_best = min(showing, key=lambda collection: (collection in _CATCH_ALLS, collection))
+            step.shown[name] = Shown(f"{named_best}/{name}", is_scalar=False)
+            if not decision.value:
+                step.only_shown[name] = Captured(self._copy_value(value), now)
 
     def _save_reductions(
         self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
@@ -503,26 +533,56 @@ class BaseHook:
                 self._is_off = True
                 return False
             num_writers = worker.num_workers if everyone else 1
-            self._output = TrialOutput(self.backend, worker, num_writers, self._memory_limit_bytes, self._give_up)
+            if worker.name != CHIEF:
+                self._checkpoints = None
+            self._output = TrialOutput(
+                self.backend,
+                worker,
+                num_writers,
+                self._memory_limit_bytes,
+                self._give_up,
+                TensorBoardOutput(self._open_tensorboard()) if self.export_tensorboard else None,
+                self._metrics,
+            )
         return not self._is_off
+
+    def _open_tensorboard(self) -> Backend:
+        return open_backend(self.tensorboard_dir or f"{self.out_dir}/tensorboard")
 
     def _open_step(self) -> None:
         """Begin a step with the scalars that waited for it."""
+        if self._checkpoints is not None:
+            self._note_checkpoints(self._checkpoints)
         position = self._counters.advance()
         self._last_step = position.global_step
         self._step_plan = None
         self._step = OpenStep(position)
-        self._step.tensors.update((name, waiting.captured) for name, waiting in self._waiting_scalars.items())
+        for name, waiting in self._waiting_scalars.items():
+            self._save_scalar(self._step, name, waiting)
         self._waiting_scalars.clear()
+
+    def _note_checkpoints(self, checkpoints: CheckpointState) -> None:
+        try:
+            checkpoints.update(self._counters, self._last_saved_step)
+        except OSError:
+            LOG.exception("the state of checkpoints is no longer written")
+            self._checkpoints = None
 
     def _settle_scalars(self, is_last: bool = False) -> None:
         """Give the open step the scalars that waited for a step which is not coming."""
         if self._step is None:
             return
-        for name, (captured, mode) in list(self._waiting_scalars.items()):
-            if is_last or mode is not self._counters.mode:
-                self._step.tensors[name] = captured
+        for name, waiting in list(self._waiting_scalars.items()):
+            if is_last or waiting.mode is not self._counters.mode:
+                self._save_scalar(self._step, name, waiting)
                 del self._waiting_scalars[name]
+
+    def _save_scalar(self, step: OpenStep, name: str, scalar: _WaitingScalar) -> None:
+        step.tensors[name] = scalar.captured
+        if self.export_tensorboard:
+            step.shown[name] = Shown(name, is_scalar=True)
+        if scalar.is_metric:
+            step.metrics.add(name)
 
     def _finish_step(self) -> None:
         """Close the open step; nothing here holds on to its tensors once it is handed over."""
@@ -534,6 +594,7 @@ class BaseHook:
         if not step or self._output is None:
             return
         if not self.dry_run:
+            self._last_saved_step = step.position.global_step
             self._output.write_step(step, self._to_array)
         if not self._has_exported:
             self._export()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import attrs
@@ -31,6 +32,22 @@ class StepCounters:
     mode: ModeKeys = ModeKeys.GLOBAL
     _next_global_step: int = attrs.field(default=0, init=False)
     _next_mode_steps: dict[ModeKeys, int] = attrs.field(factory=dict, init=False)
+    _first_mode_step: int = attrs.field(default=0, init=False)
+
+    @property
+    def last_global_step(self) -> int:
+        """The last step begun; -1 before the first."""
+        return self._next_global_step - 1
+
+    def last_mode_steps(self) -> dict[str, int]:
+        """Return the last step begun of every mode, as the state file of checkpoints spells it."""
+        steps = {mode.name: following - 1 for mode, following in self._next_mode_steps.items()}
+        return {ModeKeys.GLOBAL.name: self.last_global_step, **steps}
+
+    def resume_after(self, global_step: int, mode_steps: Mapping[ModeKeys, int]) -> None:
+        """Go on counting behind these steps; modes that are not listed go on behind the global step."""
+        self._next_global_step = self._first_mode_step = global_step + 1
+        self._next_mode_steps = {mode: step + 1 for mode, step in mode_steps.items()}
 
     def advance(self) -> StepPosition:
         """Begin the next step of the current mode and return where it stands."""
@@ -39,6 +56,6 @@ class StepCounters:
         mode = self.mode
         if mode is ModeKeys.GLOBAL:
             return StepPosition(global_step, mode, global_step)
-        mode_step = self._next_mode_steps.get(mode, 0)
+        mode_step = self._next_mode_steps.get(mode, self._first_mode_step)
         self._next_mode_steps[mode] = mode_step + 1
         return StepPosition(global_step, mode, mode_step)

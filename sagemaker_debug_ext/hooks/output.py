@@ -5,18 +5,24 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.background import BackgroundWriter
 from sagemaker_debug_ext.hooks.claims import give_claim_back, take_claim
+from sagemaker_debug_ext.hooks.metrics_file import Metric, MetricsFile
 from sagemaker_debug_ext.hooks.steps import OpenStep
+from sagemaker_debug_ext.hooks.tensorboard import Summary, TensorBoardOutput
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.keys import END_KEY
 from sagemaker_debug_ext.store.messages import Array
-from sagemaker_debug_ext.store.writer import TrialWriter
+from sagemaker_debug_ext.store.writer import NamedTensor, TrialWriter
 
 LOG = logging.getLogger(__name__)
+
+_Output = TypeVar("_Output")
 
 CHIEF: Final = "worker_0"
 """The worker that writes when only one does."""
@@ -38,6 +44,8 @@ class TrialOutput:
         num_writers: How many workers write.
         memory_limit_bytes: Bytes that may wait to be written.
         on_failure: Called once, on the writing thread, with the first error.
+        tensorboard: Where to show steps in TensorBoard, if anywhere.
+        metrics: Where to write metrics of the job, if anywhere.
 
     Raises:
         SMDebugRuntimeError: Another process has claimed the folder.
@@ -50,7 +58,11 @@ class TrialOutput:
         num_writers: int,
         memory_limit_bytes: int,
         on_failure: Callable[[Exception], object],
+        tensorboard: TensorBoardOutput | None = None,
+        metrics: MetricsFile | None = None,
     ) -> None:
+        self._tensorboard = tensorboard
+        self._metrics = metrics
         self._backend = backend
         self._num_writers = num_writers
         self._writer = TrialWriter(backend, worker.name)
@@ -103,10 +115,48 @@ class TrialOutput:
                 give_claim_back(self._backend)
 
     def _write_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> None:
-        self._writer.write_step(step.to_data(to_array))
+        data = step.to_data(to_array)
+        self._writer.write_step(data)
+        if step.metrics or step.shown:
+            tensors = {tensor.name: tensor for tensor in data.tensors}
+            for name, (value, wall_time) in step.only_shown.items():
+                tensors[name] = NamedTensor(name, to_array(value), wall_time)
+            self._metrics = self._try(self._metrics, lambda file: file.write(_metrics(step, tensors)))
+            self._tensorboard = self._try(
+                self._tensorboard, lambda output: output.write_step(step.position, _summaries(step, tensors))
+            )
         step.release()
+
+    def _try(self, output: _Output | None, write: Callable[[_Output], object]) -> _Output | None:
+        """Write to what accompanies the trial; return it, or None if it failed and is given up."""
+        if output is None:
+            return None
+        try:
+            write(output)
+        except Exception:  # the trial goes on, whatever happens to what accompanies it
+            LOG.exception("%s failed and is given up", type(output).__name__)
+            return None
+        return output
 
     def _write_collections(self, collections: list[Mapping[str, Any]]) -> None:
         self._writer.write_collections(collections, self._num_writers)
         if self._unwritten_collections is collections:
             self._unwritten_collections = None
+
+
+def _metrics(step: OpenStep, tensors: Mapping[str, NamedTensor]) -> list[Metric]:
+    """Return the mean of every tensor that is a metric."""
+    _, mode, mode_step = step.position
+    return [
+        Metric(name, mode.name, mode_step, float(np.mean(tensors[name].value)), tensors[name].wall_time)
+        for name in sorted(step.metrics & tensors.keys())
+        if tensors[name].value.dtype.kind in "biuf"
+    ]
+
+
+def _summaries(step: OpenStep, tensors: Mapping[str, NamedTensor]) -> list[Summary]:
+    return [
+        Summary(shown.tag, tensors[name].value, tensors[name].wall_time, shown.is_scalar)
+        for name, shown in step.shown.items()
+        if name in tensors
+    ]

@@ -45,18 +45,34 @@ class Numbers(NamedTuple):
     wall_time: float
 
 
+class Shown(NamedTuple):
+    """How TensorBoard shows a tensor: as a number or as a histogram, and under which tag."""
+
+    tag: str
+    is_scalar: bool
+
+
 @attrs.define
 class OpenStep:
     """A step between its beginning and the next one's; of several values of one name the last counts.
 
     Args:
         position: Where the step stands.
+        tensors: What is to be saved, reductions included unless they are among `numbers`.
+        shapes: Shapes to be saved.
+        numbers: Reductions to be saved, by the name of their tensor.
+        metrics: Names of tensors that are metrics of the job.
+        shown: What TensorBoard shows of which tensors.
+        only_shown: Values that TensorBoard shows and the trial does not hold.
     """
 
     position: StepPosition
     tensors: dict[str, Captured] = attrs.field(factory=dict)
     shapes: dict[str, tuple[int, ...]] = attrs.field(factory=dict)
     numbers: dict[str, Numbers] = attrs.field(factory=dict)
+    metrics: set[str] = attrs.field(factory=set)
+    shown: dict[str, Shown] = attrs.field(factory=dict)
+    only_shown: dict[str, Captured] = attrs.field(factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.tensors or self.shapes or self.numbers)
@@ -64,7 +80,7 @@ class OpenStep:
     @property
     def num_bytes(self) -> int:
         """Memory that the captured values hold."""
-        held = sum([int(captured.value.nbytes) for captured in self.tensors.values()])
+        held = sum([int(value.nbytes) for some in (self.tensors, self.only_shown) for value, _ in some.values()])
         return held + sum([8 * len(numbers.names) for numbers in self.numbers.values()])
 
     def to_data(self, to_array: Callable[[Any], Array]) -> StepData:
@@ -85,7 +101,7 @@ class OpenStep:
 
     def release(self) -> None:
         """Give borrowed memory back, once the step is written."""
-        for captured in self.tensors.values():
+        for captured in (*self.tensors.values(), *self.only_shown.values()):
             if isinstance(captured.value, Borrowed):
                 captured.value.release()
 

@@ -422,13 +422,14 @@ class TestCreateFromFile:
         }
         assert trial.collections().collections["mine"]["save_histogram"] is False
 
-    def test_create_from_json_file_when_tensorboard_is_wanted_then_warns(self, hook_class, out_dir, tmp_path, caplog):
-        """Asking for TensorBoard files is answered, not ignored."""
+    def test_create_from_json_file_when_tensorboard_is_wanted_then_is_written(self, hook_class, out_dir, tmp_path):
+        """TensorBoard files are written beside the tensors."""
         content = {"LocalPath": str(out_dir), "HookParameters": {"export_tensorboard": "true"}}
         (tmp_path / "hook.json").write_text(json.dumps(content))
         hook = hook_class.create_from_json_file(str(tmp_path / "hook.json"))
+        hook.save_scalar("lr", 0.5)
         hook.close()
-        assert "TensorBoard files are not written" in caplog.text
+        assert len(list((out_dir / "tensorboard" / "GLOBAL").iterdir())) == 1
 
 
 class TestCollectionsFile:

@@ -1,0 +1,114 @@
+"""Histograms of arrays, counted by the bits of the numbers.
+
+The leading bits of a float32 are its sign, its exponent and the beginning of its mantissa: cut off there, they number
+buckets whose width grows with the value, about an eighth of it. Counting them takes one pass and no search.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.store.messages import Array
+
+_SHIFT: Final = 20
+_NUM_BUCKETS: Final = 1 << (32 - _SHIFT)
+_NUM_POSITIVE: Final = _NUM_BUCKETS // 2
+_MASK: Final = np.uint64(_NUM_BUCKETS - 1)
+_PIECE: Final = 1 << 16
+_ONE_THREAD: Final = 1 << 13
+"""Up to this size numpy's dot product stays on the calling thread."""
+
+
+def _edge(bucket: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the number at which a positive bucket begins."""
+    return (bucket.astype(np.uint32) << _SHIFT).view(np.float32).astype(np.float64)
+
+
+_INFINITE: Final = int(np.array(np.inf, np.float32).view(np.uint32)) >> _SHIFT
+_TINY: Final = int(np.array(1e-12, np.float32).view(np.uint32)) >> _SHIFT
+"""Buckets below this one are joined: what is smaller counts as zero."""
+
+_POSITIVE: Final = np.arange(_TINY, _INFINITE)
+_NEAR_ZERO: Final = np.concatenate([np.arange(_TINY), np.arange(_NUM_POSITIVE, _NUM_POSITIVE + _TINY)])
+_ORDER: Final = np.concatenate([_POSITIVE[::-1] + _NUM_POSITIVE, [0], _POSITIVE])
+"""The buckets in the order of their values; bucket 0 stands for all near zero."""
+
+_EDGES: Final = np.concatenate(
+    [-_edge(_POSITIVE[::-1] + 1), [-_edge(_POSITIVE[:1])[0]], _edge(np.append(_POSITIVE, _INFINITE))]
+)
+"""Where each bucket of `_ORDER` begins, and where the last one ends."""
+
+_LARGEST: Final = float(np.finfo(np.float32).max)
+_EDGES[0], _EDGES[-1] = -_LARGEST, _LARGEST
+
+
+class Histogram(NamedTuple):
+    """How the finite values of an array are spread.
+
+    Bucket ``i`` holds `counts[i]` values; it ends at ``limits[i]`` and begins where the one before it ends. The first
+    bucket is empty and only says where the second begins.
+    """
+
+    least: float
+    greatest: float
+    num: int
+    total: float
+    squares: float
+    limits: npt.NDArray[np.float64]
+    counts: npt.NDArray[np.int64]
+
+
+def histogram(array: Array) -> Histogram | None:
+    """Return the histogram of an array's finite values.
+
+    Returns:
+        None if there are none, or if they are no real numbers.
+    """
+    if array.dtype.kind not in "fiu" and array.dtype.name not in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        return None
+    with np.errstate(all="ignore"):
+        values = np.ascontiguousarray(array).reshape(-1).astype(np.float32, copy=False)
+        if not values.size:
+            return None
+        least, greatest = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+        if not math.isfinite(least - greatest):
+            values = values[np.isfinite(values)]
+            if not values.size:
+                return None
+            least, greatest = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+        counts = np.zeros(_NUM_BUCKETS, np.int64)
+        total = squares = 0.0
+        for start in range(0, values.size, _PIECE):
+            piece = values[start : start + _PIECE]
+            for numbers in _bucket_numbers(piece):
+                counts += np.bincount(numbers, minlength=_NUM_BUCKETS)
+            total += float(np.add.reduce(piece))
+            squares += sum(float(np.dot(part, part)) for part in np.array_split(piece, -(-piece.size // _ONE_THREAD)))
+    return Histogram(least, greatest, values.size, total, squares, *_join(counts))
+
+
+def _bucket_numbers(values: Array) -> list[npt.NDArray[np.int64]]:
+    """Return the bucket of each value, in no order."""
+    if values.size < _ONE_THREAD or values.size % 2:
+        return [(values.view(np.uint32) >> _SHIFT).astype(np.int64)]
+    pairs = values.view(np.uint64)  # two at a time, and already of the width that counting wants
+    return [(pairs >> np.uint64(32 + _SHIFT)).view(np.int64), (pairs >> np.uint64(_SHIFT) & _MASK).view(np.int64)]
+
+
+def _join(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Put the counts in the order of the values, and join empty neighbours."""
+    counts[0] = np.add.reduce(counts[_NEAR_ZERO])
+    ordered = counts[_ORDER]
+    filled = np.flatnonzero(ordered)
+    # Each bucket is preceded by an empty one up to its left edge, unless the one before ends there.
+    limits = np.empty((filled.size, 2))
+    limits[:, 0], limits[:, 1] = _EDGES[filled], _EDGES[filled + 1]
+    numbers = np.zeros((filled.size, 2), np.int64)
+    numbers[:, 1] = ordered[filled]
+    wanted = np.ones((filled.size, 2), bool)
+    wanted[1:, 0] = filled[1:] - filled[:-1] > 1
+    return limits[wanted], numbers[wanted]

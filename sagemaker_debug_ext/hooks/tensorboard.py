@@ -1,0 +1,97 @@
+"""Files for TensorBoard: scalars and histograms of each saved step (store format, section 3)."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import struct
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from sagemaker_debug_ext.hooks.counters import StepPosition
+from sagemaker_debug_ext.hooks.histograms import Histogram, histogram
+from sagemaker_debug_ext.store import records
+from sagemaker_debug_ext.store.backends import Backend
+from sagemaker_debug_ext.store.messages import Array, varint
+
+_DOUBLE: Final = struct.Struct("<d")
+_FLOAT: Final = struct.Struct("<f")
+_UINT32: Final = struct.Struct("<I")
+_NOT_IN_TAGS: Final = re.compile(r"[^-/\w.]")
+
+
+class Summary(NamedTuple):
+    """What to show of one tensor: its value if that is a single number, how its values are spread otherwise."""
+
+    tag: str
+    value: Array
+    wall_time: float
+    is_scalar: bool
+
+
+class TensorBoardOutput:
+    """Writes files that TensorBoard reads, one for each saved step, in a folder for each mode.
+
+    Args:
+        backend: The TensorBoard folder.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._suffix = f"{os.getpid()}_{platform.node()}.tfevents"
+
+    def write_step(self, position: StepPosition, summaries: Iterable[Summary]) -> None:
+        """Write one step's file; a step without anything to show writes none."""
+        events = [event for summary in summaries if (event := _event(summary, position.global_step)) is not None]
+        if not events:
+            return
+        first = _record(_fixed(1, events[0].wall_time) + _delimited(3, b"brain.Event:2"))
+        content = b"".join([first, *(_record(event.payload) for event in events)])
+        self._backend.write(f"{position.mode.name}/{position.global_step:012d}_{self._suffix}", (content,))
+
+
+class _Event(NamedTuple):
+    payload: bytes
+    wall_time: float
+
+
+def clean_tag(name: str) -> str:
+    """Return a name as TensorBoard takes it."""
+    return _NOT_IN_TAGS.sub("_", name).lstrip("/")
+
+
+def _event(summary: Summary, step: int) -> _Event | None:
+    if summary.is_scalar:
+        if summary.value.size != 1 or summary.value.dtype.kind not in "biuf":
+            return None
+        content = b"\x15" + _FLOAT.pack(float(summary.value.reshape(-1)[0]))
+    else:
+        spread = histogram(summary.value)
+        if spread is None:
+            return None
+        content = _delimited(5, _histogram_message(spread))
+    value = _delimited(1, clean_tag(summary.tag).encode()) + content
+    number = b"\x10" + varint(step) if step else b""
+    payload = _fixed(1, summary.wall_time) + number + _delimited(5, _delimited(1, value))
+    return _Event(payload, summary.wall_time)
+
+
+def _histogram_message(spread: Histogram) -> bytes:
+    numbers = (spread.least, spread.greatest, float(spread.num), spread.total, spread.squares)
+    head = b"".join(_fixed(field, number) for field, number in enumerate(numbers, 1))
+    limits, counts = spread.limits.astype("<f8").tobytes(), spread.counts.astype("<f8").tobytes()
+    return head + _delimited(6, limits) + _delimited(7, counts)
+
+
+def _fixed(field: int, number: float) -> bytes:
+    return varint(field << 3 | 1) + _DOUBLE.pack(number)
+
+
+def _delimited(field: int, content: bytes) -> bytes:
+    return varint(field << 3 | 2) + varint(len(content)) + content
+
+
+def _record(payload: bytes) -> bytes:
+    """Frame a payload with its true checksum, which TensorBoard checks."""
+    return records.header(len(payload)) + payload + _UINT32.pack(records.masked_crc(payload))

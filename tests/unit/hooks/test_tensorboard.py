@@ -1,0 +1,60 @@
+"""Files for TensorBoard: one for each saved step, with true checksums."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.hooks.counters import StepPosition
+from sagemaker_debug_ext.hooks.tensorboard import Summary, TensorBoardOutput, clean_tag
+from sagemaker_debug_ext.store import records
+from sagemaker_debug_ext.store.backends import MemoryBackend
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+def payloads(content):
+    """Take a file apart, checking every checksum."""
+    found = []
+    while content:
+        length, length_crc = struct.unpack_from("<QI", content)
+        assert records.masked_crc(content[:8]) == length_crc
+        payload = content[12 : 12 + length]
+        assert struct.unpack_from("<I", content, 12 + length)[0] == records.masked_crc(bytes(payload))
+        found.append(bytes(payload))
+        content = content[16 + length :]
+    return found
+
+
+def test_write_step_when_there_is_something_then_writes_a_checked_file():
+    """The file begins with its version, and holds an event for each summary."""
+    backend = MemoryBackend()
+    output = TensorBoardOutput(backend)
+    summaries = [
+        Summary("scalar/lr", np.array([0.5]), 1.0, True),
+        Summary("weights/w:0", np.ones((2, 3)), 1.0, False),
+        Summary("weights/text", np.array(["a"]), 1.0, False),
+    ]
+    output.write_step(StepPosition(7, ModeKeys.TRAIN, 3), summaries)
+    (info,) = backend.list()
+    assert info.key.startswith("TRAIN/000000000007_")
+    assert info.key.endswith(".tfevents")
+    version, scalar, histogram = payloads(backend.read(info.key))
+    assert b"brain.Event:2" in version
+    assert b"scalar/lr" in scalar
+    assert scalar.endswith(struct.pack("<f", 0.5))
+    assert b"weights/w_0" in histogram
+
+
+def test_write_step_when_there_is_nothing_then_writes_no_file():
+    """What cannot be shown leaves no trace."""
+    backend = MemoryBackend()
+    TensorBoardOutput(backend).write_step(
+        StepPosition(0, ModeKeys.TRAIN, 0), [Summary("a", np.ones(3), 0.0, True), Summary("b", np.ones(0), 0.0, False)]
+    )
+    assert backend.list() == []
+
+
+@pytest.mark.parametrize(("name", "tag"), [("a b:0", "a_b_0"), ("/x/y.z-1", "x/y.z-1"), ("ö", "ö")])
+def test_clean_tag_when_name_has_other_characters_then_replaces_them(name, tag):
+    """TensorBoard's tags know letters, digits and a few signs."""
+    assert clean_tag(name) == tag
