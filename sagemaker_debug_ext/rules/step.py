@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -37,6 +38,20 @@ def is_numeric(dtype: np.dtype[Any]) -> bool:
 def to_float64(value: Array) -> Array:
     """Return `value` in double precision, so that no statistic of it overflows earlier than it must."""
     return value.astype(np.complex128 if value.dtype.kind == "c" else np.float64, copy=False)
+
+
+def norm(value: Array) -> float:
+    """Return the Euclidean norm over all elements, computed in double precision.
+
+    Not by NumPy's own function: for arrays of this kind that asks a library for linear algebra, whose threads wait for
+    each other on a machine that is busy training.
+    """
+    flat = value.reshape(-1)
+    if flat.dtype.kind == "c":
+        flat = np.abs(flat)
+    elif flat.dtype.kind not in "fiu":
+        flat = to_float64(flat)
+    return math.sqrt(np.einsum("i,i->", flat, flat, dtype=np.float64, casting="unsafe"))
 
 
 def usable_value(trial: Trial, name: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> Array | None:

@@ -8,11 +8,10 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.gradient_outlier import norm
 from sagemaker_debug_ext.rules.builtin.watching import GRADIENT_PREFIX, Streaks
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import Array, StepView, train_or_all
+from sagemaker_debug_ext.rules.step import Array, StepView, norm, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 NOISE: Final = 1e-6

@@ -5,19 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-import numpy as np
-
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
+from sagemaker_debug_ext.rules.step import StepView, norm
 from sagemaker_debug_ext.vocabulary import CollectionKeys
-
-
-def norm(gradient: Array) -> float:
-    """Return the Euclidean norm over all elements."""
-    return float(np.linalg.norm(to_float64(gradient).reshape(-1)))
 
 
 class GradientOutlier(TensorRule):

@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import GRADIENT_PREFIX, Streaks, is_training
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
+from sagemaker_debug_ext.rules.step import Array, StepView, norm, to_float64
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 Numbers = npt.NDArray[np.float64]
@@ -49,8 +49,8 @@ class Optimizers:
 
 def cosine(first: Array, second: Array) -> float:
     """Return the cosine of the angle between two arrays; 0 if one of them is 0 or not finite."""
-    size = float(np.linalg.norm(first) * np.linalg.norm(second))
-    found = float(np.dot(first, second)) / size if size > 0 else 0.0
+    size = norm(first) * norm(second)
+    found = float(np.einsum("i,i->", first, second)) / size if size > 0 else 0.0
     return found if np.isfinite(found) else 0.0
 
 

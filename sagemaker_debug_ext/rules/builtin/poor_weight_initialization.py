@@ -28,8 +28,18 @@ def spread(gradient: Array) -> float | None:
     """Return the distance between the 5th and the 95th percentile; None for fewer than two elements."""
     if gradient.size < 2 or gradient.dtype.kind == "c":
         return None
+    flat = gradient.reshape(-1)
+    if flat.dtype.kind not in "fiu":
+        flat = to_float64(flat)
+    places = (flat.size - 1) * np.array([0.05, 0.95])
+    below = places.astype(int)
+    above = np.minimum(below + 1, flat.size - 1)
+    # the neighbours of the two percentiles, and the last element, which is NaN if any is
+    ordered = np.partition(flat, sorted({*below.tolist(), *above.tolist(), flat.size - 1})).astype(np.float64)
+    if np.isnan(ordered[-1]):
+        return math.nan
     with np.errstate(all="ignore"):  # infinities give NaN, which never fires
-        low, high = np.percentile(to_float64(gradient), [5, 95])
+        low, high = ordered[below] + (places - below) * (ordered[above] - ordered[below])
         return float(high - low)
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
+from sagemaker_debug_ext.rules.step import Array, StepView, norm, to_float64
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 if TYPE_CHECKING:
@@ -22,8 +20,7 @@ def distance(first: Array, other: Array) -> float:
     """Return how far two replicas are apart, relative to the norm of the first; infinite for other shapes."""
     if first.shape != other.shape:
         return float("inf")
-    a, b = to_float64(first).reshape(-1), to_float64(other).reshape(-1)
-    return float(np.linalg.norm(a - b) / (np.linalg.norm(a) + 1e-12))
+    return norm(to_float64(first) - to_float64(other)) / (norm(first) + 1e-12)
 
 
 def _value(tensor: Tensor, step: int, worker: str) -> Array | None:

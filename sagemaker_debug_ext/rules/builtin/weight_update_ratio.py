@@ -11,15 +11,15 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import Array, StepView, to_float64, train_or_all
+from sagemaker_debug_ext.rules.step import Array, StepView, norm, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 
 def update_ratio(current: Array, earlier: Array, epsilon: float) -> float:
     """Return the norm of a weight's change, relative to the norm of the earlier weight."""
-    before = to_float64(earlier).reshape(-1)
-    change = to_float64(current).reshape(-1) - before
-    return float(np.linalg.norm(change) / (np.linalg.norm(before) + epsilon))
+    wide = np.complex128 if current.dtype.kind == "c" else np.float64
+    change = np.subtract(current, earlier, dtype=wide, casting="unsafe")
+    return norm(change) / (norm(earlier) + epsilon)
 
 
 def earlier_step(saved_steps: Sequence[int], step: int, num_steps: int | None) -> int | None:

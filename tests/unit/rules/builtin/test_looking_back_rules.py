@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.builtin.overtraining import Optimum
+from sagemaker_debug_ext.rules.builtin.poor_weight_initialization import spread
 from sagemaker_debug_ext.rules.builtin.similar_across_runs import times_tolerance
 from sagemaker_debug_ext.rules.builtin.stalled_training_rule import visible_since
 from sagemaker_debug_ext.rules.builtin.unchanged_tensor import is_close
@@ -139,6 +141,13 @@ class TestPoorWeightInitialization:
         """The 5th and the 95th percentile, of tensors of at least two elements."""
         gradients = {"gradient/w": np.linspace(0, width / 0.9, 21), "gradient/b": np.ones(1)}
         assert bool(judge("PoorWeightInitialization", {(TRAIN, 0): gradients})) == fires
+
+    @given(hnp.arrays(np.float32, st.integers(2, 40), elements=st.floats(-100, 100, width=32)))
+    def test_the_spread_equals_that_of_numpy(self, gradient):
+        """Percentiles interpolate linearly; NaN spreads."""
+        low, high = np.percentile(gradient.astype(np.float64), [5, 95])
+        assert spread(gradient) == pytest.approx(high - low, rel=1e-9, abs=1e-9)
+        assert math.isnan(spread(np.append(gradient, np.float32(math.nan))))
 
     def test_a_loss_must_fall_within_the_patience(self, judge):
         """Equal is no improvement; within the first steps only."""
