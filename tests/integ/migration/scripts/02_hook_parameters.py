@@ -1,5 +1,5 @@
 """Every argument of the hook."""
-# ruff: noqa
+# ruff: noqa: F821, PLR0402
 
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig
 from sagemaker.pytorch import PyTorch

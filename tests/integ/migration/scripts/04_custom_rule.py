@@ -1,5 +1,5 @@
 """A rule of one's own, with every argument."""
-# ruff: noqa
+# ruff: noqa: F821, PLR0402
 
 from sagemaker.debugger import CollectionConfig, Rule
 from sagemaker.pytorch import PyTorch

@@ -1,5 +1,5 @@
 """What happens when a rule fires."""
-# ruff: noqa
+# ruff: noqa: F821, PLR0402
 
 from sagemaker.debugger import Rule, rule_configs
 from sagemaker.estimator import Estimator

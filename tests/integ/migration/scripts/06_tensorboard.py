@@ -1,5 +1,5 @@
 """TensorBoard data."""
-# ruff: noqa
+# ruff: noqa: F821, PLR0402
 
 from sagemaker.debugger import TensorBoardOutputConfig
 from sagemaker.tensorflow import TensorFlow

@@ -1,5 +1,5 @@
 """XGBoost, with its report."""
-# ruff: noqa
+# ruff: noqa: F821, PLR0402
 
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig, Rule, rule_configs
 from sagemaker.estimator import Estimator

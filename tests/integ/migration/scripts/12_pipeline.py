@@ -1,5 +1,5 @@
 """A step of a pipeline, with parameters in it."""
-# ruff: noqa
+# ruff: noqa: F821, PLR0402
 
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig, ProfilerConfig, Rule, rule_configs
 from sagemaker.estimator import Estimator
