@@ -1,5 +1,5 @@
 """A hook by default, and where its tensors are."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import DebuggerHookConfig
 from sagemaker.pytorch import PyTorch

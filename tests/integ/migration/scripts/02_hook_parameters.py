@@ -1,5 +1,5 @@
 """Every argument of the hook."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig
 from sagemaker.pytorch import PyTorch

@@ -1,5 +1,5 @@
 """Built-in rules, with every argument."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import CollectionConfig, Rule, rule_configs
 from sagemaker.tensorflow import TensorFlow

@@ -1,5 +1,5 @@
 """A rule of one's own, with every argument."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import CollectionConfig, Rule
 from sagemaker.pytorch import PyTorch

@@ -1,5 +1,5 @@
 """What happens when a rule fires."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import Rule, rule_configs
 from sagemaker.estimator import Estimator

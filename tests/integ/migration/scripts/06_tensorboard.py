@@ -1,5 +1,5 @@
 """TensorBoard data."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import TensorBoardOutputConfig
 from sagemaker.tensorflow import TensorFlow

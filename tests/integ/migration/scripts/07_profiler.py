@@ -1,5 +1,5 @@
 """System metrics and profiler rules, with every argument."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import ProfilerConfig, ProfilerRule, rule_configs
 from sagemaker.pytorch import PyTorch

@@ -1,5 +1,5 @@
 """Framework metrics of old containers, with every argument."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import (
     DataloaderProfilingConfig,

@@ -1,5 +1,5 @@
 """XGBoost, with its report."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig, Rule, rule_configs
 from sagemaker.estimator import Estimator

@@ -1,5 +1,5 @@
 """Nothing of Debugger, and nothing of the profiler."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import ProfilerConfig
 from sagemaker.pytorch import PyTorch

@@ -1,5 +1,5 @@
 """SageMaker Profiler, and names that are not from the top."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 import sagemaker.debugger as debugger
 from sagemaker.estimator import Estimator

@@ -1,5 +1,5 @@
 """A step of a pipeline, with parameters in it."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig, ProfilerConfig, Rule, rule_configs
 from sagemaker.estimator import Estimator

@@ -1,5 +1,5 @@
 """One configuration for two estimators, and a second fit."""
-# ruff: noqa: F821, PLR0402
+# ruff: noqa: F821
 
 from sagemaker.debugger import CollectionConfig, DebuggerHookConfig, ProfilerRule, Rule, rule_configs
 from sagemaker.pytorch import PyTorch
