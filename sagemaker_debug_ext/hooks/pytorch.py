@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import functools
+import dataclasses
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
 import attrs
@@ -18,14 +19,16 @@ from torch.utils.hooks import RemovableHandle
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook, harmless, reduction_names
 from sagemaker_debug_ext.hooks.copies import CopyPool
 from sagemaker_debug_ext.hooks.decisions import StepPlan
+from sagemaker_debug_ext.hooks.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.numbers import NeedsCareError, Summary, can_summarise
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
 from sagemaker_debug_ext.hooks.steps import Captured, Numbers, OpenStep
+from sagemaker_debug_ext.hooks.taps import Tap
 from sagemaker_debug_ext.hooks.tensors import as_dense, can_capture, reduce_tensor, tensor_to_array
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -106,9 +109,10 @@ class _Root:
 
 
 class Hook(BaseHook):
-    """Captures tensors of a PyTorch job; arguments as for `BaseHook`.
+    """Captures tensors of a PyTorch job.
 
-    Each forward pass of a registered model is one step. Saved of it are:
+    Each forward pass of a registered model is one step. With `explicit_steps` a step ends where the script calls
+    `step`, so that all the batches whose gradients are added up make one. Saved of a step are:
 
     * ``<Model>_<parameter path>``: parameters, as they are when the forward pass begins;
     * ``gradient/<parameter>``: the gradient of the last backward pass of the step, not what has accumulated;
@@ -117,6 +121,14 @@ class Hook(BaseHook):
     * ``<Loss>_output_<i>``: outputs of registered losses.
 
     The model is touched only in steps that save something: on others the hook runs once per forward pass and counts.
+    What activation checkpointing computes again in the backward pass is neither a step nor saved twice.
+
+    Args:
+        args: As for `BaseHook`.
+        explicit_steps: End steps where the script calls `step`.
+        detect_losses: Save every single number on which the script calls ``backward`` as ``loss_output_<i>``, unless it
+            is the output of a registered loss. With a gradient scaler that number is the scaled one.
+        kwargs: As for `BaseHook`.
     """
 
     builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -130,7 +142,13 @@ class Hook(BaseHook):
     collection_class: ClassVar[type[BaseCollection]] = Collection
     reduction_ddof: ClassVar[int] = 1
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, explicit_steps: bool = False, detect_losses: bool = False, **kwargs: Any) -> None:
+        self.explicit_steps = explicit_steps
+        """Whether a step ends when the script calls `step`, instead of with the next forward pass of a model."""
+        self._is_step_over = False
+        self._saved_roots: set[int] = set()
+        self._detector = LossDetector(self._on_backward) if detect_losses else None
+        self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots: list[_Root] = []
         self._handles: list[RemovableHandle] = []
         self._step_handles: list[RemovableHandle] = []
@@ -138,6 +156,8 @@ class Hook(BaseHook):
         self._tapped: dict[StepPlan, list[tuple[str, nn.Module]]] = {}
         super().__init__(*args, **kwargs)
         self._copies = CopyPool(self._memory_limit_bytes)
+        if self._detector is not None:
+            self._detector.attach()
 
     # --- what the script says -----------------------------------------------------------------------------------------
 
@@ -153,7 +173,7 @@ class Hook(BaseHook):
         if not isinstance(module, nn.Module):
             raise SMDebugTypeError(f"module must be a torch.nn.Module (got {module!r})")
         if self._register(_Root(module, type(module).__name__, is_model=True)):
-            self._handles.append(module.register_forward_pre_hook(self._on_forward))
+            self._handles.append(module.register_forward_pre_hook(Tap(self._on_forward)))
 
     register_hook = register_module
 
@@ -188,6 +208,21 @@ class Hook(BaseHook):
             raise SMDebugTypeError(f"tensor_value must be a torch.Tensor (got {tensor_value!r})")
         self._record_outputs(tensor_name, tensor_value)
 
+    @property
+    def step(self) -> StepNumber:
+        """Global step of the last step begun, -1 before the first; called, it ends that step.
+
+        Ending steps is for hooks with `explicit_steps`: the forward passes since the last call are one step.
+        """
+        return StepNumber(self._last_step, self._end_step)
+
+    def _end_step(self) -> None:
+        if not self.explicit_steps:
+            raise SMDebugRuntimeError(
+                "step() must not be called on a hook whose steps are forward passes: set explicit_steps"
+            )
+        self._is_step_over = True
+
     def count_parameters(self, model: nn.Module) -> int:
         """Return the number of parameters of a model that are trained."""
         return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
@@ -196,6 +231,14 @@ class Hook(BaseHook):
 
     @harmless
     def _on_forward(self, module: nn.Module, _: tuple[Any, ...]) -> None:
+        if _is_in_backward():
+            return
+        if self.explicit_steps and self._step is not None and not self._is_step_over:
+            plan = self._current_plan()
+            if plan:
+                self._save_late_weights(plan, module)
+            return
+        self._is_step_over = False
         self._release_step()
         plan = self._begin_step(hand_over=False)
         try:
@@ -212,10 +255,21 @@ class Hook(BaseHook):
         self._offer(name, gradient)
 
     @harmless
-    def _on_module(self, name: str, _: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
+    def _on_module(self, name: str, module: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
+        if _is_in_backward():
+            return
         self._save_custom_tensors()
         self._offer_numbered(f"{name}_input", inputs)
         self._offer_numbered(f"{name}_output", outputs)
+        if self._detector is not None and any(root.module is module and not root.is_model for root in self._roots):
+            self._captured_losses += [weakref.ref(output) for output in _tensors_in(outputs)]
+
+    @harmless
+    def _on_backward(self, tensors: Iterable[Tensor]) -> None:
+        for tensor in tensors:
+            is_captured = any(captured() is tensor for captured in self._captured_losses)
+            if tensor.numel() == 1 and not is_captured and self._accepts():
+                self._offer_numbered("loss_output", tensor.detach())
 
     @harmless
     def _record_outputs(self, name: str, outputs: Any) -> None:
@@ -241,6 +295,7 @@ class Hook(BaseHook):
 
     def _watch_step(self, module: nn.Module, plan: StepPlan) -> None:
         """Save what is due at the beginning of a step, and have the rest captured as it comes."""
+        self._saved_roots = {id(module)}
         is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
         weights = []
         for root in self._roots:
@@ -251,6 +306,14 @@ class Hook(BaseHook):
                     self._watch_gradient(plan, f"gradient/{name}", parameter)
         self._save_weights(plan, weights)
         self._watch_modules(plan)
+
+    def _save_late_weights(self, plan: StepPlan, module: nn.Module) -> None:
+        """Save the parameters of a model that runs for the first time in a step that another model has begun."""
+        if id(module) in self._saved_roots:
+            return
+        self._saved_roots.add(id(module))
+        weights = [each for root in self._roots if root.module is module for each in root.parameters()]
+        self._save_weights(plan, weights)
 
     def _save_weights(self, plan: StepPlan, weights: Iterable[tuple[str, nn.Parameter]]) -> None:
         """Save all parameters that are due, copied in one go."""
@@ -268,8 +331,7 @@ class Hook(BaseHook):
     def _watch_gradient(self, plan: StepPlan, name: str, parameter: nn.Parameter) -> None:
         """Have a gradient captured until the next step begins, if it is due."""
         if plan.decide(name) is not None:
-            hook = functools.partial(self._on_gradient, name)
-            self._step_handles.append(parameter.register_hook(hook))  # type: ignore[no-untyped-call]
+            self._step_handles.append(parameter.register_hook(Tap(self._on_gradient, name)))  # type: ignore[no-untyped-call]
 
     def _watch_modules(self, plan: StepPlan) -> None:
         """Have the inputs and outputs that are due captured until the next step begins."""
@@ -277,8 +339,7 @@ class Hook(BaseHook):
             named = {id(module): (name, module) for root in self._roots for name, module in root.modules()}
             self._tapped[plan] = [(name, module) for name, module in named.values() if _may_select(plan, name)]
         for name, module in self._tapped[plan]:
-            hook = functools.partial(self._on_module, name)
-            self._step_handles.append(module.register_forward_hook(hook))
+            self._step_handles.append(module.register_forward_hook(Tap(self._on_module, name)))
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
         for value in _tensors_in(values):
@@ -292,6 +353,7 @@ class Hook(BaseHook):
             handle.remove()
         self._step_handles.clear()
         self._num_seen.clear()
+        self._captured_losses.clear()
 
     # --- what BaseHook asks -------------------------------------------------------------------------------------------
 
@@ -343,11 +405,37 @@ class Hook(BaseHook):
 
     def _detach(self) -> None:
         self._release_step()
+        if self._detector is not None:
+            self._detector.detach()
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
         self._roots.clear()
         self._tapped.clear()
+
+
+class StepNumber(int):
+    """The number of a step, which scripts read, and which ends the step when called."""
+
+    _end: Callable[[], None]
+
+    def __new__(cls, number: int, end: Callable[[], None]) -> StepNumber:
+        """Make the number of a step that `end` ends."""
+        made = super().__new__(cls, number)
+        made._end = end
+        return made
+
+    def __call__(self) -> None:
+        """End the step: the next forward pass of a model begins another one."""
+        self._end()
+
+
+_CURRENT_BACKWARD: Final = getattr(torch._C, "_current_graph_task_id", None)  # noqa: SLF001 - there is no public way
+
+
+def _is_in_backward() -> bool:
+    """Tell whether a backward pass runs on this thread; modules that run in it compute again what was dropped."""
+    return _CURRENT_BACKWARD is not None and _CURRENT_BACKWARD() != -1
 
 
 def _find_peer() -> Worker | None:
@@ -370,12 +458,16 @@ def _may_select(plan: StepPlan, module_name: str) -> bool:
 
 
 def _tensors_in(values: Any) -> Iterator[Tensor]:
-    """Yield the tensors in nested tuples and lists; of subclasses, only those that are written out as tensors."""
+    """Yield the tensors in nested tuples, lists, mappings and dataclasses; subclasses of Tensor are passed over."""
     if type(values) is Tensor:
         yield values
     elif isinstance(values, (tuple, list)):
         for value in values:
             yield from _tensors_in(value)
+    elif isinstance(values, Mapping):
+        yield from _tensors_in(list(values.values()))
+    elif dataclasses.is_dataclass(values) and not isinstance(values, type):
+        yield from _tensors_in([getattr(values, field.name) for field in dataclasses.fields(values)])
 
 
 def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = False) -> Hook | None:

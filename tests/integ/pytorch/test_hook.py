@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -22,6 +24,14 @@ class Echo(nn.Module):
 
     def forward(self, *args, **kwargs):
         return self.function(*args, **kwargs)
+
+
+@dataclasses.dataclass
+class Result:
+    """What a module may return."""
+
+    tensor: torch.Tensor
+    note: str
 
 
 class Twice(nn.Module):
@@ -161,14 +171,14 @@ class TestNames:
         assert open_trial(hook).tensor_names() == ["relu_output_1"]
 
     def test_tensors_when_nested_then_are_numbered_through(self, make_hook, open_trial):
-        """Tuples and lists are opened; what is in dictionaries, and what is no tensor, is passed over."""
+        """Tuples, lists, dictionaries and dataclasses are opened; what is no tensor is passed over."""
         hook = make_hook(include_regex=["0_(in|out)put"])
-        model = nn.Sequential(Echo(lambda x: (x, [x + 1, (x + 2,)], {"a": x}, None, 5)))
+        model = nn.Sequential(Echo(lambda x: (x, [x + 1, (x + 2,)], {"a": Result(x + 3, "text")}, None, 5)))
         hook.register_module(model)
         model(torch.zeros(1))
         trial = open_trial(hook)
-        assert trial.tensor_names() == ["0_input_0", "0_output_0", "0_output_1", "0_output_2"]
-        assert [float(value(trial, f"0_output_{index}")[0]) for index in range(3)] == [0, 1, 2]
+        assert trial.tensor_names() == ["0_input_0", "0_output_0", "0_output_1", "0_output_2", "0_output_3"]
+        assert [float(value(trial, f"0_output_{index}")[0]) for index in range(4)] == [0, 1, 2, 3]
 
     def test_losses_when_two_share_a_class_then_are_numbered(self, make_hook, open_trial):
         """Two losses of one class are told apart by their number."""

@@ -1,0 +1,314 @@
+"""Models people train: the hook captures them, and trains them no differently."""
+
+from __future__ import annotations
+
+import copy
+import io
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext.errors import SMDebugRuntimeError
+
+F = nn.functional
+
+
+class Tagger(nn.Module):
+    """A recurrent net with an embedding tied to its output."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(11, 8)
+        self.lstm = nn.LSTM(8, 8, batch_first=True)
+        self.head = nn.Linear(8, 11, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, x):
+        hidden, _ = self.lstm(self.embedding(x))
+        return {"logits": self.head(hidden), "hidden": hidden}
+
+
+class Block(nn.Module):
+    """Layers whose activations are computed again in the backward pass, if wanted."""
+
+    def __init__(self, reentrant=None):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Dropout(0.5))
+        self.reentrant = reentrant
+
+    def forward(self, x):
+        return self.layers(x) if self.reentrant is None else checkpoint(self.layers, x, use_reentrant=self.reentrant)
+
+
+def train_tagger(hook, steps=4):
+    model = Tagger()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    if hook:
+        hook.register_module(model)
+    for _ in range(steps):
+        tokens = torch.randint(0, 11, (3, 5))
+        loss = F.cross_entropy(model(tokens)["logits"].transpose(1, 2), tokens)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return [model]
+
+
+def train_gan(hook, steps=4):
+    generator = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 2))
+    critic = nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(2, 4)), nn.LeakyReLU(), nn.Linear(4, 1))
+    optimizers = [torch.optim.Adam(model.parameters(), lr=0.01) for model in (generator, critic)]
+    if hook:
+        hook.register_module(generator)
+        hook.register_module(critic)
+    for _ in range(steps):
+        real, fake = torch.randn(8, 2) + 3, generator(torch.randn(8, 2))
+        mixed = (real + fake.detach()).requires_grad_()
+        (slope,) = torch.autograd.grad(critic(mixed).sum(), mixed, create_graph=True)
+        optimizers[1].zero_grad()
+        (critic(fake.detach()).mean() - critic(real).mean() + (slope.norm(dim=1) - 1).square().mean()).backward()
+        optimizers[1].step()
+        optimizers[0].zero_grad()
+        (-critic(fake).mean()).backward()
+        optimizers[0].step()
+    return [generator, critic]
+
+
+def train_accumulating(hook, steps=3):
+    model = Block()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if hook:
+        hook.register_module(model)
+    for _ in range(steps):
+        for _ in range(4):
+            (model(torch.randn(2, 4)).square().sum() / 4).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+        optimizer.zero_grad()
+    return [model]
+
+
+def train_checkpointed(hook, reentrant, steps=3):
+    model = nn.Sequential(nn.Linear(4, 4), Block(reentrant), Block(reentrant))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if hook:
+        hook.register_module(model)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.randn(2, 4)).square().sum().backward()
+        optimizer.step()
+    return [model]
+
+
+def train_mixed_precision(hook, steps=4):
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cpu")
+    if hook:
+        hook.register_module(model)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = model(torch.randn(2, 4)).square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return [model]
+
+
+def train_sparse_and_complex(hook, steps=3):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(7, 3, sparse=True)
+            self.phases = nn.Parameter(torch.randn(3, dtype=torch.complex64))
+            self.lazy = nn.LazyLinear(1)
+            self.frozen = nn.Parameter(torch.ones(3), requires_grad=False)
+
+        def forward(self, x):
+            return self.lazy((self.embedding(x) * self.frozen * self.phases).abs())
+
+    model = Net()
+    if hook:
+        hook.register_module(model)
+    model(torch.tensor([0]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.randint(0, 7, (4,))).sum().backward()
+        optimizer.step()
+    return [model]
+
+
+TRAININGS = {
+    "recurrent": train_tagger,
+    "gan": train_gan,
+    "accumulating": train_accumulating,
+    "checkpointed": lambda hook: train_checkpointed(hook, reentrant=False),
+    "checkpointed-reentrant": lambda hook: train_checkpointed(hook, reentrant=True),
+    "mixed-precision": train_mixed_precision,
+    "sparse-and-complex": train_sparse_and_complex,
+}
+CONFIGS = {
+    "values": {},
+    "reductions": {"reduction_config": smd.ReductionConfig(reductions=["mean", "std", "max"], norms=["l1"])},
+    "losses": {"detect_losses": True, "explicit_steps": False},
+}
+
+
+def state(models):
+    buffer = io.BytesIO()
+    torch.save([[model.state_dict(), [each.grad for each in model.parameters()]] for model in models], buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore:.*use_reentrant.*", "ignore:None of the inputs have requires_grad")
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+@pytest.mark.parametrize("train", TRAININGS.values(), ids=TRAININGS)
+def test_training_when_everything_is_saved_then_ends_the_same_to_the_bit(make_hook, open_trial, train, config):
+    """Weights, gradients and random numbers are those of a run without the hook, and every trial opens."""
+    torch.manual_seed(3)
+    without = state(train(None))
+    random_without = torch.rand(2)
+    torch.manual_seed(3)
+    hook = make_hook(save_all=True, **config)
+    attached = state(train(hook))
+    assert torch.equal(torch.rand(2), random_without)
+    trial = open_trial(hook)
+    assert attached == without
+    assert hook.failure is None
+    assert trial.tensor_names(collection="gradients")
+
+
+def test_outputs_when_they_are_a_dictionary_then_are_captured(make_hook, open_trial):
+    """A model's dictionary, and the nested states of a recurrent layer, are numbered through."""
+    hook = make_hook(include_regex=["Tagger_output", "lstm_output"])
+    train_tagger(hook, 1)
+    trial = open_trial(hook)
+    assert trial.tensor_names() == [
+        "Tagger_output_0",
+        "Tagger_output_1",
+        "lstm_output_0",
+        "lstm_output_1",
+        "lstm_output_2",
+    ]
+    assert trial.tensor("Tagger_output_0").value(0).shape == (3, 5, 11)
+
+
+def test_weights_when_tied_then_are_saved_once(make_hook, open_trial):
+    """A parameter with two owners has the first one's name."""
+    hook = make_hook(include_collections=["weights", "gradients"])
+    train_tagger(hook, 1)
+    names = open_trial(hook).tensor_names()
+    assert "Tagger_embedding.weight" in names
+    assert "Tagger_head.weight" not in names
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_outputs_when_computed_again_then_are_saved_once(make_hook, open_trial, reentrant):
+    """Activation checkpointing neither makes steps nor saves anything twice."""
+    hook = make_hook(include_regex=["layers.1_output"])
+    train_checkpointed(hook, reentrant, 2)
+    trial = open_trial(hook)
+    assert trial.steps() == [0, 1]
+    assert trial.tensor_names() == ["1.layers.1_output_0", "2.layers.1_output_0"]
+
+
+class TestExplicitSteps:
+    def test_steps_when_they_are_explicit_then_all_batches_between_make_one(self, make_hook, open_trial):
+        """Gradient accumulation is one step: weights of its beginning, outputs of all its batches."""
+        hook = make_hook(
+            explicit_steps=True, include_collections=["weights", "gradients"], include_regex=["Linear_output"]
+        )
+        model = nn.Linear(2, 1)
+        hook.register_module(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        before = []
+        for _ in range(3):
+            before.append(model.weight.detach().clone())
+            for _ in range(4):
+                model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            hook.step()
+        trial = open_trial(hook)
+        assert trial.steps() == [0, 1, 2]
+        assert [name for name in trial.tensor_names() if "output" in name] == [f"Linear_output_{at}" for at in range(4)]
+        for step, weight in enumerate(before):
+            assert torch.equal(torch.tensor(trial.tensor("Linear_weight").value(step)), weight)
+
+    def test_steps_when_two_models_share_one_then_both_are_saved_in_it(self, make_hook, open_trial):
+        """All models that run between two calls belong to one step."""
+        hook = make_hook(explicit_steps=True, include_collections=["weights"])
+        models = [nn.Linear(2, 2), nn.Bilinear(2, 2, 1)]
+        for model in models:
+            hook.register_module(model)
+        for _ in range(2):
+            x = models[0](torch.ones(1, 2))
+            models[1](x, x)
+            hook.step()
+        trial = open_trial(hook)
+        assert trial.tensor("Linear_weight").steps() == trial.tensor("Bilinear_weight").steps() == [0, 1]
+
+    def test_step_when_steps_are_forward_passes_then_refuses(self, make_hook):
+        """Calling it by mistake is told; the number can be read all the same."""
+        hook = make_hook()
+        assert hook.step == -1
+        with pytest.raises(SMDebugRuntimeError, match="explicit_steps"):
+            hook.step()
+
+
+class TestDetectLosses:
+    def test_loss_when_it_is_a_function_then_is_found(self, make_hook, open_trial):
+        """The number that backward is called on is a loss; one that was registered is not saved twice."""
+        hook = make_hook(detect_losses=True)
+        model, registered = nn.Linear(2, 1), nn.MSELoss()
+        hook.register_module(model)
+        hook.register_loss(registered)
+        seen = []
+        for at in range(4):
+            output = model(torch.ones(3, 2))
+            loss = registered(output, torch.ones(3, 1)) if at == 3 else F.l1_loss(output, torch.ones(3, 1))
+            seen.append(loss.item())
+            torch.autograd.backward([loss]) if at == 1 else loss.backward()
+        trial = open_trial(hook)
+        assert trial.tensor_names(collection="losses") == ["MSELoss_output_0", "loss_output_0"]
+        assert [float(trial.tensor("loss_output_0").value(step)) for step in range(3)] == seen[:3]
+        assert trial.tensor("loss_output_0").steps() == [0, 1, 2]
+
+    def test_backward_when_hook_is_closed_then_is_the_original(self, make_hook):
+        """Nothing of PyTorch stays replaced."""
+        original = torch.autograd.backward
+        hook = make_hook(detect_losses=True)
+        assert torch.autograd.backward is not original
+        hook.close()
+        assert torch.autograd.backward is original
+
+
+class TestCopies:
+    def test_model_when_copied_while_attached_then_the_copy_is_free(self, make_hook, open_trial, trainer):
+        """Averaged weights and the like are copies of the model, which are no steps."""
+        hook = make_hook(save_all=True)
+        training = trainer(hook).train(1)
+        twin = copy.deepcopy(training.model)
+        images, _ = training.batch()
+        twin(images).sum().backward()
+        training.train(1)
+        assert open_trial(hook).steps() == [0, 1]
+        assert hook.step == 1
+
+    def test_model_when_stored_whole_while_attached_then_loads(self, make_hook, trainer):
+        """A model can be pickled in the middle of training."""
+        hook = make_hook(save_all=True)
+        training = trainer(hook).train(1)
+        buffer = io.BytesIO()
+        torch.save(training.model, buffer)
+        buffer.seek(0)
+        loaded = torch.load(buffer, weights_only=False)
+        images, _ = training.batch()
+        assert torch.equal(loaded(images), training.model(images))
+        assert hook.failure is None
