@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import ClassVar
-
-import time
 
 
 class Adapter:
