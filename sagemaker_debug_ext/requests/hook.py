@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from sagemaker_debug_ext.config._fields import Text
 from sagemaker_debug_ext.config.collections import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import Rule
+from sagemaker_debug_ext.config.saving import SAVE_KEYS
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.requests._problems import Problems
 from sagemaker_debug_ext.requests.outputs import required_output_path
@@ -92,7 +93,9 @@ def merge_collections(hook: DebuggerHookConfig, rules: Sequence[Rule] = ()) -> t
     """Return one collection for each name, in the order in which the names are first met: hook first, then rules.
 
     Parameters are merged one by one. The hook's own win over those that the user gives with a rule, and these over the
-    defaults of a rule. Between two defaults the smaller ``save_interval`` wins, so that either rule sees enough.
+    defaults of a rule. Between two defaults the smaller ``save_interval`` wins, so that either rule sees enough. A
+    default says nothing about what the hook's parameters settle, for all modes or for one: in the container a
+    collection's parameter would win over the hook's (store format, section 9.2).
 
     Raises:
         RequestValidationError: The user asks for two values of one parameter, and neither wins.
@@ -104,9 +107,10 @@ def merge_collections(hook: DebuggerHookConfig, rules: Sequence[Rule] = ()) -> t
         by_name.setdefault(name if isinstance(name, str) else id(name), []).append(source)
     problems = Problems()
     merged = []
+    settled = {key.rpartition(".")[2] for key in hook.hook_parameters}
     for sources in by_name.values():
         name = sources[0].collection.name
-        settings = _merge(sources, problems)
+        settings = _merge(sources, settled, problems)
         merged.append(CollectionConfig(name, {key: setting.value for key, setting in settings.items()}))
     problems.raise_if_any()
     return tuple(merged)
@@ -119,10 +123,12 @@ def _sources(hook: DebuggerHookConfig, rules: Sequence[Rule]) -> Iterator[_Sourc
         yield from (_Source(rank, f"rule {rule.name!r}", collection) for collection in rule.collection_configs)
 
 
-def _merge(sources: Sequence[_Source], problems: Problems) -> dict[str, _Setting]:
+def _merge(sources: Sequence[_Source], settled: Container[str], problems: Problems) -> dict[str, _Setting]:
     settings: dict[str, _Setting] = {}
     for rank, who, collection in sources:
         for key, value in collection.parameters.items():
+            if rank == _FROM_RULE and key in SAVE_KEYS and key in settled:
+                continue
             known = settings.setdefault(key, _Setting(rank, who, value))
             if rank < known.rank or (rank == known.rank == _FROM_RULE and _is_denser(key, value, known.value)):
                 settings[key] = _Setting(rank, who, value)

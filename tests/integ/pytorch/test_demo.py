@@ -8,7 +8,7 @@ import botocore.session
 import botocore.validate
 import pytest
 
-from sagemaker_debug_ext import create_trial
+from sagemaker_debug_ext import create_trial, modes
 from sagemaker_debug_ext.cli.main import main
 
 RULES = ["VanishingGradient", "ExplodingTensor", "LossNotDecreasing", "Overfit", "DeadRelu"]
@@ -54,6 +54,10 @@ def test_healthy_net_learns_and_no_rule_fires(finished):
     assert [(rule["name"], rule["status"]) for rule in report["rules"]] == [(name, "NoIssuesFound") for name in RULES]
     assert report["steps"] == {"GLOBAL": 30 * 23, "TRAIN": 30 * 22, "EVAL": 30}
     assert {"weights", "gradients", "biases", "losses", "relu_output"} <= set(report["collections"])
+    trial = create_trial(report["trial_path"])
+    for collection in ("gradients", "relu_output"):
+        name = trial.tensor_names(collection=collection)[0]
+        assert trial.tensor(name).steps(mode=modes.TRAIN) == list(range(0, 30 * 22, 20))
 
 
 def test_broken_net_is_stopped_by_the_rule(finished):

@@ -99,6 +99,26 @@ def test_merge_of_two_defaults_saves_often_enough_for_both_rules(order):
     assert dict(merged([], *rules))["feature_importance"] == {"save_interval": "5"}
 
 
+@pytest.mark.parametrize("key", ["save_interval", "train.save_interval"])
+def test_merge_of_a_default_leaves_to_the_hook_what_its_parameters_settle(key):
+    """A collection's parameter would win in the container over what the user has set for the whole hook."""
+    hook = DebuggerHookConfig(hook_parameters={key: 20}, collection_configs=[CollectionConfig("gradients")])
+    rule = Rule.sagemaker(rule_configs.vanishing_gradient())
+    assert merge_collections(hook, [rule]) == (CollectionConfig("gradients"),)
+    hook = DebuggerHookConfig(hook_parameters={key: 20})
+    (relu,) = merge_collections(hook, [Rule.sagemaker(rule_configs.dead_relu())])
+    assert dict(relu.parameters) == {"include_regex": ".*relu_output"}
+
+
+def test_merge_of_a_users_wish_wins_over_the_hooks_parameters():
+    """What the user says of a collection is more special than what is said of all."""
+    hook = DebuggerHookConfig(hook_parameters={"save_interval": 20})
+    rule = Rule.sagemaker(
+        rule_configs.vanishing_gradient(), collections_to_save=[CollectionConfig("gradients", {"save_interval": 5})]
+    )
+    assert merge_collections(hook, [rule]) == (CollectionConfig("gradients", {"save_interval": 5}),)
+
+
 def test_merge_keeps_collections_whose_names_are_not_known_yet():
     """A pipeline variable equals only itself, and need not be hashable."""
     one, other = Variable(), Variable()
