@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Final
 
@@ -51,6 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
+    except Exception:  # noqa: BLE001 - a defect of ours must not look like the status of a rule that found an issue
+        traceback.print_exc()
+        return EXIT_USAGE
     return status
 
 
