@@ -109,6 +109,14 @@ def parse_index_key(key: str) -> StepFile:
     return _parse_step_file(key, "json")
 
 
+def try_parse_index_key(key: str) -> StepFile | None:
+    """Read step and worker off the key of an index file; None if it is no index file's name."""
+    try:
+        return parse_index_key(key)
+    except IndexReaderException:
+        return None
+
+
 def parse_event_key(key: str) -> StepFile:
     """Read step and worker off the key of an event file.
 

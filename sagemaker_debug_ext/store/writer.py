@@ -11,7 +11,14 @@ import numpy as np
 from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer
 from sagemaker_debug_ext.store.index import IndexFile, Location, SavedShape
-from sagemaker_debug_ext.store.keys import collections_key, event_key, index_key, mangle_worker
+from sagemaker_debug_ext.store.keys import (
+    INDEX_PREFIX,
+    collections_key,
+    event_key,
+    index_key,
+    mangle_worker,
+    try_parse_index_key,
+)
 from sagemaker_debug_ext.store.layout import Entry, StepKind, StepLayout, record_tail
 from sagemaker_debug_ext.store.messages import Array, array_bytes, encode_record, varint
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -80,12 +87,14 @@ class TrialWriter:
         self.backend = backend
         self.worker = worker
         self._layouts: dict[StepKind, StepLayout] = {}
+        self._visible: set[int] | None = None
 
     def write_step(self, data: StepData) -> int:
         """Write a step and make it visible.
 
         The records are complete at their final place before the index that points at them appears, so a reader never
-        sees half a step. Writing the same step again replaces it. A step without content writes nothing.
+        sees half a step. Writing the same step again replaces it; it is not visible while that goes on. A step without
+        content writes nothing.
 
         Returns:
             Bytes written.
@@ -97,10 +106,21 @@ class TrialWriter:
             return 0
         has_texts = any(tensor.value.dtype.kind == "U" for tensor in data.tensors)
         parts, index = self._encode_texts(data) if has_texts else self._encode(data)
+        if data.global_step in self.visible_steps:  # an old index must not point into new records
+            self.backend.delete(index_key(data.global_step, self.worker))
         if parts:
             self.backend.write(event_key(data.global_step, self.worker), parts)
         self.backend.write(index_key(data.global_step, self.worker), (index,))
+        self.visible_steps.add(data.global_step)
         return sum(array_bytes(part) if isinstance(part, memoryview) else len(part) for part in (*parts, index))
+
+    @property
+    def visible_steps(self) -> set[int]:
+        """The steps of this worker that readers see; the back end is listed the first time."""
+        if self._visible is None:
+            files = (try_parse_index_key(info.key) for info in self.backend.list(INDEX_PREFIX))
+            self._visible = {file.step for file in files if file is not None and file.worker == self.worker}
+        return self._visible
 
     def _encode(self, data: StepData) -> tuple[list[Buffer], bytes]:
         """Return the records and the index of a step whose records have the length that dtype and shape give them."""

@@ -72,6 +72,29 @@ def test_writing_a_step_again_replaces_it():
     assert list(read_all(backend, index_key(3, "worker_0"))) == ["c"]
 
 
+@pytest.mark.parametrize("room", [0, 1])
+def test_rewriting_a_step_that_fails_leaves_no_index_into_other_records(tmp_path, room):
+    """A step that was whole is whole or gone afterwards, never an index that points into new records."""
+    TrialWriter(LocalBackend(tmp_path)).write_step(step_data([("a", 1), ("b", 2)]))
+    with pytest.raises(OSError, match="No space"):
+        TrialWriter(FullBackend(tmp_path, room)).write_step(step_data([("c", np.zeros(9)), ("a", 3)]))
+    assert reader.list_index(LocalBackend(tmp_path)) == []
+    TrialWriter(LocalBackend(tmp_path)).write_step(step_data([("c", 4)]))
+    assert {
+        name: value.tolist() for name, value in read_all(LocalBackend(tmp_path), index_key(3, "worker_0")).items()
+    } == {"c": [4]}
+
+
+def test_visible_steps_are_those_of_the_worker_itself(tmp_path):
+    """Steps of other workers, foreign files and half-written ones do not count."""
+    backend = LocalBackend(tmp_path)
+    TrialWriter(backend, "worker_1").write_step(step_data([("a", 1)], step=1))
+    writer = TrialWriter(backend, "worker_0")
+    writer.write_step(step_data([("a", 1)], step=1005))
+    backend.write("index/000000000/readme.json", (b"",))
+    assert writer.visible_steps == {1005} == TrialWriter(backend).visible_steps
+
+
 def test_worker_name_is_checked_before_anything_is_written():
     """A name that no file can carry fails at once."""
     with pytest.raises(SMDebugValueError, match="worker"):
