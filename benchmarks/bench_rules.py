@@ -108,8 +108,12 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
         tensors["predictions"] = tensors["labels"]
         steps[ModeKeys.TRAIN, step] = tensors
     write_trial(folder, steps)
-    given = {"AllZero": {"collection_names": "weights"}, "TensorVariance": {"collection_names": "weights", "max_threshold": 9},
-             "UnchangedTensor": {"collection_names": "losses"}, "SimilarAcrossRuns": None}  # fmt: skip
+    given: dict[str, dict[str, object] | None] = {
+        "AllZero": {"collection_names": "weights"},
+        "TensorVariance": {"collection_names": "weights", "max_threshold": 9},
+        "UnchangedTensor": {"collection_names": "losses"},
+        "SimilarAcrossRuns": None,  # would read another trial
+    }
     names = [
         spec.name for spec in list_rule_specs("debugger") if spec.function and given.get(spec.name, {}) is not None
     ]

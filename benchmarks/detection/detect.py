@@ -77,7 +77,7 @@ def summarize(results: list[dict], key: str) -> dict:
 
 
 def show(results: list[dict]) -> None:
-    for split in ("tuning", "test", "all"):
+    for split in ("tuning", "test", "unseen", "all"):
         chosen = [each for each in results if split in (each["split"], "all")]
         if not chosen:
             continue
@@ -97,7 +97,7 @@ def show(results: list[dict]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--split", choices=("tuning", "test"))
+    parser.add_argument("--split", choices=("tuning", "test", "unseen"))
     parser.add_argument("--only", default="", help="runs whose name has this text")
     parser.add_argument("--json", help="file for the results")
     arguments = parser.parse_args()

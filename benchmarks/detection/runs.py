@@ -35,6 +35,13 @@ FAMILIES = {
 }  # fmt: skip
 
 
+class Maximised(nn.CrossEntropyLoss):
+    """A cross entropy with the wrong sign."""
+
+    def forward(self, scores, targets):
+        return -super().forward(scores, targets)
+
+
 class Run(NamedTuple):
     """One run: its name, its fault's family (empty if it is sound), and what makes its trial."""
 
@@ -292,3 +299,81 @@ other("trees", "boosted trees that learn noise", lambda folder: run_boosting(fol
 other("trees", "boosted trees with a leaking feature", lambda folder: run_boosting(folder, 11, leak=True, depth=2))
 other("trees", "boosted trees far too deep", lambda folder: run_boosting(folder, 12, depth=9, rate=0.5, noise=0.3))
 other("class imbalance", "boosted trees, one class in 20", lambda folder: run_boosting(folder, 13, imbalance=True))
+
+# --- runs that nothing was tuned on: faults that no rule was written for, and sound runs of other seeds --------------
+
+for each in ALL_TASKS:  # these made two rules more careful, and so belong to the tuning
+    sound(each, name="with a third seed")
+    RUNS[-1] = RUNS[-1]._replace(split="tuning")
+_UNSEEN_FROM = len(RUNS)
+for each in ALL_TASKS:
+    sound(each, name="with a fourth seed")
+    sound(each, name="with a fifth seed")
+
+
+@fault("labels", "a third of the labels at random", "mlp", "cnn")
+def _(job):
+    noisy = torch.rand(len(job.y)) < 0.33
+    job.y = torch.where(noisy, torch.randint_like(job.y, 0, 3), job.y)
+
+
+@fault("labels", "labels one too high", "gru")
+def _(job):
+    job.y = (job.y + 1) % 2
+
+
+@fault("labels", "data sorted by label, three batches of each", "mlp")
+def _(job):
+    order = torch.argsort(job.y)
+    job.x, job.y, job.same_batch = job.x[order], job.y[order], 16
+
+
+@fault("loss or output", "softmax over the wrong axis", "mlp")
+def _(job):
+    job.model = Mlp(final=nn.Softmax(dim=0))
+
+
+@fault("loss or output", "the loss is maximised", "cnn_plain")
+def _(job):
+    job.loss = Maximised()
+
+
+@fault("initialisation", "no activations at all", "mlp_deep")
+def _(job):
+    for name in list(job.model.order):
+        if name.startswith("gelu"):
+            setattr(job.model, name, nn.Identity())
+
+
+@fault("initialisation", "dropout of 95 %", "mlp_norm")
+def _(job):
+    job.model = Mlp(norm=True, drop=0.95)
+
+
+fault("learning rate too low", "gradients clipped to almost nothing", "mlp", "transformer")(
+    setting(clip=1e-4, optimizer="sgd", lr=0.01)
+)
+fault("learning rate too low", "weight decay of 10", "regression")(setting(weight_decay=10.0, optimizer="sgd", lr=0.02))
+fault("learning rate too high", "Adam at 0.1", "mlp", "transformer", "lstm")(setting(lr=0.1))
+fault("learning rate too high", "Adam at 0.03", "gru")(setting(lr=0.03))
+
+
+@fault("input scale", "one feature 1,000 times the others", "mlp", "regression")
+def _(job):
+    job.x, job.x_eval = job.x.clone(), job.x_eval.clone()
+    job.x[:, 0] *= 1000
+    job.x_eval[:, 0] *= 1000
+
+
+@fault("input scale", "evaluation data scaled otherwise", "cnn")
+def _(job):
+    job.x_eval = job.x_eval * 255
+
+
+@fault("class imbalance", "one class in 12", "gru")
+def _(job):
+    keep = (job.y == 0) | (torch.rand(len(job.y)) < 0.08)
+    job.x, job.y = job.x[keep], job.y[keep]
+
+
+RUNS[_UNSEEN_FROM:] = [run._replace(split="unseen") for run in RUNS[_UNSEEN_FROM:]]

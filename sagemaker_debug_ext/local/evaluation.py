@@ -18,7 +18,7 @@ from sagemaker_debug_ext.local.description import job_arn, now, shorten
 from sagemaker_debug_ext.local.events import ActionTaken, EventHandler, IssueFound, RuleStatusChanged
 from sagemaker_debug_ext.local.paths import Locations, write_object
 from sagemaker_debug_ext.requests import artifact_paths
-from sagemaker_debug_ext.rules import Issue, Rule, create_custom_rule, create_rule, evaluate
+from sagemaker_debug_ext.rules import Isolation, Issue, Rule, create_custom_rule, create_rule, evaluate
 from sagemaker_debug_ext.store.manifest import has_ended, list_collections, read_collections
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class RuleEvaluations:
     """Evaluates the debugger rules of a request in a thread of its own.
 
     As on SageMaker a rule ends at the first step at which its condition is met, its actions run then, and a rule that
-    cannot run has the status ``Error`` while the job goes on. Custom rules run in this process: use those you trust.
+    cannot run has the status ``Error`` while the job goes on. Custom rules run in processes of their own, where
+    ``import smdebug`` gives this package, as files of rules for SageMaker expect.
 
     Args:
         request: The CreateTrainingJob request.
@@ -157,7 +158,9 @@ class RuleEvaluations:
         source = parameters.get("source_s3_uri")
         if source is None:
             return create_rule(name, trial, parameters, action_handlers=handlers)
-        return create_custom_rule(self._locations.path(source), name, trial, parameters, action_handlers=handlers)
+        path = self._locations.path(source)
+        options: dict[str, Any] = {"isolation": Isolation(), "smdebug_alias": True, "action_handlers": handlers}
+        return create_custom_rule(path, name, trial, parameters, **options)
 
     def _handler(self, record: _Record, action: str) -> ActionHandler:
         def handle(parameters: ActionParameters, rule_name: str, message: str) -> None:  # noqa: ARG001 - given names

@@ -122,7 +122,7 @@ class IsolatedRule(Rule):
             NoVerdict: The rule cannot judge the step.
             RuleEvaluationConditionMet: The rule raised it.
             DebugExtError: The rule raised an error of this package.
-            SMDebugCustomerError: It raised something else.
+            SMDebugCustomerError: It raised something else, whose class name the error has.
             SMDebugRuntimeError: It took too long, or its process ended.
         """
         answer = self._ask({"step": int(step)}, self._isolation.timeout_seconds)
@@ -238,7 +238,10 @@ def _error(described: Mapping[str, str]) -> DebugExtError:
     if known in (SMDebugValueError, errors.SMDebugTypeError, SMDebugCustomerError, SMDebugRuntimeError):
         found: DebugExtError = known(text)
         return found
-    return SMDebugCustomerError(f"{kind}: {text}" if text else kind)
+    # of the name that the rule's own error has, because names of classes are what people search for
+    same_name = type(kind, (SMDebugCustomerError,), {"__doc__": "What a rule raised in another process."})
+    error: DebugExtError = same_name(text)
+    return error
 
 
 def _issue(entry: Mapping[str, Any]) -> Issue:

@@ -17,7 +17,8 @@ class GradientOutlier(TensorRule):
     """The gradient of a layer is far larger than it usually is, or than is ever sound.
 
     Looks at the norm of each tensor of the collection ``gradients`` at TRAIN steps (all steps that have no mode). The
-    rule fires if it is above `max_norm`, or above `factor` times the median of its latest `window` values.
+    rule fires if it is above `max_norm`, or above `factor` times the median of its latest `window` values and of its
+    first ones.
 
     Parameters:
         window: How many norms before are looked at; 20 when not given.
@@ -43,6 +44,7 @@ class GradientOutlier(TensorRule):
     def configure(self) -> None:
         """Begin without observations."""
         self._recent = Recent(self.parameters["window"])
+        self._first: dict[str, float] = {}
 
     def needs(self) -> tuple[Need, ...]:
         """Return the gradients."""
@@ -56,8 +58,11 @@ class GradientOutlier(TensorRule):
         recent = self._recent.of(name)
         limit: float = self.parameters["max_norm"]
         if self._recent.is_full(name):
-            usual = statistics.median(recent)
+            # not below what was usual at first: a model that has learnt its data has next to no gradient
+            usual = max(statistics.median(recent), self._first[name])
             limit = min(limit, self.parameters["factor"] * usual) if usual > 0 else limit
+        elif len(recent) + 1 == self.parameters["window"]:
+            self._first[name] = statistics.median([*recent, measured])
         self._recent.add(name, measured)
         times = measured / limit if limit else 0.0
         return Reading(measured, fires=measured > limit, threshold=limit, severity=times)

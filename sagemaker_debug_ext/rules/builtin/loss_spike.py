@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from typing import Final
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, losses_or
 from sagemaker_debug_ext.rules.step import StepView
+
+MATTERS: Final = 0.25
+"""Part of the first loss below which a jump does not matter."""
 
 
 class LossSpike(TensorRule):
@@ -16,8 +20,8 @@ class LossSpike(TensorRule):
 
     Looks at the losses of TRAIN steps (all steps that have no mode). A value is compared with the median of the
     `window` values before it; the rule fires if it is larger than `factor` times that median and further above it than
-    `factor` times the spread of those values, their mean absolute distance from the median. It also fires at values
-    that are not finite.
+    `factor` times the spread of those values, their mean absolute distance from the median, and at least a quarter of
+    the first value. It also fires at values that are not finite.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -43,6 +47,7 @@ class LossSpike(TensorRule):
         """Choose the tensors."""
         self.selection = losses_or(self.parameters["tensor_regex"])
         self._recent = Recent(self.parameters["window"])
+        self._first: dict[str, float] = {}
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return how many times its usual value a loss is."""
@@ -54,12 +59,14 @@ class LossSpike(TensorRule):
         self._recent.add(name, loss)
         if not math.isfinite(loss):
             return Reading(math.inf, fires=True, threshold=factor, severity=math.inf, text=f"{loss} now")
+        first = self._first.setdefault(name, loss)
         if not is_full:
             return None
         usual = statistics.median(recent)
         spread = statistics.fmean(abs(value - usual) for value in recent)
         times = loss / usual if usual > 0 else 0.0
-        fires = times > factor and loss - usual > factor * spread
+        # when nearly nothing is left to learn, ten times nearly nothing is no accident
+        fires = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
         return Reading(times, fires=fires, threshold=factor, severity=times, text=f"{loss:.4g} after about {usual:.4g}")
 
     def describe(self, names: Sequence[str], first: Reading) -> str:

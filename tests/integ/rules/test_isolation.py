@@ -76,11 +76,11 @@ def source(tmp_path):
     ("how", "details"),
     [
         ("hang", "SMDebugRuntimeError: rule Misbehaving took longer than 2 seconds, and was ended"),
-        ("leak", "SMDebugCustomerError: MemoryError"),
+        ("leak", "MemoryError"),
         ("crash", "SMDebugRuntimeError: the process of rule Misbehaving ended by signal SIGSEGV"),
         ("exit", "SMDebugRuntimeError: the process of rule Misbehaving ended with exit status 3"),
-        ("leave", "SMDebugCustomerError: SystemExit: enough"),
-        ("raise", "SMDebugCustomerError: ZeroDivisionError: by zero"),
+        ("leave", "SystemExit: enough"),
+        ("raise", "ZeroDivisionError: by zero"),
     ],
 )
 def test_a_rule_that_misbehaves_ends_with_an_error_and_the_others_go_on(trial, source, how, details):
@@ -121,7 +121,7 @@ def test_a_rule_finishes_its_work_and_its_process_ends(trial, source, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "error", "match"),
     [
-        ({"how": "raise at once"}, SMDebugCustomerError, "KeyError: 'no such thing'"),
+        ({"how": "raise at once"}, SMDebugCustomerError, "no such thing"),
         ({"how": "hang at once"}, SMDebugRuntimeError, "longer than 3 seconds"),
         ({}, SMDebugValueError, "needs the parameters how"),
         ({"how": "x", "hwo": 1}, SMDebugValueError, "did you mean 'how'"),
