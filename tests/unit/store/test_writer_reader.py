@@ -82,7 +82,7 @@ def test_rewriting_a_step_that_fails_leaves_no_index_into_other_records(tmp_path
     TrialWriter(LocalBackend(tmp_path)).write_step(step_data([("c", 4)]))
     assert {
         name: value.tolist() for name, value in read_all(LocalBackend(tmp_path), index_key(3, "worker_0")).items()
-    } == {"c": [4]}
+    } == {"c": 4}
 
 
 def test_visible_steps_are_those_of_the_worker_itself(tmp_path):
