@@ -6,6 +6,7 @@ The first takes the claim. A claim says whose it is, so that one left behind by 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -13,25 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from sagemaker_debug_ext.store import manifest
-from sagemaker_debug_ext.store.backends import Backend
+from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.keys import CLAIM_KEY
 
 _OWN_CLAIMS: set[str] = set()
 """Roots that this process has claimed and not given back."""
 
 
-def take_claim(backend: Backend) -> bool:
+def take_claim(backend: LocalBackend) -> bool:
     """Claim a trial for this process; False if a process that may still run has it.
 
     A claim without an owner's name, as other writers leave it, is respected.
+
+    Raises:
+        OSError: The claim cannot be written.
     """
-    if not manifest.claim(backend) and not _is_abandoned(backend):
+    if manifest.claim(backend):
+        try:
+            backend.write(CLAIM_KEY, (_own_name(),))
+        except OSError:
+            manifest.release_claim(backend)  # a claim that does not say whose it is would lock the folder for good
+            raise
+    elif not _take_over(backend.root / CLAIM_KEY, backend.url):
         return False
-    try:
-        backend.write(CLAIM_KEY, (json.dumps(_identity(os.getpid())).encode(),))
-    except OSError:
-        manifest.release_claim(backend)  # a claim that does not say whose it is would lock the folder for good
-        raise
     _OWN_CLAIMS.add(backend.url)
     return True
 
@@ -42,15 +47,42 @@ def give_claim_back(backend: Backend) -> None:
     manifest.release_claim(backend)
 
 
-def _is_abandoned(backend: Backend) -> bool:
+def _take_over(path: Path, root: str) -> bool:
+    """Put this process's name into an abandoned claim; of several that try, one wins.
+
+    The claim is judged and rewritten under a lock, in place: whoever waits for the lock then finds a living owner.
+    """
     try:
-        owner = json.loads(bytes(backend.read(CLAIM_KEY) or b"null"))
+        claim = path.open("r+b")
+    except FileNotFoundError:  # given back this moment
+        return False
+    with claim:
+        fcntl.flock(claim, fcntl.LOCK_EX)
+        if not _is_abandoned(claim.read(), root) or not _is_same_file(claim.fileno(), path):
+            return False
+        claim.seek(0)
+        claim.truncate()
+        claim.write(_own_name())
+    return True
+
+
+def _is_same_file(descriptor: int, path: Path) -> bool:
+    """Tell whether an open file still lies at its path, and has not been given back or replaced meanwhile."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _is_abandoned(content: bytes, root: str) -> bool:
+    try:
+        owner = json.loads(content or b"null")
     except ValueError:
         return False
     if not isinstance(owner, dict) or owner.get("host") != platform.node() or not isinstance(owner.get("pid"), int):
         return False
     if owner["pid"] == os.getpid():
-        return backend.url not in _OWN_CLAIMS
+        return root not in _OWN_CLAIMS
     return not _is_running(owner["pid"]) or _identity(owner["pid"]) != owner
 
 
@@ -62,6 +94,10 @@ def _is_running(pid: int) -> bool:
     except OSError:  # it runs, and belongs to someone else
         return True
     return True
+
+
+def _own_name() -> bytes:
+    return json.dumps(_identity(os.getpid())).encode()
 
 
 def _identity(pid: int) -> dict[str, Any]:

@@ -155,7 +155,12 @@ def parse_configuration(
     schedules = _schedules(hook, defaults)
     entries = top.read("CollectionConfigurations", _to_list) or []
     named = [_named_parameters(entry, f"{where}: CollectionConfigurations[{at}]") for at, entry in enumerate(entries)]
-    collections = {name: _collection(name, parameters, schedules) for name, parameters in named}
+    collections: dict[str, CollectionSettings] = {}
+    for name, parameters in named:
+        settings, earlier = _collection(name, parameters, schedules), collections.get(name)
+        if earlier is not None:  # an estimator of the SDK sends a name twice where a rule wants it too
+            settings = attrs.evolve(settings, include_regex=(*earlier.include_regex, *settings.include_regex))
+        collections[name] = settings
     tensorboard_dir = hook.read("tensorboard_dir", _to_text)
     configuration = HookConfiguration(
         out_dir=top.read("LocalPath", _to_text) or DEFAULT_OUT_DIR,

@@ -15,8 +15,8 @@ from sagemaker_debug_ext.hooks.claims import give_claim_back, take_claim
 from sagemaker_debug_ext.hooks.metrics_file import Metric, MetricsFile
 from sagemaker_debug_ext.hooks.steps import OpenStep
 from sagemaker_debug_ext.hooks.tensorboard import Summary, TensorBoardOutput
+from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
-from sagemaker_debug_ext.store.keys import END_KEY
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.store.writer import NamedTensor, TrialWriter
 
@@ -66,6 +66,7 @@ class TrialOutput:
         self._backend = backend
         self._num_writers = num_writers
         self._writer = TrialWriter(backend, worker.name)
+        manifest.unfinish(backend, worker.name)
         self._background = BackgroundWriter(memory_limit_bytes, on_failure)
         self._unwritten_collections: list[Mapping[str, Any]] | None = None
         self._has_claim = False
@@ -96,7 +97,7 @@ class TrialOutput:
         self._background.flush()
 
     def close(self, mark_end: bool) -> None:
-        """Write what waits, and mark the trial as ended if asked to.
+        """Write what waits, and if asked to, mark the trial as ended once all its workers have come this far.
 
         Where writing has failed before, a reader still learns the collections and the end, if that much can be written.
 
@@ -108,8 +109,7 @@ class TrialOutput:
             if self._unwritten_collections is not None:
                 self._write_collections(self._unwritten_collections)
             if mark_end:
-                # Every worker of a job ends it, possibly at the same moment; creating is safe then, replacing is not.
-                self._backend.create(END_KEY)
+                manifest.finish(self._backend, self._writer.worker, self._num_writers)
         finally:
             if self._has_claim:
                 give_claim_back(self._backend)

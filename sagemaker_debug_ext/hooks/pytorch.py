@@ -9,13 +9,13 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import attrs
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
@@ -27,6 +27,7 @@ from sagemaker_debug_ext.hooks.decisions import StepPlan
 from sagemaker_debug_ext.hooks.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.numbers import NeedsCareError, Summary, can_summarise
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
+from sagemaker_debug_ext.hooks.shards import is_sharded, local_shard
 from sagemaker_debug_ext.hooks.steps import Captured, Numbers, OpenStep
 from sagemaker_debug_ext.hooks.taps import Tap
 from sagemaker_debug_ext.hooks.tensors import as_dense, can_capture, reduce_tensor, tensor_to_array
@@ -41,6 +42,10 @@ _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
 }
 _SAMPLE_INDICES = range(12)
 """Indices tried to find out whether a pattern can match any input or output of a module."""
+
+
+class _Removable(Protocol):
+    def remove(self) -> None: ...
 
 
 class _ModuleTensors(NamedTuple):
@@ -86,7 +91,7 @@ class _Root:
     """A registered model or loss.
 
     Args:
-        module: The module itself.
+        module: The module that the script calls.
         name: Its name.
         is_model: Whether its forward pass is a step.
     """
@@ -95,17 +100,45 @@ class _Root:
     name: str
     is_model: bool
 
+    @property
+    def plain(self) -> nn.Module:
+        """The module itself where `module` is what `torch.compile` made of it, so that names stay the same."""
+        return _without_compiler(self.module)
+
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Yield all modules with their names: the root by its class, the others by their path."""
-        for path, module in self.module.named_modules():
+        for path, module in self.plain.named_modules():
             yield path or self.name, module
+
+    def compiled_modules(self) -> set[int]:
+        """Return the `id` of every module inside compiled code, which must not be watched."""
+        starts = [] if self.plain is self.module else [self.plain]
+        starts += [module for module in self.plain.modules() if _compiled_call(module) is not None]
+        return {id(module) for start in starts for module in start.modules()}
 
     def parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
         """Yield the parameters that exist by now, with the names of their tensors."""
         if self.is_model:
-            for path, parameter in self.module.named_parameters():
+            for path, parameter in self.plain.named_parameters():
                 if not nn.parameter.is_lazy(parameter):
                     yield f"{self.name}_{path}", parameter
+
+
+def _class_name(module: nn.Module) -> str:
+    """Return the name of the class that the user wrote, also where sharding has put one of its own before it."""
+    kind = type(module)
+    bases = [base for base in kind.__bases__ if base.__name__ != "FSDPModule"]
+    return bases[0].__name__ if len(bases) < len(kind.__bases__) and bases else kind.__name__
+
+
+def _without_compiler(module: nn.Module) -> nn.Module:
+    original = getattr(module, "_orig_mod", None)
+    return original if isinstance(original, nn.Module) else module
+
+
+def _compiled_call(module: nn.Module) -> Callable[..., Any] | None:
+    """Return what a module compiled in place calls."""
+    return getattr(module, "_compiled_call_impl", None)
 
 
 class Hook(BaseHook):
@@ -146,12 +179,13 @@ class Hook(BaseHook):
         self.explicit_steps = explicit_steps
         """Whether a step ends when the script calls `step`, instead of with the next forward pass of a model."""
         self._is_step_over = False
+        self._has_told_of_compiled = False
         self._saved_roots: set[int] = set()
         self._detector = LossDetector(self._on_backward) if detect_losses else None
         self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots: list[_Root] = []
-        self._handles: list[RemovableHandle] = []
-        self._step_handles: list[RemovableHandle] = []
+        self._handles: list[_Removable] = []
+        self._step_handles: list[_Removable] = []
         self._num_seen: dict[str, int] = {}
         self._tapped: dict[StepPlan, list[tuple[str, nn.Module]]] = {}
         super().__init__(*args, **kwargs)
@@ -172,8 +206,13 @@ class Hook(BaseHook):
         """
         if not isinstance(module, nn.Module):
             raise SMDebugTypeError(f"module must be a torch.nn.Module (got {module!r})")
-        if self._register(_Root(module, type(module).__name__, is_model=True)):
-            self._handles.append(module.register_forward_pre_hook(Tap(self._on_forward)))
+        if not self._register(_Root(module, _class_name(_without_compiler(module)), is_model=True)):
+            return
+        if _compiled_call(module) is not None:
+            self._handles.append(_CompiledCall(module, self._on_forward))
+        else:
+            # Before other hooks, such as those that gather what is sharded.
+            self._handles.append(module.register_forward_pre_hook(Tap(self._on_forward), prepend=True))
 
     register_hook = register_module
 
@@ -298,12 +337,17 @@ class Hook(BaseHook):
         self._saved_roots = {id(module)}
         is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
         weights = []
+        shards = {}
         for root in self._roots:
             for name, parameter in root.parameters():
                 if root.module is module:
                     weights.append((name, parameter))
                 if is_training and parameter.requires_grad:
                     self._watch_gradient(plan, f"gradient/{name}", parameter)
+                    if is_sharded(parameter) and plan.decide(f"gradient/{name}") is not None:
+                        shards[f"gradient/{name}"] = parameter
+        if shards:
+            self._save_shards_before_update(shards)
         self._save_weights(plan, weights)
         self._watch_modules(plan)
 
@@ -320,13 +364,28 @@ class Hook(BaseHook):
         due = []
         for name, parameter in weights:
             decision = plan.decide(name)
-            if decision is not None and self._can_save(name, parameter):
-                due.append((name, as_dense(parameter), decision))
+            value = None if decision is None else self._find_numbers(name, parameter)
+            if decision is not None and value is not None:
+                due.append((name, as_dense(value), decision))
         copies = iter(self._copies.copy_all([value for _, value, decision in due if decision.value]))
         now = time.time()
         for name, value, decision in due:
             taken = Captured(next(copies), now) if decision.value else None
             self._save(name, value, decision, taken)
+
+    def _save_shards_before_update(self, gradients: Mapping[str, nn.Parameter]) -> None:
+        """Save gradients that a sharding library hands to the optimizer without a backward hook on the parameter."""
+        waiting = dict(gradients)
+
+        @harmless
+        def on_update(self: Hook) -> None:
+            while waiting and self._step is not None:
+                name, parameter = waiting.popitem()
+                if parameter.grad is not None and not self._step.has(name):
+                    self._offer(name, parameter.grad)
+
+        handle = register_optimizer_step_pre_hook(lambda *_: on_update(self))
+        self._step_handles.append(handle)
 
     def _watch_gradient(self, plan: StepPlan, name: str, parameter: nn.Parameter) -> None:
         """Have a gradient captured until the next step begins, if it is due."""
@@ -337,7 +396,15 @@ class Hook(BaseHook):
         """Have the inputs and outputs that are due captured until the next step begins."""
         if plan not in self._tapped:
             named = {id(module): (name, module) for root in self._roots for name, module in root.modules()}
-            self._tapped[plan] = [(name, module) for name, module in named.values() if _may_select(plan, name)]
+            wanted = [(name, module) for name, module in named.values() if _may_select(plan, name)]
+            compiled = set().union(*(root.compiled_modules() for root in self._roots))
+            left_out = [name for name, module in wanted if id(module) in compiled]
+            if left_out and not self._has_told_of_compiled:
+                self._has_told_of_compiled = True
+                LOG.warning(
+                    "inputs and outputs inside compiled code are not saved: %s; everything else is", ", ".join(left_out)
+                )
+            self._tapped[plan] = [(name, module) for name, module in wanted if id(module) not in compiled]
         for name, module in self._tapped[plan]:
             self._step_handles.append(module.register_forward_hook(Tap(self._on_module, name)))
 
@@ -394,14 +461,26 @@ class Hook(BaseHook):
         super()._save_reductions(step, name, value, reductions, now)
 
     def _offer(self, name: str, value: Any) -> None:
-        if self._can_save(name, value):
-            super()._offer(name, value)
+        plan = self._current_plan()
+        if plan is None or plan.decide(name) is None:
+            return
+        numbers = self._find_numbers(name, value)
+        if numbers is not None:
+            super()._offer(name, numbers)
 
-    def _can_save(self, name: str, value: Tensor) -> bool:
+    def _find_numbers(self, name: str, value: Tensor) -> Tensor | None:
+        """Return what this process holds of a tensor; None if that is nothing it can read.
+
+        Of a sharded tensor this is the process's own shard; the shape of the whole is saved beside it.
+        """
+        if is_sharded(value):
+            if self._step is not None:
+                self._step.shapes[name] = tuple(value.shape)
+            value = local_shard(value)
         if can_capture(value):
-            return True
+            return value
         LOG.debug("%s is not saved: a %s of layout %s", name, type(value).__name__, value.layout)
-        return False
+        return None
 
     def _detach(self) -> None:
         self._release_step()
@@ -412,6 +491,32 @@ class Hook(BaseHook):
         self._handles.clear()
         self._roots.clear()
         self._tapped.clear()
+
+
+class _CompiledCall:
+    """Has a function called before a module that is compiled in place; tracing a hook would break its graph.
+
+    Args:
+        module: The module.
+        function: Called with the module and its positional arguments.
+    """
+
+    def __init__(self, module: nn.Module, function: Callable[..., Any]) -> None:
+        self._module = module
+        self._compiled = compiled = _compiled_call(module)
+        assert compiled is not None
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            function(module, args)
+            return compiled(*args, **kwargs)
+
+        self._call = call
+        module._compiled_call_impl = call  # noqa: SLF001 - what the module calls instead of its hooks
+
+    def remove(self) -> None:
+        """Restore the module."""
+        if _compiled_call(self._module) is self._call:
+            self._module._compiled_call_impl = self._compiled  # noqa: SLF001
 
 
 class StepNumber(int):

@@ -77,6 +77,10 @@ class OpenStep:
     def __bool__(self) -> bool:
         return bool(self.tensors or self.shapes or self.numbers)
 
+    def has(self, name: str) -> bool:
+        """Tell whether something of a tensor, besides its shape, has been captured."""
+        return name in self.tensors or name in self.numbers
+
     @property
     def num_bytes(self) -> int:
         """Memory that the captured values hold."""

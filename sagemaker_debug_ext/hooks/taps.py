@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 
 def do_nothing(*_: Any) -> None:
     """Stand in for a tap in copies of a module."""
 
 
 class Tap:
-    """Calls a function of the hook; copies and pickles of it do nothing.
+    """Calls a function of the hook; copies and pickles of it do nothing, and neither does what `torch.compile` traces.
 
     Args:
         function: What to call.
@@ -28,7 +30,8 @@ class Tap:
 
     def __call__(self, *arguments: Any) -> None:
         """Call the function; what it returns is nothing to the module."""
-        self._function(*self._first, *arguments)
+        if not torch.compiler.is_compiling():
+            self._function(*self._first, *arguments)
 
     def __deepcopy__(self, _: dict[int, Any]) -> Callable[..., None]:
         return do_nothing

@@ -1,0 +1,108 @@
+"""Compiled models are captured without breaking their graphs."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import sagemaker_debug_ext.pytorch as smd
+
+dynamo = pytest.importorskip("torch._dynamo")
+from torch._dynamo.utils import counters  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Net(nn.Module):
+    """Two layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(8, 16)
+        self.b = nn.Linear(16, 2)
+
+    def forward(self, x):
+        return self.b(self.a(x).relu())
+
+
+def wrap(net):
+    return torch.compile(net, backend="aot_eager", fullgraph=True)
+
+
+def in_place(net):
+    net.compile(backend="aot_eager", fullgraph=True)
+    return net
+
+
+def train(compile_it, hook=None, steps=6):
+    dynamo.reset()
+    counters.clear()
+    torch.manual_seed(0)
+    net = Net()
+    model = compile_it(net)
+    loss_function = nn.MSELoss()
+    if hook:
+        hook.register_module(model)
+        hook.register_loss(loss_function)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(steps):
+        x = torch.randn(4, 8)
+        optimizer.zero_grad()
+        loss_function(model(x), x[:, :2]).backward()
+        optimizer.step()
+    return [parameter.detach().clone() for parameter in net.parameters()]
+
+
+@pytest.mark.parametrize("compile_it", [wrap, in_place])
+def test_compiled_model_when_captured_then_its_graph_stays_whole(make_hook, open_trial, compile_it):
+    """One graph, no breaks, equal results, and the names of the model that is not compiled."""
+    without = train(compile_it)
+    hook = make_hook(save_config=smd.SaveConfig(save_interval=2), include_collections=["weights", "gradients"])
+    attached = train(compile_it, hook)
+    assert not counters["graph_break"]
+    assert counters["stats"]["unique_graphs"] == 1
+    trial = open_trial(hook)
+    assert all(torch.equal(left, right) for left, right in zip(without, attached, strict=True))
+    assert trial.tensor_names() == [
+        "MSELoss_output_0",
+        "Net_a.weight",
+        "Net_b.weight",
+        "gradient/Net_a.bias",
+        "gradient/Net_a.weight",
+        "gradient/Net_b.bias",
+        "gradient/Net_b.weight",
+    ]
+    assert trial.tensor("gradient/Net_a.weight").steps() == [0, 2, 4]
+
+
+def test_compiled_model_when_activations_are_wanted_then_says_what_is_left_out(make_hook, open_trial, caplog):
+    """Inputs and outputs inside compiled code are named in one warning; the rest is saved."""
+    hook = make_hook(save_all=True)
+    train(wrap, hook)
+    assert not counters["graph_break"]
+    assert caplog.text.count("inside compiled code are not saved: Net, a, b") == 1
+    assert "Net_a.weight" in open_trial(hook).tensor_names()
+
+
+def test_close_when_model_is_compiled_in_place_then_is_as_before(make_hook):
+    """What the hook put in front of the compiled call is gone."""
+    net = in_place(Net())
+    before = net._compiled_call_impl
+    hook = make_hook()
+    hook.register_module(net)
+    assert net._compiled_call_impl is not before
+    hook.close()
+    assert net._compiled_call_impl is before
+
+
+def test_model_when_compiled_after_it_was_registered_then_still_trains(make_hook):
+    """The hook is not traced, so the graph is whole; steps are then no longer seen."""
+    hook = make_hook(include_collections=["weights"])
+    net = Net()
+    hook.register_module(net)
+    in_place(net)
+    counters.clear()
+    net(torch.randn(4, 8)).sum().backward()
+    assert not counters["graph_break"]
+    assert hook.failure is None
