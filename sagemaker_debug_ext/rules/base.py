@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import logging
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sagemaker_debug_ext.analysis.utils import no_refresh
 from sagemaker_debug_ext.errors import (
@@ -57,6 +57,8 @@ class Rule(abc.ABC):
         other_trials: Further trials that the rule reads.
 
     Attributes:
+        judges_steps_alone: Whether the verdict at a step follows from the trial alone, not from what the rule saw
+            before, so that steps may be judged in any order; see `rules.scaling`.
         base_trial: The trial to check.
         other_trials: The further trials, None when there are none.
         trials: All of them, the base trial first.
@@ -79,6 +81,8 @@ class Rule(abc.ABC):
         ...             for name in self.base_trial.tensor_names(step=step, collection="losses")
         ...         )
     """
+
+    judges_steps_alone: ClassVar[bool] = False
 
     def __init__(
         self,

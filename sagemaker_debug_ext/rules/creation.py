@@ -65,16 +65,29 @@ def create_rule(
         >>> rule = create_rule("LossNotDecreasing", trial, {"num_steps": "20"})
         >>> invoke_rule(rule)
     """
+    rule_class = find_rule_class(rule_name)
+    given = dict(parameters or {})
+    if isolation is not None:
+        return _isolate(rule_name, base_trial, given, other_trials, isolation, action_handlers)
+    own = _own(given) if issubclass(rule_class, BuiltinRule) else get_rule_spec(rule_name).parse_parameters(given)
+    return _make(rule_class, base_trial, given, own, other_trials, clock, action_handlers)
+
+
+def find_rule_class(rule_name: str, source: str | Path | None = None) -> type[Rule]:
+    """Return the class of a rule of the catalog, or of a rule in a Python file.
+
+    Raises:
+        SMDebugValueError: No such rule, or none that runs here; no such file or class.
+        SMDebugTypeError: The class is no rule.
+        SMDebugCustomerError: The file cannot be run.
+    """
+    if source is not None:
+        return load_rule_file(source, rule_name)
     spec = get_rule_spec(rule_name)
     if spec.rule_class is None:
         names = [each.name for each in list_rule_specs() if each.rule_class]
         raise SMDebugValueError(f"rule {rule_name!r} runs in SageMaker only; here there are {', '.join(names)}")
-    given = dict(parameters or {})
-    if isolation is not None:
-        return _isolate(rule_name, base_trial, given, other_trials, isolation, action_handlers)
-    rule_class = load_rule_class(spec.rule_class)
-    own = _own(given) if issubclass(rule_class, BuiltinRule) else spec.parse_parameters(given)
-    return _make(rule_class, base_trial, given, own, other_trials, clock, action_handlers)
+    return load_rule_class(spec.rule_class)
 
 
 def create_custom_rule(

@@ -72,6 +72,7 @@ class Confusion(BuiltinRule):
     """
 
     spec_name = "Confusion"
+    judges_steps_alone = True
     advice = (
         "Look at examples of the confused classes: check their labels, collect more of them or weight them more, and "
         "give the model features that tell them apart."

@@ -52,6 +52,7 @@ class DeadRelu(TensorRule):
     """
 
     spec_name = "DeadRelu"
+    judges_steps_alone = True
     advice = (
         "Lower the learning rate, initialise the weights for ReLU (He) with biases at or slightly above zero, or use "
         "an activation that passes negative values, such as leaky ReLU, ELU or GELU."

@@ -34,6 +34,7 @@ class NonFiniteOrigin(BuiltinRule):
     """
 
     spec_name = "NonFiniteOrigin"
+    judges_steps_alone = True
     advice = (
         "Look at the operation between the two tensors: a division by zero, a logarithm or root of what may be 0, an "
         "exponential, or values beyond half precision. If weights come first, the update before was too large."

@@ -63,6 +63,7 @@ class SaturatedActivation(TensorRule):
     """
 
     spec_name = "SaturatedActivation"
+    judges_steps_alone = True
     advice = (
         "Scale or normalise the inputs, initialise the weights smaller (Xavier), add normalisation before the "
         "activation, lower the learning rate, or use an activation that does not saturate."

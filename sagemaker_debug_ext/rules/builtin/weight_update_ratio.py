@@ -59,6 +59,7 @@ class WeightUpdateRatio(TensorRule):
     """
 
     spec_name = "WeightUpdateRatio"
+    judges_steps_alone = True
     advice = (
         "Lower the learning rate if the ratio is too large, raise it if too small; ratios of about 0.001 are usual. A "
         "ratio of 0 means that the weight is frozen, or that the optimizer does not have it."

@@ -1,0 +1,39 @@
+"""Shards on a real Ray cluster, on this machine, with two workers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules.scaling import ProcessPool, RayCluster, RuleChoice, evaluate_on
+from sagemaker_debug_ext.testing.trials import write_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+ray = pytest.importorskip("ray")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cluster():
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def test_ray_gives_the_issues_of_the_process_pool(tmp_path):
+    """For rules with a memory and without."""
+    rng = np.random.default_rng(0)
+    steps = {
+        (ModeKeys.TRAIN, step): {"gradient/w": rng.normal(size=3) * (step % 3), "loss": rng.random()}
+        for step in range(40)
+    }
+    write_trial(tmp_path / "trial", steps)
+    rules = {
+        "a": RuleChoice(rule="VanishingGradient"),
+        "b": RuleChoice(rule="LossNotDecreasing", parameters={"num_steps": "5"}),
+    }
+    path = str(tmp_path / "trial")
+    found = evaluate_on(RayCluster(), rules, path, num_shards=4)
+    expected = evaluate_on(ProcessPool(2), rules, path, num_shards=3)
+    assert found.issues
+    assert found.issues == expected.issues
+    assert [each.num_steps for each in found.statuses] == [each.num_steps for each in expected.statuses]

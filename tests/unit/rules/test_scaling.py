@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.catalog import list_rule_specs
+from sagemaker_debug_ext.errors import MissingDependencyError, SMDebugValueError
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.rules.loading import load_rule_class
+from sagemaker_debug_ext.rules.scaling import RayCluster, RuleChoice, evaluate_on, make_shards, merge
+from sagemaker_debug_ext.rules.status import RuleStatus
+from sagemaker_debug_ext.testing.trials import write_trial
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+SOURCE = """
+from sagemaker_debug_ext.rules import Rule
+
+class Counting(Rule):
+    def __init__(self, base_trial, every="3"):
+        super().__init__(base_trial)
+        self.every, self.seen = int(every), 0
+
+    def invoke_at_step(self, step):
+        self.seen += 1
+        return self.seen % self.every == 0
+"""
+
+
+class Here:
+    """Calls the function in this process, last item first, and notes the items."""
+
+    def __init__(self):
+        self.items = []
+
+    def map(self, function, items):
+        self.items = list(items)
+        return [function(item) for item in reversed(self.items)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    rng = np.random.default_rng(0)
+    steps = {}
+    for step in range(17):
+        mode = ModeKeys.EVAL if step % 5 == 4 else ModeKeys.TRAIN
+        steps[mode, step] = {
+            "w_weight": np.full(4, float(step // 3)), "gradient/w": rng.normal(size=4) * (step % 4 != 0),
+            "loss": rng.random(), "x": np.array([1.0, np.nan if step == 11 else 2.0]),
+        }  # fmt: skip
+    write_trial(tmp_path / "trial", steps)
+    return str(tmp_path / "trial")
+
+
+@pytest.fixture
+def rules(tmp_path):
+    (tmp_path / "mine.py").write_text(SOURCE)
+    return {
+        "vanishing": RuleChoice(rule="VanishingGradient"),
+        "nan": RuleChoice(rule="ExplodingTensor", parameters={"only_nan": "True"}),
+        "overfit": RuleChoice(rule="Overfit"),
+        "update": RuleChoice(rule="WeightUpdateRatio", parameters={"num_steps": 4}),
+        "same": RuleChoice(rule="UnchangedTensor", parameters={"tensor_regex": "w_weight"}),
+        "mine": RuleChoice(rule="Counting", parameters={"every": "4"}, source=str(tmp_path / "mine.py")),
+    }
+
+
+def expected(path, rules):
+    from sagemaker_debug_ext.rules import create_custom_rule
+
+    trial = create_trial(path)
+    made = {
+        name: create_custom_rule(each.source, each.rule, trial, each.parameters)
+        if each.source
+        else create_rule(each.rule, trial, each.parameters)
+        for name, each in rules.items()
+    }
+    evaluation = evaluate(made, trial, clock=lambda: 0.0)
+    return evaluation.run(), evaluation.statuses
+
+
+@pytest.mark.parametrize("num_shards", [1, 2, 3, 17, 40])
+def test_issues_and_statuses_are_those_of_one_pass(path, rules, num_shards):
+    """However the steps are divided, in whatever order the shards are judged."""
+    found = evaluate_on(Here(), rules, path, num_shards=num_shards)
+    issues, statuses = expected(path, rules)
+    assert [issue.to_json() for issue in found.issues] == [issue.to_json() for issue in issues]
+    times = {status.name: status.modified_at for status in found.statuses}
+    assert [{**status.to_json_dict(), "modified_at": 0.0} for status in found.statuses] == [
+        status.to_json_dict() for status in statuses
+    ]
+    assert all(times.values())
+
+
+def test_rules_with_a_memory_see_all_steps(path, rules):
+    """Each in one shard; the others are divided."""
+    shards = list(make_shards(rules, create_trial(path), 4))
+    assert [list(shard.rules) for shard in shards if shard.end_step is None][:2] == [["overfit"], ["mine"]]
+    assert [(shard.start_step, shard.end_step) for shard in shards[2:]] == [(0, 5), (5, 10), (10, 15), (15, None)]
+
+
+@pytest.mark.parametrize(
+    "spec", [spec for spec in list_rule_specs("debugger") if spec.rule_class], ids=lambda spec: spec.name
+)
+def test_only_rules_without_a_memory_may_be_divided(spec, make_trial):
+    """Those that are keep nothing but their parameters, selection and options."""
+    rule_class = load_rule_class(spec.rule_class)
+    given = {"tensor_regex": ".*"} if spec.at_least_one_of else {}
+    trial = make_trial({(ModeKeys.TRAIN, 0): {"x": 1.0}})
+    if spec.name == "SimilarAcrossRuns":
+        given = {"other_trials": trial.path}
+    rule = create_rule(spec.name, trial, given)
+    kept = {
+        name
+        for name, value in vars(rule).items()
+        if name.startswith("_") and name not in ("_given", "_limits", "_collections", "_mode")
+    }
+    has_memory = bool(kept - {"_inputs", "_gradients", "_losses", "_labels", "_predictions"})
+    assert not (rule_class.judges_steps_alone and has_memory), kept
+
+
+def test_an_empty_trial_has_nothing_to_divide(tmp_path):
+    """And rules nothing to find."""
+    write_trial(tmp_path / "empty", {})
+    found = evaluate_on(Here(), {"a": RuleChoice(rule="VanishingGradient")}, str(tmp_path / "empty"))
+    assert (found.issues, found.statuses) == ((), ())
+
+
+def test_what_cannot_be_run_is_refused_before_anything_is_sent(path):
+    """Unknown rules, wrong parameters, no shards."""
+    cluster = Here()
+    with pytest.raises(SMDebugValueError, match="did you mean 'Overfit'"):
+        evaluate_on(cluster, {"a": RuleChoice(rule="Overfitt")}, path)
+    with pytest.raises(SMDebugValueError, match="patience"):
+        evaluate_on(cluster, {"a": RuleChoice(rule="Overfit", parameters={"patience": 0})}, path)
+    with pytest.raises(SMDebugValueError, match="num_shards"):
+        evaluate_on(cluster, {}, path, num_shards=0)
+    assert cluster.items == []
+
+
+def test_an_error_in_one_shard_is_that_of_the_rule():
+    """It weighs more than what others found."""
+    from sagemaker_debug_ext.rules.scaling import Judgement
+
+    parts = [
+        Judgement((), (RuleStatus(name="a", rule="A", status="IssuesFound", details="x", first_issue_step=3),)),
+        Judgement((), (RuleStatus(name="a", rule="A", status="Error", details="KeyError"),)),
+    ]
+    (status,) = merge(["a"], parts).statuses
+    assert (status.status, status.details, status.first_issue_step) == ("Error", "KeyError", 3)
+
+
+def test_without_ray_its_cluster_says_what_to_install(monkeypatch):
+    """The package is optional."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises((MissingDependencyError, ModuleNotFoundError), match="ray"):
+        RayCluster().map(len, [[]])
