@@ -1,0 +1,132 @@
+"""Scripts that know nothing of a hook are captured, and behave as ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext.trials import create_trial
+
+SCRIPT = """
+import os, sys
+import torch
+from torch import nn
+import helper
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.fc(x)
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    model, optimizer = Net(), None
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loss_function = nn.CrossEntropyLoss() if "--module" in sys.argv else nn.functional.cross_entropy
+    for epoch in range(2):
+        model.train()
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss_function(model(torch.randn(5, 4)), torch.randint(0, 2, (5,))).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            loss_function(model(torch.randn(5, 4)), torch.randint(0, 2, (5,)))
+    print(helper.NAME, sys.argv[1:], __name__, sum(p.sum() for p in model.parameters()).item().hex())
+    if "--fail" in sys.argv:
+        raise ValueError("the script's own")
+    if "--kill" in sys.argv:
+        os.kill(os.getpid(), 15)
+    sys.exit(7)
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    """An ordinary training script with a module beside it."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "helper.py").write_text("NAME = 'helper'\n")
+    (folder / "train.py").write_text(SCRIPT)
+    return folder / "train.py"
+
+
+@pytest.fixture
+def configured(monkeypatch, tmp_path):
+    """A hook configuration file as SageMaker puts it into the container."""
+    content = {
+        "LocalPath": str(tmp_path / "out"),
+        "HookParameters": {"save_interval": "1"},
+        "CollectionConfigurations": [{"CollectionName": "weights"}, {"CollectionName": "gradients"}],
+    }
+    (tmp_path / "hook.json").write_text(json.dumps(content))
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    return tmp_path / "out"
+
+
+def run(*command):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return subprocess.run(
+        [sys.executable, *map(str, command)], capture_output=True, text=True, check=False, env=environment, timeout=120
+    )
+
+
+def run_command(*arguments):
+    return run("-m", "sagemaker_debug_ext.cli.main", "run", *arguments)
+
+
+def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, configured):
+    """Output, arguments, exit status and result are those of the script; the trial has its weights and losses."""
+    alone = run(script, "--lr", "3")
+    captured = run_command(script, "--lr", "3")
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout)
+    assert captured.returncode == 7
+    trial = create_trial(str(configured))
+    assert trial.steps(smd.modes.TRAIN) == list(range(6))
+    assert trial.steps(smd.modes.EVAL) == [0, 1]
+    assert trial.tensor_names() == [
+        "Net_fc.weight",
+        "gradient/Net_fc.bias",
+        "gradient/Net_fc.weight",
+        "loss_output_0",
+    ]
+
+
+def test_run_when_loss_is_a_module_then_has_its_name(script, configured):
+    """A loss module is found from its first call, in evaluation as well."""
+    assert run_command(script, "--module").returncode == 7
+    loss = create_trial(str(configured)).tensor("CrossEntropyLoss_output_0")
+    assert loss.steps(smd.modes.TRAIN) == list(range(6))
+    assert loss.steps(smd.modes.EVAL) == [0, 1]
+
+
+@pytest.mark.parametrize(("argument", "status"), [("--fail", 1), ("--kill", -signal.SIGTERM)])
+def test_run_when_script_ends_badly_then_so_does_the_command(script, configured, argument, status):
+    """Errors and signals are the script's own, and what was saved until then is there."""
+    captured = run_command(script, argument)
+    assert captured.returncode == status
+    assert ("ValueError: the script's own" in captured.stderr) == (argument == "--fail")
+    assert len(create_trial(str(configured)).steps()) >= 7 if argument == "--fail" else True
+
+
+def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkeypatch, tmp_path):
+    """Nothing is captured where nobody asked for it."""
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "none.json"))
+    captured = run_command(script)
+    assert captured.returncode == 7
+    assert captured.stdout == run(script).stdout
+
+
+def test_import_when_it_is_the_only_change_then_captures(script, configured):
+    """One line at the top of the script does the same."""
+    script.write_text("import sagemaker_debug_ext.auto\n" + SCRIPT)
+    assert run(script).returncode == 7
+    assert "loss_output_0" in create_trial(str(configured)).tensor_names()
