@@ -76,7 +76,7 @@ class IndexFile:
         """
         try:
             return cls._from_object(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise IndexReaderException(f"{where}: not an index file: {error!r}") from error
 
     @classmethod

@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -31,6 +32,8 @@ _HEAD_BYTES: Final = 1 << 16
 _FINE_CLOCK_NS: Final = 50_000_000
 _COARSE_CLOCK_NS: Final = 2_100_000_000
 """How old a folder's time must be to prove that nothing has come since: more than a tick of the file system's clock."""
+
+_NUM_RECENT: Final = 64
 
 _LOOK_ANYWAY_NS: Final = 30_000_000_000
 """Folders are looked at this often whatever their time says, for file systems that keep it badly."""
@@ -187,15 +190,16 @@ def _info(entry: os.DirEntry[str], key_prefix: str) -> ObjectInfo | None:
 
 
 class _Folder:
-    """What was seen of one folder: the files' numbers by name, and which folders it holds."""
+    """What was seen of one folder: number and version of each file by name, and which folders it holds."""
 
-    __slots__ = ("changed_at_ns", "folders", "looked_at_ns", "numbers")
+    __slots__ = ("changed_at_ns", "files", "folders", "looked_at_ns", "recent")
 
     def __init__(self) -> None:
         self.changed_at_ns = -1
         self.looked_at_ns = -1
-        self.numbers: dict[str, int] = {}
+        self.files: dict[str, tuple[int, str]] = {}
         self.folders: list[str] = []
+        self.recent: deque[str] = deque(maxlen=_NUM_RECENT)
 
     def may_have_changed(self, changed_at_ns: int, now_ns: int) -> bool:
         """Tell whether the folder's time proves that no file came, went or was replaced since it was looked at."""
@@ -206,9 +210,11 @@ class _Folder:
 
 
 class _LocalWatch(Watch):
-    """Looks only into folders whose time has changed, and only at files that are new or have been replaced.
+    """Looks only into folders whose time has changed, and only at files that are new or may have been replaced.
 
-    A file is replaced by renaming another one onto it, which gives its name another file number.
+    A file is replaced by renaming another one onto it, which gives its name another file number. One that was removed
+    first may get its number back, so those that came last, the likeliest to be written again, are looked at each time,
+    and the others when everything is.
     """
 
     def __init__(self, backend: LocalBackend, prefix: str) -> None:
@@ -217,54 +223,62 @@ class _LocalWatch(Watch):
         self._folders: dict[str, _Folder] = {}
 
     def look(self, settled: str = "") -> Changes:  # noqa: ARG002 - looking at all folders' times costs next to nothing
-        found: list[ObjectInfo] = []
-        num_looks = self._look_into(self._prefix.rstrip("/"), found, time.time_ns())
-        # A folder is not read at one instant: a file may be missing although a younger one is listed.
-        return Changes(sorted(found), is_snapshot=not num_looks)
+        return self._look(thoroughly=False)
+
+    def look_at_all(self) -> Changes:
+        return self._look(thoroughly=True)
 
     def forget(self, key: str) -> None:
-        super().forget(key)
         folder, _, name = key.rpartition("/")
         if folder in self._folders:
-            self._folders[folder].numbers.pop(name, None)
+            self._folders[folder].files.pop(name, None)
             self._folders[folder].changed_at_ns = -1
 
-    def _look_into(self, key: str, found: list[ObjectInfo], now_ns: int) -> int:
-        """Look into a folder and those below it; return how many had to be read."""
+    def _look(self, thoroughly: bool) -> Changes:
+        found: list[ObjectInfo] = []
+        self._look_into(self._prefix.rstrip("/"), found, time.time_ns(), thoroughly)
+        # A folder is not read at one instant: a file may be missing although a younger one is listed.
+        return Changes(sorted(found), is_snapshot=not found)
+
+    def _look_into(self, key: str, found: list[ObjectInfo], now_ns: int, thoroughly: bool) -> None:
+        """Look into a folder and those below it."""
         path = f"{self._root}/{key}"
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
-            self._folders.pop(key, None)
-            return 0
+            for gone in [each for each in self._folders if f"{each}/".startswith(f"{key}/")]:
+                del self._folders[gone]
+            return
         if not stat.S_ISDIR(status.st_mode):
-            return 0
+            return
         folder = self._folders.setdefault(key, _Folder())
-        num_looks = 0
-        if folder.may_have_changed(status.st_mtime_ns, now_ns):
-            num_looks += self._read(path, key, folder, found)
+        if thoroughly or folder.may_have_changed(status.st_mtime_ns, now_ns):
+            self._read(path, key, folder, found, thoroughly)
             folder.changed_at_ns, folder.looked_at_ns = status.st_mtime_ns, now_ns
-        return num_looks + sum(self._look_into(f"{key}/{name}", found, now_ns) for name in folder.folders)
+        for name in folder.folders:
+            self._look_into(f"{key}/{name}", found, now_ns, thoroughly)
 
-    def _read(self, path: str, key: str, folder: _Folder, found: list[ObjectInfo]) -> int:
-        """Note what is new in one folder; return whether there was anything."""
-        before = len(found)
+    @staticmethod
+    def _read(path: str, key: str, folder: _Folder, found: list[ObjectInfo], thoroughly: bool) -> None:
+        """Note what is new in one folder."""
+        files = folder.files
         folders = []
-        numbers = folder.numbers
+        recent = frozenset(folder.recent)
         with os.scandir(path) as entries:
             for entry in entries:
                 name, number = entry.name, entry.inode()
-                if numbers.get(name) == number:
+                known = files.get(name)
+                if known is not None and known[0] == number and not thoroughly and name not in recent:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(name)
                 elif not name.endswith(_TEMPORARY_SUFFIX) and entry.is_file(follow_symlinks=False):
                     info = _info(entry, f"{key}/")
-                    if info is not None:
-                        numbers[name] = number
+                    if info is not None and (known is None or known[1] != info.version):
+                        files[name] = (number, info.version)
+                        folder.recent.append(name)
                         found.append(info)
         folder.folders = sorted(folders)
-        return len(found) > before
 
 
 def _open_new(path: str) -> int:

@@ -132,7 +132,7 @@ def test_object_when_replaced_while_it_comes_then_read_from_the_beginning(backen
 def test_request_when_it_keeps_failing_then_an_error_with_its_place(backend, proxy):
     """Giving up says what was asked for and what came."""
     proxy.spoil = lambda kind, path: 503
-    with pytest.raises(StorageError, match="some/trial/a.*SlowDown") as failed:
+    with pytest.raises(StorageError, match=r"some/trial/a.*SlowDown") as failed:
         backend.read("a")
     assert failed.value.code == "SlowDown"
     proxy.spoil = lambda kind, path: "cut" if kind == "GET" else None

@@ -2,12 +2,13 @@
 
 import json
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import IndexReaderException
-from sagemaker_debug_ext.store.index import IndexFile, Location, SavedShape
+from sagemaker_debug_ext.store.index import IndexEntry, IndexFile, IndexParser, Location, SavedShape
 from sagemaker_debug_ext.testing import strategies
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -95,3 +96,65 @@ def test_from_json_when_damaged_or_foreign_says_which_file(content):
     text = content if isinstance(content, str) else json.dumps(content)
     with pytest.raises(IndexReaderException, match=r"index/x\.json: not an index file"):
         IndexFile.from_json(text, "index/x.json")
+
+
+def plain(entry):
+    content = entry.content
+    return (*entry[:3], content.names, content.places.tolist(), content.shapes)
+
+
+@given(st.lists(index_files, min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=8))
+def test_parser_reads_what_from_json_reads(files, order):
+    """Files that end alike are read as any others, whichever came first."""
+    parser = IndexParser()
+    for number in [*range(len(files)), *order]:
+        for mode_step in (number, 10**6 + number):
+            file = attrs.evolve(files[number % len(files)], mode_step=mode_step)
+            assert plain(parser.parse(file.to_json().encode(), "here")) == plain(IndexEntry.of(file))
+
+
+def test_parser_shares_what_files_have_in_common():
+    """A thousand steps with the same tensors hold their names and places once."""
+    parser = IndexParser()
+    entries = [
+        parser.parse(IndexFile(ModeKeys.TRAIN, step, EVENT_FILE, {"a": Location(0, 9)}).to_json().encode(), "here")
+        for step in range(20)
+    ]
+    assert len({id(entry.content) for entry in entries}) == 1
+    assert [entry.mode_step for entry in entries] == list(range(20))
+
+
+@pytest.mark.parametrize("key", ["meta", "m\\u0065ta"])
+def test_parser_when_the_end_says_another_step_then_believes_it_as_json_does(key):
+    """What comes last in the text counts, in every file, also when the ends are alike."""
+    end = f'"tensor_payload": [], "{key}": {{"mode": "EVAL", "mode_step": 7}}}}'
+    parser = IndexParser()
+    for step in (7, 8, 9):
+        text = f'{{"meta": {{"mode": "TRAIN", "mode_step": {step}}}, {end}'
+        assert parser.parse(text.encode(), "here")[:2] == (ModeKeys.EVAL, 7)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        '"mode": "TRAIN", "mode_step": 1',
+        '"mode": "TRAIN", "mode_step": 1, "event_file_name": "events/../x"',
+        '"mode": "NONE", "mode_step": 1, "event_file_name": "events/x"',
+        '"mode": "TRAIN", "mode_step": 1, "event_file_name": "/etc/passwd"',
+    ],
+)
+def test_parser_when_a_known_end_follows_a_bad_beginning_then_refused(meta):
+    """A known end does not make up for what is wrong before it."""
+    parser = IndexParser()
+    good = IndexFile(ModeKeys.TRAIN, 1, EVENT_FILE, {"a": Location(0, 9)}).to_json()
+    parser.parse(good.encode(), "here")
+    end = good[good.index('"tensor_payload"') :]
+    with pytest.raises(IndexReaderException, match="here"):
+        parser.parse(f'{{"meta": {{{meta}}}, {end}'.encode(), "here")
+
+
+def test_parser_when_a_place_is_beyond_any_file_then_refused():
+    """A number that no file could reach marks the index file as damaged."""
+    text = IndexFile(ModeKeys.TRAIN, 1, EVENT_FILE, {"a": Location(2**64, 9)}).to_json().encode()
+    with pytest.raises(IndexReaderException, match=r"2\^64"):
+        IndexParser().parse(text, "here")

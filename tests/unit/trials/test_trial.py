@@ -86,8 +86,8 @@ def test_create_trial_when_asked_for_what_it_cannot_do_then_says_so(local_job, t
     """Profiler data, other places and unknown options are refused, each for its own reason."""
     with pytest.raises(SMDebugNotImplementedError, match="profiler"):
         create_trial(tmp_path / "run", profiler=True)
-    with pytest.raises(SMDebugValueError, match="s3://bucket/x"):
-        create_trial("s3://bucket/x")
+    with pytest.raises(SMDebugValueError, match="gopher://bucket/x"):
+        create_trial("gopher://bucket/x")
     with pytest.raises(TypeError, match="colour"):
         create_trial(tmp_path / "run", colour="red")
     with pytest.raises(SMDebugValueError, match="range_steps"):

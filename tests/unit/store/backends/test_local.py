@@ -1,8 +1,11 @@
 """The local back end keeps the contract, and never shows half a file."""
 
 import os
+import shutil
 import threading
+import time
 
+import numpy as np
 import pytest
 
 from sagemaker_debug_ext.errors import SMDebugValueError
@@ -89,6 +92,130 @@ def test_reader_beside_a_writer_sees_whole_objects_only(tmp_path):
         stop.set()
         thread.join()
     assert seen <= set(versions)
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """Return a folder beside the trial with a file in it."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "secret").write_text("secret")
+    return folder
+
+
+def test_links_when_below_the_root_then_passed_over(tmp_path, outside):
+    """Nothing that a trial holds leads out of it: links to files and to folders are neither listed nor read."""
+    backend = LocalBackend(tmp_path / "trial")
+    backend.write("events/a", (b"1",))
+    (tmp_path / "trial/events/file").symlink_to(outside / "secret")
+    (tmp_path / "trial/events/folder").symlink_to(outside)
+    (tmp_path / "trial/index").symlink_to(outside)
+    assert [info.key for info in backend.list()] == ["events/a"]
+    assert backend.list("index/") == []
+    assert [info.key for info in backend.watch("index/").look().objects] == []
+    for key in ("events/file", "events/folder/secret", "index/secret"):
+        assert backend.read(key) is None
+        assert backend.read_aligned(key, 0, 3, lambda head: None) is None
+
+
+def test_root_when_a_link_then_followed(tmp_path, outside):
+    """The folder that the user names may be a link."""
+    (tmp_path / "trial").symlink_to(outside)
+    backend = LocalBackend(tmp_path / "trial")
+    assert [info.key for info in backend.list()] == ["secret"]
+    assert backend.read("secret") == b"secret"
+
+
+def test_pipe_when_under_a_name_of_the_trial_then_not_waited_for(tmp_path):
+    """A pipe that nobody writes to does not hold the reader up."""
+    os.mkfifo(tmp_path / "pipe")
+    backend = LocalBackend(tmp_path)
+    assert backend.list() == []
+    assert backend.read("pipe") is None
+
+
+def test_read_aligned_when_asked_then_content_starts_where_numbers_may(tmp_path):
+    """The content lies at an address that suits all numbers, and a length beyond the file allocates nothing."""
+    content = os.urandom(100_000)
+    backend = LocalBackend(tmp_path)
+    backend.write("a", (content,))
+    seen = []
+    found = backend.read_aligned("a", 7, 1 << 60, lambda head: seen.append(bytes(head)) or 41)
+    assert bytes(found) == content[7:]
+    assert seen == [content[7 : 7 + (1 << 16)]]
+    assert np.frombuffer(found, np.uint8)[41:].ctypes.data % 64 == 0
+
+
+def settle(folder):
+    """Let a folder look as if nothing had happened in it for long."""
+    os.utime(folder, ns=(1, time.time_ns() - 10**10 + 1))
+
+
+def test_watch_when_nothing_happened_then_reads_no_folder(tmp_path, monkeypatch):
+    """A look at folders that have not changed costs their times only."""
+    backend = LocalBackend(tmp_path)
+    for number in range(3):
+        backend.write(f"index/{number}/a", (b"1",))
+    watch = backend.watch("index/")
+    assert [info.key for info in watch.look().objects] == ["index/0/a", "index/1/a", "index/2/a"]
+    for folder in ("index/0", "index/1", "index/2", "index"):
+        settle(tmp_path / folder)
+    assert watch.look().objects == []
+    scanned = []
+    scandir = os.scandir
+    monkeypatch.setattr(local_module.os, "scandir", lambda path: scanned.append(path) or scandir(path))
+    assert watch.look() == ([], True)
+    assert scanned == []
+    backend.write("index/1/b", (b"1",))
+    assert [info.key for info in watch.look().objects] == ["index/1/b"]
+    assert scanned == [f"{tmp_path}/index/1"]
+
+
+def test_watch_when_a_file_is_replaced_or_forgotten_then_reported_again(tmp_path):
+    """A new file under a known name is news, and so is one that could not be used before."""
+    backend = LocalBackend(tmp_path)
+    backend.write("index/0/a", (b"1",))
+    backend.write("index/0/b", (b"1",))
+    watch = backend.watch("index/")
+    watch.look()
+    backend.write("index/0/a", (b"2",))
+    changes = watch.look()
+    assert [info.key for info in changes.objects] == ["index/0/a"]
+    assert not changes.is_snapshot
+    assert watch.look().objects == []
+    watch.forget("index/0/b")
+    assert [info.key for info in watch.look().objects] == ["index/0/b"]
+
+
+def test_watch_when_a_file_goes_and_another_takes_its_name_and_number_then_reported(tmp_path):
+    """A step that is taken out of sight and written again is news, whatever number the system gives its file."""
+    backend = LocalBackend(tmp_path)
+    for step in range(100):
+        backend.write(f"index/0/{step:03}", (b"1",))
+    watch = backend.watch("index/")
+    watch.look()
+    for key in ("index/0/099", "index/0/000"):
+        (tmp_path / key).unlink()
+        backend.write(key, (b"other",))
+        os.utime(tmp_path / key, ns=(2, 2))
+    assert "index/0/099" in [info.key for info in watch.look().objects]
+    watch.look_at_all()
+    assert watch.look_at_all() == ([], True)
+    (tmp_path / "index/0/000").write_bytes(b"in place")
+    assert [info.key for info in watch.look_at_all().objects] == ["index/0/000"]
+
+
+def test_watch_when_the_folder_comes_and_goes_then_follows(tmp_path):
+    """A folder that is not there yet is no error; one that is gone comes back as new."""
+    backend = LocalBackend(tmp_path)
+    watch = backend.watch("index/")
+    assert watch.look() == ([], True)
+    backend.write("index/0/a", (b"1",))
+    assert len(watch.look().objects) == 1
+    shutil.rmtree(tmp_path / "index")
+    assert watch.look() == ([], True)
+    backend.write("index/0/a", (b"1",))
+    assert len(watch.look().objects) == 1
 
 
 def test_open_backend_expands_the_home_folder(monkeypatch, tmp_path):

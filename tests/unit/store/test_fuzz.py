@@ -1,0 +1,192 @@
+"""Whatever bytes the parsers are given, they raise the documented errors, and take no more memory than makes sense."""
+
+from __future__ import annotations
+
+import json
+import random
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.errors import CorruptRecordError, IndexReaderException, SMDebugValueError
+from sagemaker_debug_ext.store.index import IndexFile, IndexParser, Location, SavedShape
+from sagemaker_debug_ext.store.manifest import CollectionsFile
+from sagemaker_debug_ext.store.messages import decode_payload, encode_record, varint
+from sagemaker_debug_ext.store.records import CONSTANT_FOOTER, header, unframe
+from sagemaker_debug_ext.store.templates import RecordDecoder
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+many = settings(max_examples=400, deadline=None)
+
+RECORDS = [
+    b"".join(bytes(part) for part in encode_record("layer/w", value, 300, ModeKeys.EVAL, 70, 1.5))
+    for value in (np.arange(6, dtype=np.float32).reshape(2, 3), np.array(["a", "bc"]), np.float64(3).reshape(()),
+                  np.zeros((0, 2), np.int8))
+]  # fmt: skip
+INDEX = IndexFile(
+    ModeKeys.TRAIN,
+    3,
+    "events/1/2_w.tfevents",
+    {"a": Location(0, 90), "b": Location(90, 50)},
+    {"c": SavedShape((2,), "c")},
+).to_json()
+COLLECTIONS = CollectionsFile({"losses": {"name": "losses", "include_regex": ["x"], "tensor_names": []}}, 2).to_json()
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def mutate(data, chosen):
+    """Return the bytes with a few of them changed, removed, repeated or replaced by extreme numbers."""
+    data = bytearray(data)
+    for _ in range(chosen.randint(1, 4)):
+        at = chosen.randrange(len(data) + 1)
+        kind = chosen.randrange(4)
+        if kind == 0 and at < len(data):
+            data[at] ^= 1 << chosen.randrange(8)
+        elif kind == 1:
+            del data[at : at + chosen.randint(1, 9)]
+        elif kind == 2:
+            data[at:at] = data[at : at + chosen.randint(1, 20)]
+        else:
+            data[at:at] = chosen.choice([varint(2**63), varint(2**32), b"\xff" * 11, b"\0" * 5, b"9" * 30, b"{", b"]"])
+    return bytes(data)
+
+
+def peak_of(call):
+    """Return the most memory that a call takes at a time."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def decode_record(data):
+    decoder = RecordDecoder()
+    try:
+        value = decoder.decode(data, "layer/w", "here")
+    except CorruptRecordError:
+        return
+    assert value.nbytes <= len(data) or np.prod(value.strides, initial=1) == 0  # one number may stand for many
+
+
+def parse_index(data):
+    for parse in (IndexParser().parse, IndexFile.from_json):
+        message = "here"
+        try:
+            parse(data, "here")
+        except IndexReaderException as error:
+            message = error.message
+        assert "here" in message
+
+
+def parse_collections(data):
+    message = "here"
+    try:
+        CollectionsFile.from_json(data, "here")
+    except SMDebugValueError as error:
+        message = str(error)
+    assert "here" in message
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e400", "true", "null", "[]", '"9"'])
+def test_numbers_when_odd_then_the_documented_errors(number):
+    """Numbers that JSON allows and counts do not are refused."""
+    parse_index(INDEX.replace('"mode_step": 3', f'"mode_step": {number}').encode())
+    parse_collections(COLLECTIONS.replace('"num_workers": 2', f'"num_workers": {number}').encode())
+
+
+@many
+@given(st.binary(max_size=300))
+def test_parsers_when_given_any_bytes_then_the_documented_errors(data):
+    """Nothing but the errors that callers expect comes out."""
+    decode_record(data)
+    parse_index(data)
+    parse_collections(data)
+    framed = header(len(data)) + data + CONSTANT_FOOTER
+    assert bytes(unframe(framed, "here")) == data
+    decode_record(framed)
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_records_when_mutated_then_the_documented_errors_and_little_memory(block):
+    """Thousands of damaged records: an error or a value, and never more memory than the bytes account for."""
+    chosen = random.Random(block)
+    for _ in range(500):
+        record = chosen.choice(RECORDS)
+        payload = mutate(record[12:-4], chosen)
+        decode_record(header(len(payload)) + payload + CONSTANT_FOOTER)
+        decode_record(mutate(record, chosen))
+    payload = mutate(RECORDS[0][12:-4], chosen)
+    assert peak_of(lambda: decode_record(header(len(payload)) + payload + CONSTANT_FOOTER)) < 100_000
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_texts_when_mutated_then_the_documented_errors(block):
+    """Thousands of damaged index and collections files: an error that names the file, or what is left of it."""
+    chosen = random.Random(block)
+    for _ in range(500):
+        parse_index(mutate(INDEX.encode(), chosen))
+        parse_collections(mutate(COLLECTIONS.encode(), chosen))
+
+
+@many
+@given(json_values, st.sampled_from(["meta", "tensor_payload", "shape_payload"]))
+def test_index_when_of_odd_json_then_the_documented_errors(value, key):
+    """Every part of an index file may be of any type."""
+    parse_index(json.dumps({**json.loads(INDEX), key: value}).encode())
+    parse_index(json.dumps({**json.loads(INDEX), "tensor_payload": [value]}).encode())
+    meta = json.loads(INDEX)["meta"]
+    for name in meta:
+        parse_index(json.dumps({**json.loads(INDEX), "meta": {**meta, name: value}}).encode())
+
+
+@many
+@given(json_values)
+def test_collections_when_of_odd_json_then_the_documented_errors(value):
+    """Every part of a collections file may be of any type."""
+    for content in (value, {"collections": value}, {"collections": {"x": value}, "_meta": {"num_workers": value}}):
+        parse_collections(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize("dims", [(2**62,), (2**31, 2**31), (2**40, 0), (2**20, 2**20, 2**20), (2**63 - 1, 2**63 - 1)])
+@pytest.mark.parametrize("number", [1, 9, 0])
+def test_shape_when_absurd_then_nothing_of_its_size_is_allocated(dims, number):
+    """A shape of exabytes costs an error."""
+    shape = b"".join(b"\x12" + varint(len(size)) + size for size in (b"\x08" + varint(dim) for dim in dims))
+    tensor = b"\x08" + varint(number) + b"\x12" + varint(len(shape)) + shape
+    value = b"\x0a\x07layer/w\x42" + varint(len(tensor)) + tensor
+    summary = b"\x0a" + varint(len(value)) + value
+    payload = b"\x2a" + varint(len(summary)) + summary
+
+    def decode():
+        try:
+            found = decode_payload(memoryview(payload), "here").value
+        except CorruptRecordError:
+            return
+        assert found.size == 0
+
+    assert peak_of(decode) < 100_000
+
+
+def test_index_when_large_then_memory_of_the_order_of_the_file():
+    """Reading a large index file does not multiply it."""
+    names = {f"some/layer/name{n}": Location(100 * n, 100) for n in range(20_000)}
+    text = IndexFile(ModeKeys.TRAIN, 3, "events/x", names).to_json().encode()
+    parser = IndexParser()
+    tracemalloc.start()
+    try:
+        entry = parser.parse(text, "here")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(entry.content.names) == 20_000
+    assert kept <= 3 * len(text)
