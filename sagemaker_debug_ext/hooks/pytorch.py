@@ -408,6 +408,13 @@ class Hook(BaseHook):
         for name, module in self._tapped[plan]:
             self._step_handles.append(module.register_forward_hook(Tap(self._on_module, name)))
 
+    def _watch_loss(self, loss_module: nn.Module) -> None:
+        """Have a loss captured that was registered in the middle of a step."""
+        plan = self._current_plan()
+        name = type(loss_module).__name__
+        if plan and _may_select(plan, name):
+            self._step_handles.append(loss_module.register_forward_hook(Tap(self._on_module, name)))
+
     def _offer_numbered(self, prefix: str, values: Any) -> None:
         for value in _tensors_in(values):
             index = self._num_seen.get(prefix, 0)

@@ -1,0 +1,30 @@
+"""``sagemaker-debug run``: a training script as it is, with its tensors captured."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from sagemaker_debug_ext.cli import _arguments
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = _arguments.add_command(
+        commands,
+        "run",
+        "Run a PyTorch training script as it is, capturing what its hook configuration file asks for.",
+        run,
+    )
+    parser.add_argument("script", metavar="SCRIPT", help="the script; without a configuration file it just runs")
+    parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="arguments of the script")
+
+
+def run(arguments: argparse.Namespace) -> NoReturn:
+    """Become the script: exit status, signals and output are its own."""
+    import os
+    import sys
+
+    program = [sys.executable, "-m", "sagemaker_debug_ext.auto", arguments.script, *arguments.arguments]
+    sys.stdout.flush()
+    os.execv(sys.executable, program)  # noqa: S606 - no shell is wanted

@@ -1,0 +1,119 @@
+"""Capture without a change of the script: the hook finds models and losses by itself.
+
+`attach` puts a function before the forward pass of every module, by means of PyTorch's global hooks. A module that is
+called by the script itself, not by another module, is a model if it has parameters to train, and a loss if its class is
+named so. Once nothing new has turned up for a while the function is taken off again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any, Final
+
+from torch import nn
+from torch.nn.modules import module as modules
+from torch.utils.hooks import RemovableHandle
+
+from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
+from sagemaker_debug_ext.hooks.pytorch import Hook
+from sagemaker_debug_ext.hooks.taps import Tap
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+_SETTLED_AFTER_CALLS: Final = 100_000
+"""So many calls of known modules in a row, and no further model or loss is expected."""
+
+
+class AutoHook(Hook):
+    """A hook that takes the mode of a step from the model, and finds losses by what ``backward`` is called on."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, detect_losses=True, **kwargs)
+
+    def _on_forward(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
+        super()._on_forward(module, inputs)
+
+    def join(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        """Register a module whose forward pass is just beginning."""
+        if _is_model(module):
+            self.register_module(module)
+            self._on_forward(module, inputs)
+        else:
+            self.register_loss(module)
+            self._watch_loss(module)
+
+
+class _Finder:
+    """Finds models and losses among all modules that are called."""
+
+    def __init__(self, configuration: HookConfiguration) -> None:
+        self._configuration = configuration
+        self._hook: AutoHook | None = None
+        self._known: set[int] = set()
+        self._kept: list[nn.Module] = []  # so that no other module gets the identity of a known one
+        self._num_calls_without_news = 0
+        self._pid = os.getpid()
+        self.handle: RemovableHandle | None = None
+
+    def look(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        """Look at a module that is about to run."""
+        if id(module) in self._known:
+            self._num_calls_without_news += 1
+            if self._num_calls_without_news == _SETTLED_AFTER_CALLS:
+                self.stop()
+            return
+        self._num_calls_without_news = 0
+        if os.getpid() != self._pid:
+            return
+        parts = list(module.modules())
+        self._kept.append(module)
+        is_part = any(id(part) in self._known for part in parts)
+        self._known.update(id(part) for part in parts)
+        if is_part or not (_is_model(module) or _is_loss(module)):
+            return
+        try:
+            if self._hook is None:
+                self._hook = AutoHook.create_from_configuration(self._configuration)
+            self._hook.join(module, inputs)
+        except (DebugExtError, OSError):
+            LOG.exception("a %s is not captured", type(module).__name__)
+
+    def stop(self) -> None:
+        """Look no longer."""
+        if self.handle is not None:
+            self.handle.remove()
+            self.handle = None
+
+
+def _is_model(module: nn.Module) -> bool:
+    return any(parameter.requires_grad for parameter in module.parameters())
+
+
+def _is_loss(module: nn.Module) -> bool:
+    return type(module).__name__.lower().endswith("loss")
+
+
+def attach(json_config_path: str | None = None) -> bool:
+    """Have this process's models and losses captured as soon as they run.
+
+    Args:
+        json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
+
+    Returns:
+        Whether there is such a file. Without one nothing is captured.
+
+    Raises:
+        SMDebugValueError: The file holds a value without meaning.
+    """
+    try:
+        configuration = read_configuration(json_config_path, os.environ, AutoHook.default_save_interval)
+    except FileNotFoundError as error:
+        LOG.info("nothing is captured: there is no configuration file %s", error.filename)
+        return False
+    finder = _Finder(configuration)
+    finder.handle = modules.register_module_forward_pre_hook(Tap(finder.look))
+    return True
