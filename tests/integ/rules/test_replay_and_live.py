@@ -37,6 +37,18 @@ RULES = {
     "classes": ("ClassImbalance", {"samples": 6, "labels_regex": "relu", "predictions_regex": "relu"}),
     "features": ("FeatureImportanceOverweight", {"tensor_regex": "loss", "nfeatures": 1, "threshold": 0.6}),
     "depth": ("TreeDepth", {"depth": 1}),
+    "origin": ("NonFiniteOrigin", {}),
+    "plateau": ("LossPlateau", {"window": 1, "patience": 3}),
+    "spike": ("LossSpike", {"window": 2, "factor": 1.5}),
+    "too high": ("LearningRateTooHigh", {"window": 1}),
+    "too low": ("LearningRateTooLow", {"window": 1, "threshold": 0.5}),
+    "frozen": ("FrozenParameters", {"patience": 1}),
+    "outlier": ("GradientOutlier", {"window": 2, "factor": 1.5}),
+    "not reset": ("GradientsNotReset", {"patience": 1}),
+    "gap": ("GeneralizationGap", {"patience": 1, "ratio_threshold": 0}),
+    "batches": ("DuplicateBatches", {"tensor_regex": "relu", "window": 2, "max_share_percent": 50}),
+    "scale": ("InputScale", {"tensor_regex": "weight", "max_scale": 1, "patience": 1}),
+    "collapse": ("ActivationCollapse", {"tensor_regex": "relu", "patience": 1, "threshold": 9}),
 }
 
 NUMBERS = st.sampled_from([0.0, 0.25, 1.0, 1.02, 3.0, math.nan, math.inf])
