@@ -17,6 +17,9 @@ COLLECTIONS_PREFIX: Final = "collections/000000000/"
 END_KEY: Final = "training_job_end.ts"
 CLAIM_KEY: Final = "claim.smd"
 
+FINISHED_PREFIX: Final = "finished/"
+"""Where workers say that they are done, as long as others are not; the original reader does not look there."""
+
 STEPS_PER_INDEX_FOLDER: Final = 1000
 _REDUCTION_PREFIX: Final = "smdebug/reductions/"
 _COLLECTIONS_SUFFIX: Final = "_collections.json"

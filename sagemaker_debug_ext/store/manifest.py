@@ -11,7 +11,14 @@ import attrs
 
 from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError
 from sagemaker_debug_ext.store.backends.base import Backend
-from sagemaker_debug_ext.store.keys import CLAIM_KEY, COLLECTIONS_PREFIX, END_KEY, parse_collections_key
+from sagemaker_debug_ext.store.keys import (
+    CLAIM_KEY,
+    COLLECTIONS_PREFIX,
+    END_KEY,
+    FINISHED_PREFIX,
+    mangle_worker,
+    parse_collections_key,
+)
 
 
 @attrs.frozen
@@ -41,7 +48,7 @@ class CollectionsFile:
             content = json.loads(text)
             collections = {name: {**value, "name": value["name"]} for name, value in content["collections"].items()}
             num_workers = int((content.get("_meta") or {}).get("num_workers", 1))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise SMDebugValueError(f"{where}: not a collections file: {error!r}") from error
         if num_workers < 1:
             raise SMDebugValueError(f"{where}: num_workers must be at least 1 (got {num_workers})")
@@ -70,8 +77,31 @@ def read_collections(backend: Backend, key: str) -> CollectionsFile:
 
 
 def write_end(backend: Backend) -> None:
-    """Mark the job as ended."""
-    backend.write(END_KEY, ())
+    """Mark the job as ended; several may do so at the same moment."""
+    backend.create(END_KEY)
+
+
+def finish(backend: Backend, worker: str, num_workers: int) -> None:
+    """Note that a worker is done; the last of all of them marks the job as ended.
+
+    Workers end at different times, and a reader that sees the end marker looks no further.
+    """
+    if num_workers > 1:
+        backend.create(_finished_key(worker))
+        if len(backend.list(FINISHED_PREFIX)) < num_workers:
+            return
+    write_end(backend)
+    for info in backend.list(FINISHED_PREFIX):
+        backend.delete(info.key)
+
+
+def unfinish(backend: Backend, worker: str) -> None:
+    """Take back what a worker noted that then was killed, or started again."""
+    backend.delete(_finished_key(worker))
+
+
+def _finished_key(worker: str) -> str:
+    return FINISHED_PREFIX + mangle_worker(worker)
 
 
 def has_ended(backend: Backend) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SAVE_KEYS, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugValueError
@@ -93,10 +94,11 @@ class TestParse:
         """A folder alone asks for the output."""
         assert parse({"tensorboard_dir": "tb"}).export_tensorboard
 
-    def test_parse_when_a_collection_is_listed_twice_then_the_last_counts(self, caplog):
-        """The last entry of a name is the valid one, and the log says so."""
-        configuration = parse(None, ("a", {"include_regex": "x"}), ("a", {"include_regex": "y"}))
-        assert [item.include_regex for item in configuration.collections] == [("y",)]
+    def test_parse_when_a_collection_is_listed_twice_then_patterns_add_up_and_the_last_settings_count(self, caplog):
+        """Estimators of the SDK send a collection of the hook and the same one of a rule; the log says so."""
+        configuration = parse(None, ("a", {"include_regex": "x", "save_interval": "3"}), ("a", {"save_interval": "5"}))
+        assert [item.include_regex for item in configuration.collections] == [("x",)]
+        assert configuration.collections[0].save_config.get_save_config(modes.TRAIN).save_interval == 5
         assert "collection 'a' is listed 2 times" in caplog.text
 
 
