@@ -53,87 +53,128 @@ def _some(values: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dic
     return st.fixed_dictionaries({}, optional=dict(values))
 
 
-def _collections(names: st.SearchStrategy[str]) -> st.SearchStrategy[list[tuple[str, dict[str, str]]]]:
-    pairs = st.tuples(names, _some({**_saving, "save_histogram": _boolean}))
-    return st.lists(pairs, max_size=4, unique_by=lambda pair: pair[0])
+# Strategies are made once: to make them again for every example takes longer than all else.
 
-
-def _own_collections() -> st.SearchStrategy[list[tuple[str, dict[str, str]]]]:
-    custom = st.builds(
+_built_in_collections = st.lists(
+    st.tuples(
+        st.sampled_from(["losses", "weights", "biases", "gradients", "metrics"]),
+        _some({**_saving, "save_histogram": _boolean}),
+    ),
+    max_size=4,
+    unique_by=lambda pair: pair[0],
+)
+_own_collections = st.lists(
+    st.builds(
         lambda name, pattern: (f"custom_{name}", {"include_regex": f".*{pattern}", "save_interval": "7"}),
         _words,
         _words,
-    )
-    return st.lists(custom, max_size=2, unique_by=lambda pair: pair[0])
-
-
-@st.composite
-def _hooks(draw: st.DrawFn) -> Any:
-    kind = draw(st.sampled_from(["default", "true", "empty", "configured", "configured", "configured"]))
-    if kind != "configured":
-        return {"default": None, "true": True, "empty": {}}[kind]
-    built_in = _collections(st.sampled_from(["losses", "weights", "biases", "gradients", "metrics"]))
-    return {
-        "s3_output_path": draw(st.none() | _s3_paths),
-        "container_local_output_path": draw(st.none() | _words.map("/opt/{}".format)),
-        "hook_parameters": draw(_some({**_saving, "include_workers": st.sampled_from(["one", "all"])})),
-        "collection_configs": [*draw(built_in), *draw(_own_collections())],
-    }
-
-
-def _actions() -> st.SearchStrategy[list[tuple[str, str | None]] | None]:
-    action = st.one_of(
+    ),
+    max_size=2,
+    unique_by=lambda pair: pair[0],
+)
+_hooks: st.SearchStrategy[Any] = st.one_of(
+    st.sampled_from([None, True]),
+    st.fixed_dictionaries({}),
+    *[
+        st.fixed_dictionaries(
+            {
+                "s3_output_path": st.none() | _s3_paths,
+                "container_local_output_path": st.none() | _words.map("/opt/{}".format),
+                "hook_parameters": _some({**_saving, "include_workers": st.sampled_from(["one", "all"])}),
+                "collection_configs": st.builds(lambda first, second: [*first, *second], _built_in_collections, own),
+            }
+        )
+        for own in (_own_collections, st.just([]))
+    ],
+)
+_actions = st.none() | st.lists(
+    st.one_of(
         st.tuples(st.just("StopTraining"), st.none() | _words),
         st.tuples(st.just("Email"), st.builds("{}@{}.com".format, _words, _words)),
         st.tuples(st.just("SMS"), st.integers(1_000_000, 99_999_999).map("+{}".format)),
-    )
-    return st.none() | st.lists(action, min_size=1, max_size=2)
+    ),
+    min_size=1,
+    max_size=2,
+)
 
 
-@st.composite
-def _rules(draw: st.DrawFn) -> list[dict[str, Any]]:
-    functions = draw(st.lists(st.sampled_from(sorted(RULES)), max_size=4))
-    rules = []
-    for number, function in enumerate(functions):
-        own = draw(st.booleans())
-        rules.append(
-            {
-                "function": function,
-                # Names have to be unique; the number makes them so.
-                "name": f"{draw(_names)}-{number}",
-                "s3_output_path": draw(st.none() | _s3_paths),
-                "rule_parameters": draw(_some(RULES[function])),
-                "collections_to_save": [(f"of_rule_{number}", {"include_regex": ".*", "save_interval": "3"})]
-                if own
-                else [],
-                "actions": draw(_actions()),
-            }
-        )
-    return rules
+def _numbered(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make names unique, and give some rules a collection of their own."""
+    return [
+        {
+            **rule,
+            "name": f"{rule['name']}-{number}",
+            "collections_to_save": [(f"of_rule_{number}", {"include_regex": ".*", "save_interval": "3"})]
+            if rule["collections_to_save"]
+            else [],
+        }
+        for number, rule in enumerate(rules)
+    ]
 
 
-@st.composite
-def specs(draw: st.DrawFn) -> Spec:
-    """Draw valid settings of a job."""
-    opted_out = draw(st.integers(0, 9)) == 0
-    profiler_off = draw(st.integers(0, 4)) == 0
-    config = {
-        "s3_output_path": draw(st.none() | _s3_paths),
-        "system_monitor_interval_millis": draw(st.sampled_from([None, 100, 200, 500, 1000, 5000, 60000])),
+_rules = st.lists(
+    st.one_of(
+        *[
+            st.fixed_dictionaries(
+                {
+                    "function": st.just(function),
+                    "name": _names,
+                    "s3_output_path": st.none() | _s3_paths,
+                    "rule_parameters": _some(parameters),
+                    "collections_to_save": st.booleans(),
+                    "actions": _actions,
+                }
+            )
+            for function, parameters in sorted(RULES.items())
+        ]
+    ),
+    max_size=4,
+).map(_numbered)
+
+_profiler_rules = st.lists(
+    st.one_of(
+        *[
+            st.fixed_dictionaries({"kind": st.just(kind), "parameters": _some(parameters)})
+            for kind, parameters in sorted(PROFILER_RULES.items())
+        ]
+    ),
+    max_size=2,
+).map(lambda rules: [{**rule, "name": f"p{number}"} for number, rule in enumerate(rules)])
+
+_profiler_configs = st.fixed_dictionaries(
+    {
+        "s3_output_path": st.none() | _s3_paths,
+        "system_monitor_interval_millis": st.sampled_from([None, 100, 200, 500, 1000, 5000, 60000]),
     }
-    return {
-        "debugger_hook_config": False if opted_out else draw(_hooks()),
-        "rules": [] if opted_out else draw(_rules()),
-        "tensorboard_output_config": draw(st.none() | st.tuples(_s3_paths, st.none() | _words.map("/{}".format))),
-        "profiler_config": None if profiler_off else draw(st.none() | st.just(config)),
-        "profiler_rules": []
-        if profiler_off
-        else [
-            {"kind": kind, "parameters": draw(_some(PROFILER_RULES[kind])), "name": f"p{number}"}
-            for number, kind in enumerate(draw(st.lists(st.sampled_from(sorted(PROFILER_RULES)), max_size=2)))
-        ],
-        "disable_profiler": True if profiler_off else None,
-    }
+)
+_specs: st.SearchStrategy[Spec] = st.builds(
+    lambda debugger, profiler, tensorboard: {**debugger, **profiler, "tensorboard_output_config": tensorboard},
+    st.one_of(
+        *[st.fixed_dictionaries({"debugger_hook_config": _hooks, "rules": _rules})] * 5,
+        st.fixed_dictionaries({"debugger_hook_config": st.just(False), "rules": st.just([])}),
+    ),
+    st.one_of(
+        *[
+            st.fixed_dictionaries(
+                {
+                    "profiler_config": st.none() | _profiler_configs,
+                    "profiler_rules": _profiler_rules,
+                    "disable_profiler": st.none(),
+                }
+            )
+        ]
+        * 4,
+        st.fixed_dictionaries(
+            {"profiler_config": st.none(), "profiler_rules": st.just([]), "disable_profiler": st.just(True)}
+        ),
+    ),
+    st.none() | st.tuples(_s3_paths, st.none() | _words.map("/{}".format)),
+)
+
+
+def specs() -> st.SearchStrategy[Spec]:
+    """Return a strategy for valid settings of a job."""
+    return _specs
 
 
 def typed(text: str) -> Any:
@@ -204,18 +245,22 @@ def _build_rule(rule: Mapping[str, Any], api: Any, spell: Callable[[str], Any]) 
 
 
 def conflicts_with_hook(spec: Spec, defaults: Mapping[str, list[str]]) -> bool:
-    """Tell whether the hook and a rule, or two rules, name one collection; SDK v2 then sends it twice.
+    """Tell whether the hook says something about a collection that a rule brings by default.
+
+    SDK v2 sends such a collection twice, or with the rule's interval in place of the hook's.
 
     Args:
         spec: The settings.
         defaults: Function of ``rule_configs`` → names of the collections that it brings.
     """
     hook = spec["debugger_hook_config"]
-    own = [name for name, _ in hook["collection_configs"]] if isinstance(hook, Mapping) and hook else []
+    if not isinstance(hook, Mapping) or not hook:
+        return False
     wanted = {
         name for rule in spec["rules"] if not rule["collections_to_save"] for name in defaults.get(rule["function"], [])
     }
-    return bool(wanted & set(own))
+    settles = any(key.endswith("save_interval") for key in hook["hook_parameters"])
+    return bool(wanted & {name for name, _ in hook["collection_configs"]}) or (settles and bool(wanted))
 
 
 def normalised(request: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

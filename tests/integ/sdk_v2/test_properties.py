@@ -8,6 +8,7 @@ import botocore.session
 import botocore.validate
 import pytest
 import sagemaker.debugger as sdk
+import sagemaker.estimator
 import sagemaker.image_uris
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -51,10 +52,14 @@ def validate():
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick_images():
-    """Let the SDK read its tables of images once; it does so for each rule otherwise."""
+def quick_sdk():
+    """Let the SDK do once what takes it long: read its tables of images, and make a client for each estimator."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("sagemaker.image_uris.retrieve", functools.cache(sagemaker.image_uris.retrieve))
+        if hasattr(sagemaker.estimator, "TensorBoardApp"):
+            monkeypatch.setattr(
+                "sagemaker.estimator.TensorBoardApp", functools.cache(sagemaker.estimator.TensorBoardApp)
+            )
         yield
 
 
