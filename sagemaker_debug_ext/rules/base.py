@@ -151,7 +151,7 @@ class Rule(abc.ABC):
         """Do what is left to do after the last step, such as writing a report. Few rules have something to do."""
 
     def issues_at(self, step: int) -> list[Issue]:
-        """Judge one step: fetch what is required, then find issues, with all trials standing still meanwhile.
+        """Judge a step that is there: fetch what is required, find issues; all trials stand still meanwhile.
 
         Raises:
             TensorUnavailable: A tensor that the rule needs does not exist so far.
@@ -161,7 +161,7 @@ class Rule(abc.ABC):
         with no_refresh(self.trials):
             self.req_tensors.clear()
             self.set_required_tensors(step)
-            self.req_tensors.fetch()
+            self.req_tensors.fetch(present=step)
             return list(self.find_issues(step))
 
     def invoke(self, step: int) -> None:

@@ -22,6 +22,7 @@ class RequiredTensorsForTrial:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self._steps: dict[str, list[int]] = {}
+        self._tensors: dict[str, Tensor] = {}
 
     def add(self, name: str, steps: Iterable[int], should_match_regex: bool = False) -> None:
         """Ask for a tensor at some steps.
@@ -35,7 +36,7 @@ class RequiredTensorsForTrial:
             TensorUnavailable: No tensor has that name.
         """
         wanted = list(steps)
-        names = self.trial.tensor_names(regex=name) if should_match_regex else [self.trial.tensor(name).name]
+        names = self.trial.tensor_names(regex=name) if should_match_regex else [self._tensor(name).name]
         for each in names:
             known = self._steps.setdefault(each, [])
             known.extend(step for step in dict.fromkeys(wanted) if step not in known)
@@ -50,29 +51,39 @@ class RequiredTensorsForTrial:
 
     def get(self) -> list[Tensor]:
         """Return the tensors asked for, in the order they were added."""
-        return [self.trial.tensor(name) for name in self._steps]
+        return [self._tensor(name) for name in self._steps]
 
     def clear(self) -> None:
         """Forget what was asked for."""
         self._steps.clear()
 
-    def fetch(self) -> None:
+    def fetch(self, present: int | None = None) -> None:
         """Wait for the steps asked for, and make sure that each tensor was saved at each of its steps.
 
         Values are read when the rule asks for them, not here.
+
+        Args:
+            present: A step that is known to be there, and need not be waited for.
 
         Raises:
             NoMoreData: The job ended before one of the steps.
             StepUnavailable: One of the steps was not saved.
             TensorUnavailableForStep: A step is there without the tensor.
         """
-        steps = sorted({step for each in self._steps.values() for step in each})
+        steps = sorted({step for each in self._steps.values() for step in each if step != present})
         if steps:
             self.trial.wait_for_steps(steps)
         for name, wanted in self._steps.items():
-            tensor = self.trial.tensor(name)
+            tensor = self._tensor(name)
             for step in wanted:
                 tensor.workers(step)  # raises when no worker saved the tensor at that step
+
+    def _tensor(self, name: str) -> Tensor:
+        """Return a tensor, which is asked of the trial once: it stays there for good."""
+        found = self._tensors.get(name)
+        if found is None:
+            found = self._tensors[name] = self.trial.tensor(name)
+        return found
 
 
 class RequiredTensors:
@@ -111,10 +122,10 @@ class RequiredTensors:
         for required in self._of_trial.values():
             required.clear()
 
-    def fetch(self) -> None:
-        """Wait for everything asked for; see `RequiredTensorsForTrial.fetch`."""
-        for required in self._of_trial.values():
-            required.fetch()
+    def fetch(self, present: int | None = None) -> None:
+        """Wait for everything asked for; `present` is a step of the base trial. See `RequiredTensorsForTrial.fetch`."""
+        for trial, required in self._of_trial.items():
+            required.fetch(present if trial is self.base_trial else None)
 
     def _of(self, trial: Trial | None) -> RequiredTensorsForTrial:
         try:
