@@ -299,9 +299,14 @@ _VARINT_FIELDS: Final = (7, 10, 11, _HALF_FIELD, 16, 17)
 
 
 def _shape(tensor: _Message) -> tuple[int, ...]:
-    sizes = tuple(dim.number(1) for shape in tensor.messages(2) for dim in shape.messages(2))
+    dims = [dim for shape in tensor.messages(2) for dim in shape.messages(2)]
+    sizes = tuple(dim.number(1) for dim in dims)
     if any(size >> 63 for size in sizes):
         raise _WireError("an axis has a negative length")
+    for size, dim in zip(sizes, dims, strict=True):
+        named = dim.text(2).rpartition("_")[2]  # this format's writers say every length twice
+        if named.isdecimal() and int(named) != size:
+            raise _WireError(f"an axis has the length {size} and is named after the length {named}")
     return sizes
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.errors import DebugExtError, MissingCollectionFiles
+from sagemaker_debug_ext import modes
+from sagemaker_debug_ext.errors import CorruptRecordError, DebugExtError, MissingCollectionFiles
+from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import Polling, create_trial
 
 NAME = "multi_worker"
@@ -129,3 +131,120 @@ def test_index_file_when_it_points_outside_of_the_trial_then_not_followed(copy, 
     trial = create_trial(copy)
     assert not trial.has_tensor("secret")
     assert len(trial.problems()) == 3
+
+
+# --- everywhere ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """Write a trial of 12 steps and 4 tensors; return its folder, its values, and where its records begin."""
+    folder = tmp_path / "victim"
+    rng = np.random.default_rng(7)
+    trial = SmallTrial(folder)
+    for step in range(12):
+        trial.write(modes.TRAIN, step, {name: rng.random((2, 3), np.float32) for name in ("a", "b", "c/weight", "d")})
+    trial.end()
+    opened = create_trial(folder, polling=STILL)
+    values = {(step, name): value for name, each in opened.values().items() for step, value in each.items()}
+    records = {}
+    for step, name in values:
+        record = opened.index_reader.find(name, step, modes.GLOBAL)["worker_0"].value
+        records[step, name] = (folder / record.event_file, *record.location)
+    return folder, values, records
+
+
+def check_victim(folder, values, records, file, place, length=1):
+    """Read everything, one by one and together; only what lies where the damage is may be wrong or missing."""
+    trial = create_trial(folder, polling=STILL)
+    hit = {
+        key
+        for key, (path, start, size) in records.items()
+        if path == file and start < place + length and place < start + size
+    }
+    failed = False
+    for step, name in values:
+        try:
+            found = trial.tensor(name).value(step)
+        except DebugExtError:
+            failed = True
+            assert (step, name) in hit
+            continue
+        if not np.array_equal(found, values[step, name]):
+            _, start, size = records[step, name]
+            # the format has no checksum of the content, and nothing else may differ
+            assert (step, name) in hit
+            assert start + 12 < place < start + size - 4
+            assert found.shape == values[step, name].shape
+            if found.dtype != np.float32:  # what tells the type of its numbers is one byte, without a checksum either
+                assert found.tobytes() == values[step, name].tobytes()
+    sound = [name for name in ("a", "b", "c/weight", "d") if not any(name == each for _, each in hit)]
+    for name, each in create_trial(folder, polling=STILL).values(sound).items():
+        assert all(np.array_equal(value, values[step, name]) for step, value in each.items())
+        assert len(each) == 12
+    assert bool(trial.problems()) == failed
+    assert all(problem.path == str(file) for problem in trial.problems())
+
+
+def test_bit_when_flipped_at_every_boundary_and_at_random_places_then_no_harm_elsewhere(victim):
+    """Before, at and after the beginning of every record, and at a thousand places: damage stays where it is."""
+    folder, values, records = victim
+    chosen = random.Random(11)
+    places = [
+        (path, start + offset)
+        for path, start, size in records.values()
+        for offset in (-1, 0, 11, 12, size - 5, size - 1)
+    ]
+    files = sorted({path for path, _, _ in records.values()})
+    sizes = {path: path.stat().st_size for path in files}
+    places = [(path, place) for path, place in places if 0 <= place < sizes[path]]
+    places += [(path, chosen.randrange(sizes[path])) for path in chosen.choices(files, k=1000)]
+    for path, place in places:
+        content = path.read_bytes()
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << chosen.randrange(8)
+        path.write_bytes(damaged)
+        check_victim(folder, values, records, path, place)
+        path.write_bytes(content)
+
+
+def test_file_when_cut_off_at_every_boundary_and_at_random_places_then_what_came_before_is_there(victim):
+    """A file that ends too early costs what it lacks."""
+    folder, values, records = victim
+    chosen = random.Random(12)
+    places = [(path, start + offset) for path, start, _ in records.values() for offset in (-1, 0, 1)]
+    places += [
+        (path, chosen.randrange(path.stat().st_size)) for path, _, _ in chosen.choices(list(records.values()), k=200)
+    ]
+    for path, place in places:
+        if place < 0:
+            continue
+        content = path.read_bytes()
+        path.write_bytes(content[:place])
+        trial = create_trial(folder, polling=STILL)
+        for key, (file, start, size) in records.items():
+            step, name = key
+            if file == path and start + size > place:
+                with pytest.raises(CorruptRecordError, match="cut off"):
+                    trial.tensor(name).value(step)
+            elif file == path or step == 0:
+                assert np.array_equal(trial.tensor(name).value(step), values[key])
+        assert [problem.path for problem in trial.problems()] == [str(path)]
+        path.write_bytes(content)
+
+
+def test_problem_when_met_again_and_again_then_reported_once(victim, caplog):
+    """However often a damaged value is asked for, its file is described once."""
+    folder, _, records = victim
+    path, start, _ = records[3, "b"]
+    content = bytearray(path.read_bytes())
+    content[start] ^= 1
+    path.write_bytes(content)
+    trial = create_trial(folder, polling=STILL)
+    for _ in range(5):
+        with pytest.raises(CorruptRecordError):
+            trial.tensor("b").value(3)
+        with pytest.raises(CorruptRecordError):
+            trial.values()
+    assert len(trial.problems()) == 1
+    assert len(caplog.records) == 1

@@ -247,5 +247,5 @@ def test_decode_of_a_mutated_record_raises_nothing_else(data):
 def test_decode_when_content_does_not_fill_the_shape_raises():
     """A length that disagrees with the shape is damage, never a shorter value."""
     record = encode("x", np.zeros(4, np.float32)).replace(b"\x08\x04\x12", b"\x08\x05\x12")
-    with pytest.raises(CorruptRecordError, match="do not fill"):
+    with pytest.raises(CorruptRecordError, match="named after the length 4"):
         decode(record)
