@@ -95,7 +95,8 @@ class BaseHook:
     collections; hold on to none to change it in the middle of training.
 
     Args:
-        out_dir: Folder to write to. One that holds the beginning of a trial is continued.
+        out_dir: Folder to write to. One that holds the beginning of a trial, of a run that was killed, is continued:
+            steps count on from the last one there.
         export_tensorboard: Write TensorBoard files as well: scalars, and histograms of all else that is saved.
         tensorboard_dir: Where to put them; a folder ``tensorboard`` in `out_dir` when not given.
         dry_run: Write no tensors.
@@ -544,7 +545,18 @@ class BaseHook:
                 TensorBoardOutput(self._open_tensorboard()) if self.export_tensorboard else None,
                 self._metrics,
             )
+            self._resume(self._output.last_steps())
         return not self._is_off
+
+    def _resume(self, last_steps: Mapping[ModeKeys, int]) -> None:
+        """Count on behind the steps that an earlier run, which was killed, has left in the folder."""
+        last = last_steps.get(ModeKeys.GLOBAL, -1)
+        if last <= self._counters.last_global_step:
+            return
+        self._counters.resume_after(
+            last, {mode: step for mode, step in last_steps.items() if mode is not ModeKeys.GLOBAL}
+        )
+        LOG.warning("%s holds steps of an earlier run: counting goes on after step %d", self.out_dir, last)
 
     def _open_tensorboard(self) -> Backend:
         return open_backend(self.tensorboard_dir or f"{self.out_dir}/tensorboard")

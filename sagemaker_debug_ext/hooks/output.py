@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.background import BackgroundWriter
 from sagemaker_debug_ext.hooks.claims import give_claim_back, take_claim
 from sagemaker_debug_ext.hooks.metrics_file import Metric, MetricsFile
@@ -17,12 +17,17 @@ from sagemaker_debug_ext.hooks.steps import OpenStep
 from sagemaker_debug_ext.hooks.tensorboard import Summary, TensorBoardOutput
 from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
+from sagemaker_debug_ext.store.keys import index_key
 from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.reader import read_index
 from sagemaker_debug_ext.store.writer import NamedTensor, TrialWriter
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
 
 _Output = TypeVar("_Output")
+
+_MAX_STEPS_LOOKED_AT: Final = 1000
 
 CHIEF: Final = "worker_0"
 """The worker that writes when only one does."""
@@ -77,6 +82,21 @@ class TrialOutput:
                     f"out_dir must belong to one process, and another one writes to {backend.url!r}; "
                     "if none does, remove claim.smd there"
                 )
+
+    def last_steps(self) -> dict[ModeKeys, int]:
+        """Return the last step that this worker has saved, over all modes and in each; empty if there is none.
+
+        Modes that the last steps do not have are left out, so that a long trial is not read from end to end.
+        """
+        steps = sorted(self._writer.visible_steps, reverse=True)
+        found: dict[ModeKeys, int] = dict.fromkeys([ModeKeys.GLOBAL], steps[0]) if steps else {}
+        for step in steps[:_MAX_STEPS_LOOKED_AT]:
+            try:
+                index = read_index(self._backend, index_key(step, self._writer.worker))
+            except IndexReaderException:  # a damaged file of the earlier run: its number counts all the same
+                continue
+            found.setdefault(index.mode, index.mode_step)
+        return found
 
     def write_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> None:
         """Write a step later; blocks while too much waits.

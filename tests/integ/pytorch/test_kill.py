@@ -90,8 +90,13 @@ def test_hook_when_earlier_process_was_killed_then_goes_on_in_its_folder(killed_
     """The folder of a killed job is not locked; a new job takes it over and ends it."""
     folder = max(killed_runs, key=lambda path: len(list(path.glob("index/*/*"))))
     assert (folder / keys.CLAIM_KEY).exists()
+    before = create_trial(str(folder))
+    steps, weights = before.steps(), before.tensor("Linear_weight").values()
     with smd.Hook(folder, strict=True) as hook:
         hook.save_scalar("again", 1)
     trial = create_trial(str(folder))
-    assert "scalar/again" in trial.tensor_names()
+    assert trial.steps() == [*steps, steps[-1] + 1]
+    assert list(trial.tensor("scalar/again").values()) == [steps[-1] + 1]
+    for step, value in trial.tensor("Linear_weight").values().items():
+        np.testing.assert_array_equal(value, weights[step])
     assert not (folder / keys.CLAIM_KEY).exists()

@@ -362,7 +362,7 @@ class TestArguments:
         second = make_hook()
         second.run_step({"loss": 2.0})
         second.close()
-        assert trial.steps == {(0, "GLOBAL", 0): {"loss": 2.0}}
+        assert trial.steps == {(0, "GLOBAL", 0): {"loss": 1.0}, (1, "GLOBAL", 1): {"loss": 2.0}}
 
     @pytest.mark.parametrize("mode", ["train", 1, None])
     def test_set_mode_when_it_is_no_mode_then_refuses(self, make_hook, mode):
