@@ -175,6 +175,10 @@ class Rule(abc.ABC):
             TensorUnavailableForStep: As `issues_at`.
         """
         self.base_trial.wait_for_steps([step])
+        self.invoke_at_present(step)
+
+    def invoke_at_present(self, step: int) -> None:
+        """Judge a global step that is there, as `invoke` does after it has waited."""
         issues = self.issues_at(step)
         if issues:
             self.actions.invoke(issues[0].message)

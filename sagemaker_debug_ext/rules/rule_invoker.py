@@ -48,7 +48,10 @@ def _wait(rule: Rule, raise_eval_cond: bool) -> bool:
 def _invoke(rule: Rule, step: int, raise_eval_cond: bool) -> bool:
     """Invoke a rule at one step, and tell whether to go on."""
     try:
-        rule.invoke(step)
+        if type(rule).invoke is Rule.invoke:
+            rule.invoke_at_present(step)  # only steps that are there are followed
+        else:
+            rule.invoke(step)
     except (*NO_VERDICT, NoMoreData) as reason:
         LOG.debug("rule %s gives no verdict at step %d: %s", rule.rule_name, step, reason)
     except RuleEvaluationConditionMet as met:
