@@ -19,7 +19,6 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.pytorch import Hook
 from sagemaker_debug_ext.hooks.taps import Tap
-from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
 
@@ -32,16 +31,13 @@ class AutoHook(Hook):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, detect_losses=True, **kwargs)
+        self.mode_follows_model = True
 
-    def _on_forward(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
-        super()._on_forward(module, inputs)
-
-    def join(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+    def join(self, module: nn.Module) -> None:
         """Register a module whose forward pass is just beginning."""
         if _is_model(module):
             self.register_module(module)
-            self._on_forward(module, inputs)
+            self.begin_step(module)
         else:
             self.register_loss(module)
             self._watch_loss(module)
@@ -59,7 +55,7 @@ class _Finder:
         self._pid = os.getpid()
         self.handle: RemovableHandle | None = None
 
-    def look(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+    def look(self, module: nn.Module, _: tuple[Any, ...]) -> None:
         """Look at a module that is about to run."""
         if id(module) in self._known:
             self._num_calls_without_news += 1
@@ -78,7 +74,7 @@ class _Finder:
         try:
             if self._hook is None:
                 self._hook = AutoHook.create_from_configuration(self._configuration)
-            self._hook.join(module, inputs)
+            self._hook.join(module)
         except (DebugExtError, OSError):
             LOG.exception("a %s is not captured", type(module).__name__)
 

@@ -342,7 +342,7 @@ class BaseHook:
             return
         try:
             captured = Captured(self._copy_value(tensor_value), time.time())
-        except SMDebugTypeError as error:
+        except Exception as error:  # noqa: BLE001 - whatever a value does when it is copied, training goes on
             LOG.warning("tensor %r is not saved: %s", tensor_name, error)
             return
         with self._lock:
@@ -605,11 +605,11 @@ class BaseHook:
         step, self._ended_step = self._ended_step, None
         if not step or self._output is None:
             return
+        if self._collections.has_news or not self._has_exported:
+            self._export()  # before the step: a reader that meets new tensors then knows where they belong
         if not self.dry_run:
             self._last_saved_step = step.position.global_step
             self._output.write_step(step, self._to_array)
-        if not self._has_exported:
-            self._export()
 
     def _export(self) -> None:
         assert self._output is not None

@@ -178,6 +178,8 @@ class Hook(BaseHook):
     def __init__(self, *args: Any, explicit_steps: bool = False, detect_losses: bool = False, **kwargs: Any) -> None:
         self.explicit_steps = explicit_steps
         """Whether a step ends when the script calls `step`, instead of with the next forward pass of a model."""
+        self.mode_follows_model = False
+        """Whether the mode of a step is TRAIN or EVAL as the model is, instead of what `set_mode` said last."""
         self._is_step_over = False
         self._has_told_of_compiled = False
         self._saved_roots: set[int] = set()
@@ -262,6 +264,10 @@ class Hook(BaseHook):
             )
         self._is_step_over = True
 
+    def begin_step(self, module: nn.Module) -> None:
+        """Begin a step of a registered model whose forward pass the script does not start by calling the model."""
+        self._on_forward(module, ())
+
     def count_parameters(self, model: nn.Module) -> int:
         """Return the number of parameters of a model that are trained."""
         return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
@@ -272,6 +278,8 @@ class Hook(BaseHook):
     def _on_forward(self, module: nn.Module, _: tuple[Any, ...]) -> None:
         if _is_in_backward():
             return
+        if self.mode_follows_model:
+            self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
         if self.explicit_steps and self._step is not None and not self._is_step_over:
             plan = self._current_plan()
             if plan:

@@ -1,0 +1,62 @@
+"""The hook as a callback of Hugging Face's `Trainer`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+from transformers import TrainerCallback
+
+from sagemaker_debug_ext.hooks.pytorch import Hook
+
+
+class DebuggerCallback(TrainerCallback):  # type: ignore[misc]
+    """Captures what a `Trainer` trains: ``Trainer(..., callbacks=[DebuggerCallback()])``.
+
+    A step is one update of the weights, however many batches its gradients are made of; in evaluation it is a batch.
+    The mode follows the model. What the trainer logs is saved as scalars, and the hook is closed when training ends.
+
+    Args:
+        hook: The hook; one made from the hook configuration file when not given.
+
+    Raises:
+        FileNotFoundError: No hook is given, and there is no configuration file.
+    """
+
+    def __init__(self, hook: Hook | None = None) -> None:
+        self.hook = Hook.create_from_json_file() if hook is None else hook
+        self.hook.explicit_steps = True
+        self.hook.mode_follows_model = True
+        self._is_registered = False
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
+        """Register the model as it was given to the trainer, without what wraps it."""
+        if not self._is_registered:
+            self._is_registered = True
+            self.hook.register_module(kwargs["model"])
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
+        """End the step: the weights have been updated."""
+        self.hook.step()
+
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
+        """End the step: a batch has been evaluated."""
+        self.hook.step()
+
+    def on_log(
+        self,
+        args: Any,  # noqa: ARG002
+        state: Any,  # noqa: ARG002
+        control: Any,  # noqa: ARG002
+        logs: Mapping[str, Any] | None = None,
+        **_: Any,
+    ) -> None:
+        """Save what is logged."""
+        for name, value in (logs or {}).items():
+            if isinstance(value, Real):
+                self.hook.save_scalar(name, value)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
+        """Write what is left, and leave the model as it was."""
+        self.hook.close()

@@ -1,0 +1,72 @@
+"""The callback of Lightning's trainer."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    lightning = pytest.importorskip("lightning.pytorch")
+
+import torch
+from torch import nn
+
+import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext.lightning import DebuggerCallback
+from sagemaker_debug_ext.trials import create_trial
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Module(lightning.LightningModule):
+    """A linear regression."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 1)
+
+    def training_step(self, batch, _):
+        loss = self.fc(batch).square().mean()
+        self.log("train_loss", loss)
+        return loss
+
+    def validation_step(self, batch, _):
+        self.log("val_loss", self.fc(batch).square().mean())
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def train(folder, callbacks):
+    lightning.seed_everything(0)
+    module = Module()
+    data = torch.utils.data.DataLoader(torch.randn(12, 3), batch_size=4)
+    trainer = lightning.Trainer(
+        default_root_dir=folder,
+        max_epochs=2,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        callbacks=callbacks,
+    )
+    trainer.fit(module, data, data)
+    return module
+
+
+def test_trainer_when_callback_is_given_then_each_batch_is_a_step(make_hook, tmp_path):
+    """Batches of training and validation are steps; training ends the same to the bit."""
+    without = train(tmp_path / "a", []).state_dict()
+    hook = make_hook(include_regex=["fc_output"])
+    attached = train(tmp_path / "b", [DebuggerCallback(hook)]).state_dict()
+    assert hook.failure is None
+    assert all(torch.equal(tensor, attached[name]) for name, tensor in without.items())
+    trial = create_trial(hook.out_dir)
+    assert trial.steps(smd.modes.TRAIN) == list(range(6))
+    assert trial.steps(smd.modes.EVAL) == list(range(6))
+    assert {"Module_fc.weight", "gradient/Module_fc.bias", "loss_output_0", "fc_output_0", "scalar/val_loss"} <= set(
+        trial.tensor_names()
+    )
