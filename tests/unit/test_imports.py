@@ -40,6 +40,11 @@ def test_import_loads_nothing_heavy(statement):
     assert loaded_by(statement) & HEAVY == set()
 
 
+def test_analysing_loads_numpy_and_nothing_else_heavy():
+    """Opening a folder costs no AWS library, and no pandas."""
+    assert loaded_by("import sagemaker_debug_ext.trials, sagemaker_debug_ext.store.writer") & HEAVY == {"numpy"}
+
+
 def test_public_names_are_all_there():
     """Every listed name can be imported, and is listed by dir()."""
     for name in sagemaker_debug_ext.__all__:
