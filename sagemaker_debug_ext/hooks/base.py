@@ -35,6 +35,7 @@ from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
+from sagemaker_debug_ext.hooks.statistics import check_statistics, compute_statistics
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep, Shown
 from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
 from sagemaker_debug_ext.store import manifest
@@ -108,6 +109,8 @@ class BaseHook:
         include_workers: ``all``, or anything else for the first worker only.
         strict: Raise what goes wrong into training instead of logging it.
         memory_limit_bytes: How much may wait to be written before training has to wait; the open step comes on top.
+        statistics: Names of `sagemaker_debug_ext.vocabulary.STATISTICS`, to be saved of every tensor of which something
+            is saved, scalar collections excepted.
 
     Raises:
         SMDebugRuntimeError: `out_dir` holds a trial that has ended.
@@ -142,6 +145,7 @@ class BaseHook:
         *,
         strict: bool = False,
         memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
+        statistics: Iterable[str] = (),
     ) -> None:
         self.backend = _open(out_dir)
         self.out_dir = self.backend.url
@@ -151,6 +155,7 @@ class BaseHook:
         self.include_workers = include_workers
         self.export_tensorboard = export_tensorboard or tensorboard_dir is not None
         self.tensorboard_dir = tensorboard_dir
+        self.statistics = check_statistics(_names(statistics, "statistics"))
         self.save_config = _complete(save_config, self.default_save_interval)
         self.reduction_config = _checked(reduction_config)
         self.failure: Exception | None = None
@@ -222,6 +227,7 @@ class BaseHook:
             include_collections=[settings.name for settings in configuration.collections],
             save_all=configuration.save_all,
             include_workers=configuration.include_workers,
+            statistics=configuration.statistics,
         )
         for settings in configuration.collections:
             collection = hook.get_collection(settings.name)
@@ -437,6 +443,8 @@ class BaseHook:
         now = time.time() if taken is None else taken.wall_time
         if decision.reductions:
             self._save_reductions(step, name, value, decision.reductions, now)
+        if self.statistics and SCALAR_COLLECTIONS.isdisjoint(decision.collections):
+            self._save_statistics(step, name, value, now)
         if decision.shape:
             step.shapes[name] = shape
         if decision.value:
@@ -444,6 +452,11 @@ class BaseHook:
         if self.export_tensorboard or self._metrics is not None:
             self._observe(step, name, value, decision, now)
         self._collections.note(name, decision.collections)
+
+    def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
+        bare = _OUTPUT_NUMBER.sub("", name)
+        for statistic, number in compute_statistics(self._view(value), self.statistics).items():
+            step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
 
     def _observe(self, step: OpenStep, name: str, value: Any, decision: Decision, now: float) -> None:
         """Note that a tensor is a metric of the job, and how TensorBoard shows it."""
@@ -495,6 +508,10 @@ class BaseHook:
             SMDebugTypeError: The value cannot be saved.
         """
         return np.array(to_array(value))
+
+    def _view(self, value: Any) -> Array:
+        """Return a value as an array for reading, right now and on this thread."""
+        return self._to_array(value)
 
     def _to_array(self, value: Any) -> Array:
         """Turn a copied or reduced value into the array that is stored; runs on the writing thread."""

@@ -328,6 +328,11 @@ class TrialIndex:
 
     # --- tensors -----------------------------------------------------------------------------------------------------
 
+    @property
+    def num_names(self) -> int:
+        """How many tensors were ever met; grows with every tensor that was not there before."""
+        return len(self._layouts_of)
+
     def tensor_names(self) -> list[str]:
         """Return the names of all tensors, sorted; a reduction counts as its tensor."""
         return _names(layout for layout in self._layouts.values() if layout.steps)

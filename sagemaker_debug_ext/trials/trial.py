@@ -126,6 +126,7 @@ class Trial:
         )
         self._tensors: dict[str, Tensor] = {}
         self._knows_of_the_end = False
+        self._num_names: int | None = None
         found = await_collections(backend, self._problems, self._polling, wait_seconds)
         self.num_workers = found.num_workers
         self.worker_set = set(found.workers)
@@ -164,6 +165,14 @@ class Trial:
             return
         if self.index_reader.follow():
             self._learn_of_the_end()
+        else:
+            self._learn_of_new_tensors()
+
+    def _learn_of_new_tensors(self) -> None:
+        """Read the collections once more if there are new tensors: hooks write them before the step of such a one."""
+        known, self._num_names = self._num_names, self.index_reader.index.num_names
+        if known is not None and known != self._num_names:
+            self._take_in(find_collections(self._backend, self._problems))
 
     def _learn_of_the_end(self) -> None:
         """Read the collections once more, now that nothing will be added to them."""
