@@ -109,7 +109,8 @@ def adopt_profiler(config: Any) -> ProfilerConfig | None:
     """
     if config is None or isinstance(config, ProfilerConfig):
         return config
-    if not _has(config, "s3_output_path", "disable_profiler"):
+    # Old releases of the SDK know no switch in it, its shapes no name of ours for the interval.
+    if not (_has(config, "s3_output_path", "system_monitor_interval_millis") or _has(config, "disable_profiler")):
         raise SMDebugTypeError(f"profiler_config must be a ProfilerConfig or None (got {config!r})")
     params = _field(config, "framework_profile_params", "profile_params")
     parameters = _field(params, "profiling_parameters") if params else _field(config, "profiling_parameters")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ from sagemaker_debug_ext.errors import DebugExtWarning
 from sagemaker_debug_ext.sdk import with_debugger
 from sagemaker_debug_ext.testing.aws import ROLE
 from sagemaker_debug_ext.testing.configurations import normalised
+
+VERSION = tuple(int(part) for part in version("sagemaker").split(".")[:2])
+pytestmark = pytest.mark.skipif(VERSION < (2, 200), reason="the release does not know the framework of the recordings")
 
 PAYLOADS = Path(__file__).parents[2] / "golden" / "payloads"
 MEMBERS = (

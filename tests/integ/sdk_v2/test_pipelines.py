@@ -69,7 +69,7 @@ def test_variables_pass_untouched_through_every_field(pipeline_session):
     estimator = estimator_with(
         pipeline_session,
         debugger_hook_config=DebuggerHookConfig(
-            JOINED, TEXT, {"save_interval": TEXT}, [CollectionConfig("losses", {"start_step": TEXT})]
+            JOINED, TEXT, {"include_workers": TEXT}, [CollectionConfig("losses", {"start_step": TEXT})]
         ),
         rules=[rule, Rule.sagemaker(rule_configs.vanishing_gradient(), name="V", rule_parameters={"threshold": TEXT})],
         tensorboard_output_config=TensorBoardOutputConfig(JOINED, TEXT),
@@ -80,7 +80,7 @@ def test_variables_pass_untouched_through_every_field(pipeline_session):
     assert arguments["DebugHookConfig"] == {
         "S3OutputPath": joined,
         "LocalPath": GET_TEXT,
-        "HookParameters": {"save_interval": GET_TEXT},
+        "HookParameters": {"include_workers": GET_TEXT},
         "CollectionConfigurations": [
             {"CollectionName": "losses", "CollectionParameters": {"start_step": GET_TEXT}},
             {"CollectionName": GET_TEXT, "CollectionParameters": {"save_interval": GET_TEXT}},
@@ -114,7 +114,7 @@ def test_building_a_pipeline_twice_gives_the_same_definition(pipeline_session, s
 
     def make():
         return estimator_with(
-            pipeline_session, PyTorch, entry_point=script, framework_version="1.13.1", py_version="py39",
+            pipeline_session, PyTorch, entry_point=script, framework_version="1.12.0", py_version="py38",
             debugger_hook_config=DebuggerHookConfig(collection_configs=[CollectionConfig("losses")]),
             rules=[
                 Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining("nightly")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from importlib.metadata import version
 
 import botocore.session
 import botocore.validate
@@ -31,6 +32,7 @@ MEMBERS = (
 )
 BRINGS = {"vanishing_gradient": ["gradients"], "weight_update_ratio": ["weights"], "loss_not_decreasing": ["losses"],
           "dead_relu": ["relu_output"]}  # fmt: skip
+VERSION = tuple(int(part) for part in version("sagemaker").split(".")[:2])
 MANY = settings(
     max_examples=1000,
     deadline=None,
@@ -97,6 +99,7 @@ def test_generated_settings_give_the_same_members_everywhere(spec, as_typed, req
     assert {name: once[name] for name in MEMBERS if name in once} == plain
 
 
+@pytest.mark.skipif(VERSION < (2, 200), reason="older releases have other defaults, which ours do not follow")
 @MANY
 @given(spec=specs().filter(lambda spec: not conflicts_with_hook(spec, BRINGS)), api=st.sampled_from([ours, sdk]))
 def test_generated_settings_give_what_the_sdk_itself_sends(spec, api, request_of):

@@ -25,8 +25,8 @@ RULES = [Rule.sagemaker(rule_configs.overfit())]
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-cpu-py311"
 CHECKPOINTS = {"checkpoint_s3_uri": "s3://my-bucket/ckpt", "checkpoint_local_path": "/opt/ml/checkpoints"}
 FRAMEWORKS = {
-    "pytorch": (PyTorch, {"framework_version": "1.13.1", "py_version": "py39"}),
-    "tensorflow": (TensorFlow, {"framework_version": "2.11", "py_version": "py39"}),
+    "pytorch": (PyTorch, {"framework_version": "1.12.0", "py_version": "py38"}),
+    "tensorflow": (TensorFlow, {"framework_version": "2.9", "py_version": "py39"}),
     "mxnet": (MXNet, {"framework_version": "1.9.0", "py_version": "py38"}),
     "huggingface": (
         HuggingFace,
@@ -232,8 +232,8 @@ def test_local_mode_leaves_all_out_with_a_word(aws, script, monkeypatch):
     session = LocalSession(boto_session=aws.session(), default_bucket=aws.default_bucket)
     session.sagemaker_config = {}
     estimator = with_debugger(PyTorch)(
-        entry_point=script, role=ROLE, instance_type="local", instance_count=1, framework_version="1.13.1",
-        py_version="py39", sagemaker_session=session, rules=RULES,
+        entry_point=script, role=ROLE, instance_type="local", instance_count=1, framework_version="1.12.0",
+        py_version="py38", sagemaker_session=session, rules=RULES,
     )  # fmt: skip
     with pytest.warns(DebugExtWarning, match="run_training_job"):
         estimator._prepare_for_training("local-job")
