@@ -86,9 +86,22 @@ def histogram(array: Array) -> Histogram | None:
             piece = values[start : start + _PIECE]
             for numbers in _bucket_numbers(piece):
                 counts += np.bincount(numbers, minlength=_NUM_BUCKETS)
-            total += float(np.add.reduce(piece))
-            squares += sum(float(np.dot(part, part)) for part in np.array_split(piece, -(-piece.size // _ONE_THREAD)))
+            sums = _sums(piece)
+            total, squares = total + sums[0], squares + sums[1]
+        if not math.isfinite(total + squares):  # too large for the pieces' own precision
+            wide = values.astype(np.float64)
+            total, squares = float(np.add.reduce(wide)), float(np.einsum("i,i", wide, wide))
     return Histogram(least, greatest, values.size, total, squares, *_join(counts))
+
+
+def _sums(values: Array) -> tuple[float, float]:
+    """Return the sums of the values and of their squares; in double precision where single does not reach."""
+    total = float(np.add.reduce(values))
+    squares = sum(float(np.dot(part, part)) for part in np.array_split(values, -(-values.size // _ONE_THREAD)))
+    if math.isfinite(total) and math.isfinite(squares):
+        return total, squares
+    wide = values.astype(np.float64)
+    return float(np.add.reduce(wide)), float(np.dot(wide, wide))
 
 
 def _bucket_numbers(values: Array) -> list[npt.NDArray[np.int64]]:
