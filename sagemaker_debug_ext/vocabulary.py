@@ -25,6 +25,10 @@ NORMS: Final = ("l1", "l2")
 """Norms that give one number for a tensor; each also exists of the absolute values."""
 
 
+STATISTICS: Final = ("zero_fraction", "nonfinite", "abs_max", "histogram")
+"""What a hook can save of tensors beyond `REDUCTIONS` and `NORMS`; stored as reductions of these names are."""
+
+
 class CollectionKeys:
     """Names of the built-in collections."""
 

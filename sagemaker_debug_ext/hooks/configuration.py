@@ -21,6 +21,7 @@ from sagemaker_debug_ext.config.groups import compile_pattern
 from sagemaker_debug_ext.config.reductions import ReductionConfig, parse_reductions
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SAVE_KEYS, SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError
+from sagemaker_debug_ext.hooks.statistics import check_statistics
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ _HOOK_KEYS: Final = (
     "export_tensorboard",
     "tensorboard_dir",
     "dry_run",
+    "statistics",
 )
 _COLLECTION_KEYS: Final = (*_SHARED_KEYS, "save_histogram")
 
@@ -92,6 +94,7 @@ class HookConfiguration:
         export_tensorboard: Whether TensorBoard files are wanted.
         tensorboard_dir: Where to; None means a folder inside `out_dir`.
         dry_run: Whether to write no tensors.
+        statistics: What to save of tensors beside their reductions.
     """
 
     out_dir: str = DEFAULT_OUT_DIR
@@ -104,6 +107,7 @@ class HookConfiguration:
     export_tensorboard: bool = False
     tensorboard_dir: str | None = None
     dry_run: bool = False
+    statistics: tuple[str, ...] = ()
 
 
 def read_configuration(
@@ -173,6 +177,7 @@ def parse_configuration(
         export_tensorboard=tensorboard_dir is not None or hook.read("export_tensorboard", _to_bool) or False,
         tensorboard_dir=tensorboard_dir,
         dry_run=hook.read("dry_run", _to_bool) or False,
+        statistics=hook.read("statistics", _to_statistics) or (),
     )
     remarks = [*top.remarks(_DOCUMENT_KEYS), *hook.remarks(_HOOK_KEYS), *_repeated(where, [name for name, _ in named])]
     for at, ((_, parameters), entry) in enumerate(zip(named, entries, strict=True)):
@@ -334,6 +339,10 @@ def _to_text(value: object) -> str:
 
 def _to_reductions(value: object) -> tuple[Any, ...]:
     return parse_reductions(",".join(str(item) for item in _items(value)))
+
+
+def _to_statistics(value: object) -> tuple[str, ...]:
+    return check_statistics([str(item) for item in _items(value)])
 
 
 def _to_patterns(value: object) -> tuple[str, ...]:

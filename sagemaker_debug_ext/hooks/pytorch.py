@@ -454,6 +454,9 @@ class Hook(BaseHook):
     def _copy_value(self, value: Any) -> Any:
         return self._copies.copy(as_dense(value)) if isinstance(value, Tensor) else super()._copy_value(value)
 
+    def _view(self, value: Any) -> Array:
+        return tensor_to_array(as_dense(value)) if isinstance(value, Tensor) else super()._view(value)
+
     def _to_array(self, value: Any) -> Array:
         return tensor_to_array(value) if isinstance(value, Tensor) else super()._to_array(value)
 

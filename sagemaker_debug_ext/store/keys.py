@@ -9,7 +9,7 @@ import re
 from typing import Final, NamedTuple
 
 from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError
-from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
+from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS, STATISTICS
 
 EVENTS_PREFIX: Final = "events/"
 INDEX_PREFIX: Final = "index/"
@@ -162,6 +162,6 @@ def split_reduction_name(name: str) -> tuple[str, bool, str] | None:
         return None
     operation, slash, tensor_name = name.removeprefix(_REDUCTION_PREFIX).partition("/")
     bare = operation.removeprefix("abs_")
-    if not slash or bare not in (*REDUCTIONS, *NORMS):
+    if not slash or (bare not in (*REDUCTIONS, *NORMS) and operation not in STATISTICS):
         return None
     return bare, operation.startswith("abs_"), tensor_name
