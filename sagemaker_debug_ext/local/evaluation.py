@@ -140,11 +140,17 @@ class RuleEvaluations:
 
     def _try_to_make(self, record: _Record, trial: Trial) -> Rule | None:
         try:
-            return self._make_rule(record, trial)
+            return self._with_output(self._make_rule(record, trial), record)
         except Exception as error:  # noqa: BLE001 - the constructor of a custom rule is foreign code
             _LOG.warning("rule %s cannot be evaluated", record.name, exc_info=not isinstance(error, DebugExtError))
             self._update(record, "Error", f"{type(error).__name__}: {error}")
             return None
+
+    def _with_output(self, rule: Rule, record: _Record) -> Rule:
+        """Let a rule that writes files write them where its result goes."""
+        location = self._paths.rules[record.name]
+        rule.output_path = None if location is None else str(self._locations.path(location))
+        return rule
 
     def _make_rule(self, record: _Record, trial: Trial) -> Rule:
         parameters = {
