@@ -33,7 +33,7 @@ _FINE_CLOCK_NS: Final = 50_000_000
 _COARSE_CLOCK_NS: Final = 2_100_000_000
 """How old a folder's time must be to prove that nothing has come since: more than a tick of the file system's clock."""
 
-_NUM_RECENT: Final = 64
+_NUM_RECENT: Final = 16
 
 _LOOK_ANYWAY_NS: Final = 30_000_000_000
 """Folders are looked at this often whatever their time says, for file systems that keep it badly."""
@@ -262,7 +262,7 @@ class _LocalWatch(Watch):
     def _read(path: str, key: str, folder: _Folder, found: list[ObjectInfo], thoroughly: bool) -> None:
         """Note what is new in one folder."""
         files = folder.files
-        folders = []
+        folders, news = [], []
         recent = frozenset(folder.recent)
         with os.scandir(path) as entries:
             for entry in entries:
@@ -276,8 +276,9 @@ class _LocalWatch(Watch):
                     info = _info(entry, f"{key}/")
                     if info is not None and (known is None or known[1] != info.version):
                         files[name] = (number, info.version)
-                        folder.recent.append(name)
+                        news.append(name)
                         found.append(info)
+        folder.recent.extend(sorted(news))
         folder.folders = sorted(folders)
 
 
