@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tarfile
-from pathlib import Path
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -13,7 +9,6 @@ torch = pytest.importorskip("torch")
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
-ARCHIVES = Path(__file__).parents[2] / "golden"
 torch.set_num_threads(1)  # the models are tiny
 F = torch.nn.functional
 
@@ -121,13 +116,11 @@ def open_trial(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def golden(tmp_path_factory):
+def golden(unpack):
     """Return a function that gives the folder of a golden trial, and what is expected of it."""
 
-    def unpack(name):
-        folder = tmp_path_factory.mktemp(name)
-        with tarfile.open(ARCHIVES / f"{name}.tar.gz") as archive:
-            archive.extractall(folder, filter="data")
-        return folder / name, json.loads((folder / name / "expected.json").read_text(encoding="utf-8"))
+    def find(name):
+        trial = unpack(name)
+        return trial.path, trial.expected
 
-    return unpack
+    return find

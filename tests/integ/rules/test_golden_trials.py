@@ -68,7 +68,7 @@ def golden(request, unpack):
 def test_invoke_rule_shows_the_steps_that_the_original_showed(golden, run, bounds, raising):
     """And gets the same answers, but ends quietly where the original ended with NoMoreData."""
     expected = golden.expected["rule"]
-    rule = MeanAbove(create_trial(golden.path), expected["tensor"], expected["threshold"])
+    rule = MeanAbove(create_trial(golden.trial_path), expected["tensor"], expected["threshold"])
     if expected[run].get("raises") == "RuleEvaluationConditionMet":
         with pytest.raises(RuleEvaluationConditionMet) as caught:
             invoke_rule(rule, *bounds, raise_eval_cond=raising)
@@ -81,9 +81,10 @@ def test_invoke_rule_shows_the_steps_that_the_original_showed(golden, run, bound
 @pytest.mark.parametrize("name", [*ENDED, *RUNNING])
 def test_every_built_in_rule_judges_every_trial_without_error(unpack, name):
     """Whatever was saved: reductions, shapes, texts, workers that lack steps."""
-    trial = create_trial(unpack(name).path)
+    path = unpack(name).trial_path
+    trial = create_trial(path)
     rules = [
-        create_rule(spec.name, trial, {**PARAMETERS.get(spec.name, {}), **_other_trial(spec.name, unpack(name).path)})
+        create_rule(spec.name, trial, {**PARAMETERS.get(spec.name, {}), **_other_trial(spec.name, path)})
         for spec in list_rule_specs()
         if spec.rule_class
     ]
@@ -115,7 +116,7 @@ def _other_trial(rule_name, path):
 )
 def test_built_in_rules_find_what_is_there(unpack, golden_name, rule_name, steps, first):
     """At the steps where it is, naming the tensor."""
-    trial = create_trial(unpack(golden_name).path)
+    trial = create_trial(unpack(golden_name).trial_path)
     issues = evaluate([create_rule(rule_name, trial)], trial).run()
     assert [issue.step for issue in issues] == steps
     assert {issue.tensors[:1] for issue in issues} == ({first} if steps else set())

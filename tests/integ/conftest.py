@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # early releases of Python 3.10 lack it
-ARCHIVES = Path(__file__).parents[2] / "golden"
+ARCHIVES = Path(__file__).parents[1] / "golden"
 
 
 class Golden(NamedTuple):
