@@ -2,7 +2,7 @@
 
 import pytest
 
-from sagemaker_debug_ext.catalog import rule_image_uri, rule_regions
+from sagemaker_debug_ext.catalog import images, rule_image_uri, rule_regions
 from sagemaker_debug_ext.catalog.images import dns_suffix, get_rule_container_image_uri, parse_image_uri
 from sagemaker_debug_ext.errors import SMDebugValueError
 
@@ -66,3 +66,38 @@ def test_parse_image_uri_of_another_registry_is_none():
 def test_dns_suffix_is_that_of_the_partition(region, suffix):
     """A region's name tells its partition."""
     assert dns_suffix(region) == suffix
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-gpu-py311", ("pytorch", "2.5.1")),
+        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch-training:2.1.0-x", ("pytorch", "2.1.0")),
+        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/tensorflow-training:2.11.0", ("tensorflow", "2.11.0")),
+        ("683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.3-1", ("xgboost", "1.3")),
+        ("683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost@sha256:abc", ("xgboost", None)),
+        ("382416733822.dkr.ecr.us-east-1.amazonaws.com/kmeans:1", (None, None)),
+        ("my-image", (None, None)),
+    ],
+)
+def test_framework_of_image_reads_the_address(uri, expected):
+    """What it does not tell is None."""
+    assert images.framework_of_image(uri) == expected
+
+
+def test_image_of_sagemaker_profiler_lies_in_few_regions():
+    """By its own function, and by the SDK's name for both."""
+    image = "915447279597.dkr.ecr.us-east-2.amazonaws.com/detailed-profiler-processing:latest"
+    assert images.profiler_image_uri("us-east-2") == image
+    assert images.get_rule_container_image_uri("DetailedProfilerProcessingJobConfig-1", "us-east-2") == image
+    assert images.get_rule_container_image_uri("Overfit", "us-east-2") == images.rule_image_uri("us-east-2")
+    with pytest.raises(SMDebugValueError, match="SageMaker Profiler does not run in region 'eu-west-3'"):
+        images.profiler_image_uri("eu-west-3")
+    with pytest.raises(SMDebugValueError, match="region must be given"):
+        images.get_rule_container_image_uri()
+
+
+def test_supports_debugger_is_a_list_of_what_is_known():
+    """New regions are not taken for supported."""
+    assert images.supports_debugger("cn-north-1")
+    assert not images.supports_debugger("ca-west-1")
