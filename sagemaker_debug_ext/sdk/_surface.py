@@ -27,28 +27,21 @@ class DebuggerSurface:
     was attached to, they are read from the job's description.
     """
 
-    if TYPE_CHECKING:  # trainers turn every annotation into a field
+    if TYPE_CHECKING:  # what mixins and the SDK provide; trainers would turn annotations into fields
         sagemaker_session: Any
 
-    # What a mixin provides.
+        def _latest_job_name(self) -> str | None:
+            """Return the name of the latest job; None before the first."""
 
-    def _latest_job_name(self) -> str | None:
-        """Return the name of the latest job; None before the first."""
-        raise NotImplementedError  # pragma: no cover  # both mixins have it
+        def _debugger_settings(self) -> DebuggerSettings:
+            """Return what the user has asked for."""
 
-    def _debugger_settings(self) -> DebuggerSettings:
-        """Return what the user has asked for."""
-        raise NotImplementedError  # pragma: no cover  # both mixins have it
-
-    def _debugger_facts(self) -> JobFacts:
-        """Return what is known of the next job."""
-        raise NotImplementedError  # pragma: no cover  # both mixins have it
+        def _debugger_facts(self) -> JobFacts:
+            """Return what is known of the next job."""
 
     def _effective_settings(self, facts: JobFacts) -> DebuggerSettings:  # noqa: ARG002  # for mixins with defaults
         """Return what the user has asked for, with the defaults of the surface."""
         return self._debugger_settings()
-
-    # What it gives.
 
     def _remember_request(self, job_name: str | None, output_path: Any, members: Mapping[str, Any]) -> None:
         """Keep what was sent for a job, so that questions about it need no request."""
