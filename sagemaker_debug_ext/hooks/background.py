@@ -46,25 +46,32 @@ class BackgroundWriter:
         """Bytes of the jobs that wait or run."""
         return self._held_bytes
 
-    def submit(self, run: Callable[[], object], num_bytes: int = 0) -> None:
+    def submit(self, run: Callable[[], object], num_bytes: int = 0, wait: bool = True) -> bool:
         """Queue a job; blocks while the limit leaves no room.
 
         Args:
             run: What to do.
             num_bytes: Memory that the job holds until it is done.
+            wait: Whether to block at all.
+
+        Returns:
+            False if there was no room, and no wait.
         """
         with self._changed:
             while self._held_bytes and self._held_bytes + num_bytes > self._memory_limit_bytes and not self._failed:
+                if not wait:
+                    return False
                 self._changed.wait()
             if self._failed:
-                return
+                return True
             self._jobs.append(_Job(run, num_bytes))
             self._held_bytes += num_bytes
             self._changed.notify_all()
             if self._thread is None and self._start():
-                return
+                return True
         if self._thread is None:
             self._work_off()
+        return True
 
     def flush(self) -> None:
         """Wait until everything submitted so far is done, or writing has failed."""

@@ -13,6 +13,7 @@ import functools
 import logging
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +35,7 @@ from sagemaker_debug_ext.hooks.counters import StepCounters
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
+from sagemaker_debug_ext.hooks.recorder import FlightRecorder
 from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
 from sagemaker_debug_ext.hooks.statistics import check_statistics, compute_statistics
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep, Shown
@@ -111,6 +113,11 @@ class BaseHook:
         memory_limit_bytes: How much may wait to be written before training has to wait; the open step comes on top.
         statistics: Names of `sagemaker_debug_ext.vocabulary.STATISTICS`, to be saved of every tensor of which something
             is saved, scalar collections excepted.
+        when_full: What happens when the limit is reached: ``block`` has training wait, ``drop`` leaves out whole steps,
+            which `num_dropped_steps` counts.
+        flight_recorder: Keep that many of the last steps in memory instead of writing them, within the same limit;
+            they are written when a loss is not finite, when the script ends with an exception, and by
+            `write_recording`.
 
     Raises:
         SMDebugRuntimeError: `out_dir` holds a trial that has ended.
@@ -146,6 +153,8 @@ class BaseHook:
         strict: bool = False,
         memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
         statistics: Iterable[str] = (),
+        when_full: str = "block",
+        flight_recorder: int = 0,
     ) -> None:
         self.backend = _open(out_dir)
         self.out_dir = self.backend.url
@@ -171,6 +180,12 @@ class BaseHook:
         if save_all:
             self._collections.save(CollectionKeys.ALL, [".*"])
         self._memory_limit_bytes = memory_limit_bytes
+        if when_full not in ("block", "drop"):
+            raise SMDebugValueError(f"when_full must be 'block' or 'drop' (got {when_full!r})")
+        self._drops_steps = when_full == "drop"
+        self.num_dropped_steps = 0
+        """How many steps were left out because too much waited to be written."""
+        self._recorder = FlightRecorder(flight_recorder, memory_limit_bytes) if flight_recorder else None
         self._counters = StepCounters()
         self._last_step = self._last_saved_step = -1
         self._metrics = MetricsFile.find(os.environ)
@@ -363,6 +378,13 @@ class BaseHook:
         plan = self._current_plan()
         return plan is not None and (collection_name in plan.saved or plan.decide(tensor_name) is not None)
 
+    @harmless
+    def write_recording(self) -> None:
+        """Write the steps that the flight recorder keeps, but not the open one; without a recorder nothing happens."""
+        if self._accepts():
+            with self._lock:
+                self._write_recorded()
+
     def export_collections(self) -> None:
         """Write the collections file as it is now."""
         if self._accepts():
@@ -389,6 +411,8 @@ class BaseHook:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if error is not None:
+            self.write_recording()
         self.close()
 
     # --- what the framework's hook calls ------------------------------------------------------------------------------
@@ -624,9 +648,39 @@ class BaseHook:
             return
         if self._collections.has_news or not self._has_exported:
             self._export()  # before the step: a reader that meets new tensors then knows where they belong
-        if not self.dry_run:
+        if self._recorder is not None:
+            is_alarming = self._is_alarming(step)
+            self._recorder.add(step)
+            if is_alarming:
+                LOG.warning("a loss of step %s is not finite: the last steps are written", step.position.global_step)
+                self._write_recorded()
+        elif not self.dry_run:
+            self._write(step)
+
+    def _write(self, step: OpenStep) -> None:
+        assert self._output is not None
+        if self._output.write_step(step, self._to_array, may_drop=self._drops_steps):
             self._last_saved_step = step.position.global_step
-            self._output.write_step(step, self._to_array)
+            return
+        step.release()
+        self.num_dropped_steps += 1
+        if self.num_dropped_steps == 1:
+            LOG.warning("step %s is left out: too much waits to be written", step.position.global_step)
+
+    def _write_recorded(self) -> None:
+        for step in self._recorder.take() if self._recorder is not None else ():
+            if not self.dry_run:
+                self._write(step)
+
+    def _is_alarming(self, step: OpenStep) -> bool:
+        """Tell whether a loss of the step is not finite."""
+        losses = self._collections.get(CollectionKeys.LOSSES)
+        for name, captured in step.tensors.items():
+            if losses.matches(name):
+                array = self._to_array(captured.value)
+                if array.dtype.kind == "f" and not np.isfinite(array).all():
+                    return True
+        return False
 
     def _export(self) -> None:
         assert self._output is not None
@@ -654,6 +708,8 @@ class BaseHook:
             self._save_custom_tensors()
             self._finish_step()
             self._hand_over()
+            if getattr(sys, "last_value", None) is not None:  # the interpreter ends with an exception
+                self._write_recorded()
             self._complete_collections()
             if self._collections.has_news or not self._has_exported:
                 self._export()

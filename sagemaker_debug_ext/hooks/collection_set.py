@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
-from sagemaker_debug_ext.errors import InvalidCollectionConfiguration, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import InvalidCollectionConfiguration, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.hooks.decisions import SavePlan, complete_settings, selects_nothing
 
 LOG = logging.getLogger(__name__)
@@ -61,8 +60,7 @@ class CollectionSet:
         """
         if name not in self._by_name:
             if not create:
-                near = get_close_matches(name, self._by_name, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, self._by_name)
                 raise SMDebugValueError(f"collection must be one of {', '.join(self._by_name)} (got {name!r}){hint}")
             self._by_name[name] = self._collection_class(name)
             self.has_news = True

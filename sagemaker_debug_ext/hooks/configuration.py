@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -20,7 +19,7 @@ import attrs
 from sagemaker_debug_ext.config.groups import compile_pattern
 from sagemaker_debug_ext.config.reductions import ReductionConfig, parse_reductions
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SAVE_KEYS, SaveConfig, SaveConfigMode
-from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.hooks.statistics import check_statistics
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -279,9 +278,7 @@ class _Parameters:
 
 
 def _unknown(where: str, key: str, known: Iterable[str]) -> str:
-    near = get_close_matches(key, known, n=1, cutoff=0.5)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"{where}: {key!r} is not known{hint}"
+    return f"{where}: {key!r} is not known{did_you_mean(key, known)}"
 
 
 class _MeaninglessError(ValueError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -36,7 +36,7 @@ class _Kind(NamedTuple):
 class TensorCopy(Borrowed):
     """The copy of one tensor, in the memory of the CPU."""
 
-    __slots__ = ("_array", "_kind", "_pool", "nbytes", "shape", "tensor")
+    __slots__ = ("_array", "_arrival", "_kind", "_pool", "nbytes", "shape", "tensor")
 
     def __init__(self, kind: _Kind, pool: CopyPool) -> None:
         with torch.inference_mode(False):  # memory made in inference mode could not be written to outside of it
@@ -46,9 +46,17 @@ class TensorCopy(Borrowed):
         self._kind = kind
         self._pool = pool
         self._array: Array | None = None
+        self._arrival: Any = torch.cuda.Event() if kind.is_pinned else None  # type: ignore[no-untyped-call]
+
+    def note_arrival(self) -> None:
+        """Mark the place in the device's work at which the copy will have arrived."""
+        if self._arrival is not None:
+            self._arrival.record()
 
     def to_array(self) -> Array:
         """Return the copy as an array, which shares its memory wherever numpy has the dtype."""
+        if self._arrival is not None:
+            self._arrival.synchronize()
         if self._array is not None:
             return self._array
         array = tensor_to_array(self.tensor)
@@ -83,6 +91,7 @@ class CopyPool:
         """
         made = self._find_memory(tensor)
         made.tensor.copy_(tensor, non_blocking=tensor.is_cuda)
+        made.note_arrival()
         return made
 
     def copy_all(self, tensors: Sequence[Tensor]) -> list[TensorCopy]:
@@ -94,6 +103,8 @@ class CopyPool:
         else:
             on_device = any(tensor.is_cuda for tensor in tensors)
             _COPY_ALL([copy.tensor for copy in made], list(tensors), non_blocking=on_device)
+        for copy in made:
+            copy.note_arrival()
         return made
 
     def _find_memory(self, tensor: Tensor) -> TensorCopy:

@@ -98,14 +98,19 @@ class TrialOutput:
             found.setdefault(index.mode, index.mode_step)
         return found
 
-    def write_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> None:
-        """Write a step later; blocks while too much waits.
+    def write_step(self, step: OpenStep, to_array: Callable[[Any], Array], may_drop: bool = False) -> bool:
+        """Write a step later; blocks while too much waits, unless the step may be dropped.
 
         Args:
             step: The step; nothing may change it any more.
             to_array: Turns a captured value into an array, on the writing thread.
+            may_drop: Leave the step out rather than wait.
+
+        Returns:
+            Whether it will be written, as far as can be known.
         """
-        self._background.submit(functools.partial(self._write_step, step, to_array), step.num_bytes)
+        job = functools.partial(self._write_step, step, to_array)
+        return self._background.submit(job, step.num_bytes, wait=not may_drop)
 
     def write_collections(self, collections: Sequence[Mapping[str, Any]]) -> None:
         """Write the collections file later."""

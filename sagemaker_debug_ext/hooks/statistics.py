@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.hooks.histograms import histogram
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import STATISTICS
@@ -47,8 +46,7 @@ def check_statistics(names: list[str]) -> tuple[str, ...]:
     """
     for name in names:
         if name not in STATISTICS:
-            near = get_close_matches(name, STATISTICS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, STATISTICS)
             raise SMDebugValueError(f"statistics must be among {', '.join(STATISTICS)} (got {name!r}){hint}")
     return tuple(dict.fromkeys(names))
 

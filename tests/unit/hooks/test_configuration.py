@@ -109,9 +109,9 @@ class TestMistakes:
             parse({"save_intervall": "5"}, ("weights", {"reduction": "min", "nonsense": "1"}), HookParams={})
         assert len(caplog.records) == 1
         text = caplog.text
-        assert "'save_intervall' is not known (did you mean 'save_interval'?)" in text
-        assert "'weights': 'reduction' is not known (did you mean 'reductions'?)" in text
-        assert "'HookParams' is not known (did you mean 'HookParameters'?)" in text
+        assert "'save_intervall' is not known; did you mean 'save_interval'?" in text
+        assert "'weights': 'reduction' is not known; did you mean 'reductions'?" in text
+        assert "'HookParams' is not known; did you mean 'HookParameters'?" in text
         assert "'nonsense' is not known" in text
 
     @pytest.mark.parametrize(

@@ -1,0 +1,118 @@
+"""The flight recorder: the last steps, written when something asks for them."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.hooks.counters import StepPosition
+from sagemaker_debug_ext.hooks.recorder import FlightRecorder
+from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+def step(number, size=1):
+    made = OpenStep(StepPosition(number, ModeKeys.GLOBAL, number))
+    made.tensors["x"] = Captured(np.zeros(size), 0.0)
+    return made
+
+
+def kept(recorder):
+    return [each.position.global_step for each in recorder.take()]
+
+
+def test_recorder_when_more_steps_come_then_keeps_the_last():
+    """Old steps make room for new ones."""
+    recorder = FlightRecorder(3, 1 << 20)
+    for number in range(10):
+        recorder.add(step(number))
+    assert len(recorder) == 3
+    assert kept(recorder) == [7, 8, 9]
+    assert kept(recorder) == []
+
+
+def test_recorder_when_memory_is_short_then_keeps_fewer():
+    """The limit counts bytes as well; the last step always stays."""
+    recorder = FlightRecorder(10, 100)
+    for number in range(4):
+        recorder.add(step(number, size=5))
+    assert kept(recorder) == [2, 3]
+    recorder.add(step(4, size=1000))
+    assert kept(recorder) == [4]
+
+
+def test_hook_when_all_is_well_then_writes_no_step(make_hook, trial):
+    """What nobody asks for is never written."""
+    hook = make_hook(flight_recorder=2)
+    for _ in range(5):
+        hook.run_step({"loss": 1.0})
+    hook.close()
+    assert trial.steps == {}
+    assert trial.has_ended
+
+
+def test_hook_when_loss_is_not_finite_then_writes_the_last_steps(make_hook, trial, caplog):
+    """The steps before the accident and the accident itself are there; later ones are kept again."""
+    hook = make_hook(flight_recorder=3)
+    for number in range(8):
+        hook.run_step({"loss": np.nan if number == 5 else float(number)})
+    hook.close()
+    assert [position[0] for position in trial.steps] == [3, 4, 5]
+    assert "a loss of step 5 is not finite" in caplog.text
+
+
+def test_hook_when_asked_then_writes_the_last_steps(make_hook, trial):
+    """A script, or its signal handler, may ask at any time."""
+    hook = make_hook(flight_recorder=3)
+    for number in range(6):
+        hook.run_step({"loss": float(number)})
+    hook.write_recording()
+    hook.close()
+    assert [position[0] for position in trial.steps] == [2, 3, 4]
+
+
+def test_hook_when_block_ends_with_an_exception_then_writes_the_last_steps(make_hook, trial):
+    """An exception in the block that the hook was made for asks, too."""
+    with pytest.raises(KeyError), make_hook(flight_recorder=3) as hook:
+        for number in range(6):
+            hook.run_step({"loss": float(number)})
+        raise KeyError
+    assert [position[0] for position in trial.steps][:3] == [2, 3, 4]
+
+
+def test_hook_when_script_ends_with_an_exception_then_writes_the_last_steps(out_dir, trial):
+    """So does one that ends the interpreter."""
+    code = f"""
+from sagemaker_debug_ext.hooks.base import BaseHook
+hook = BaseHook({str(out_dir)!r}, save_config={{"save_interval": 1}}, flight_recorder=2)
+for number in range(4):
+    hook._begin_step()
+    hook.save_scalar("number", number)
+raise KeyError
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "KeyError" in done.stderr
+    assert [position[0] for position in trial.steps] == [2, 3]
+
+
+def test_hook_when_steps_may_be_dropped_then_training_never_waits(make_hook, trial, caplog):
+    """Whole steps are left out and counted; those that were written are complete."""
+    hook = make_hook(when_full="drop", memory_limit_bytes=100)
+    hook.run_step({"loss": 0.0})
+    hook.export_collections()
+    hook._output._background._held_bytes = 100  # as if a step were being written
+    hook.run_step({"loss": 1.0})
+    hook._output._background._held_bytes = 0
+    hook.run_step({"loss": 2.0})
+    hook.close()
+    assert hook.num_dropped_steps == 1
+    assert [position[0] for position in trial.steps] == [1, 2]
+    assert caplog.text.count("is left out") == 1
+
+
+def test_hook_when_policy_is_unknown_then_refuses(make_hook):
+    """There are two ways to deal with slow storage."""
+    with pytest.raises(SMDebugValueError, match="'block' or 'drop'"):
+        make_hook(when_full="spill")
