@@ -87,7 +87,7 @@ def compare_trials(
     common_steps = sorted(steps & other_steps)
     differences: list[Difference] = []
     num_compared = 0
-    workers = sorted(set(here.index_reader.index.workers()) | set(there.index_reader.index.workers()))
+    workers = sorted({*here.index_reader.workers(), *there.index_reader.workers()})
     for worker in workers:
         left, right = (trial.values(both, mode, worker, common_steps) for trial in (here, there))
         for name in both:

@@ -85,7 +85,7 @@ def trial_to_pandas(
 ) -> pd.DataFrame:
     """Return a table with a row for each number; see `Trial.to_pandas`."""
     pandas = import_optional("pandas", "Trial.to_pandas", "analysis")
-    workers = trial.index_reader.index.workers() if worker is None else [worker]
+    workers = trial.index_reader.workers() if worker is None else [worker]
     rows: list[tuple[Any, ...]] = []
     for each in workers:
         if reductions is None:

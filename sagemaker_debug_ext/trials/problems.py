@@ -49,4 +49,4 @@ class Problems:
 
     def all(self) -> tuple[Problem, ...]:
         """Return the problems, sorted by path."""
-        return tuple(problem for _, problem in sorted(self._by_key.items()))
+        return tuple(problem for _, problem in sorted(self._by_key.copy().items()))

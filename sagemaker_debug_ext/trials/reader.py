@@ -151,6 +151,11 @@ class TrialReader:
         with self.lock:
             return self.index.file_of(name, step, mode, worker)
 
+    def workers(self) -> list[str]:
+        """Return all workers that saved something, sorted."""
+        with self.lock:
+            return self.index.workers()
+
     def original_name(self, name: str) -> str | None:
         """Return a tensor's name in its framework, if it is known."""
         with self.lock:
