@@ -8,12 +8,28 @@ as attributes of the same name. Errors are picklable, because rules may run in w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+
+def nearest(name: object, allowed: Iterable[str]) -> str | None:
+    """Return the allowed name that `name` was most likely meant to be, in any case; None if none is near.
+
+    The beginning of an allowed name is near to it, however long the rest is.
+    """
+    folded = {word.casefold(): word for word in allowed}
+    given = str(name).casefold()
+    close = get_close_matches(given, folded, n=1, cutoff=0.6)
+    close = close or [word for word in folded if given and word.startswith(given)]
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(name: object, allowed: Iterable[str]) -> str:
+    """Return the end of an error message that suggests the allowed name nearest to `name`; empty if none is near."""
+    found = nearest(name, allowed)
+    return f"; did you mean {found!r}?" if found else ""
 
 
 class DebugExtError(Exception):

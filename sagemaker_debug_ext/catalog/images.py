@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sagemaker_debug_ext.config._fields import did_you_mean
 from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
 
 BUILTIN_REPOSITORY: Final = "sagemaker-debugger-rules"
 CUSTOM_REPOSITORY: Final = "sagemaker-debugger-rule-evaluator"

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from sagemaker_debug_ext.catalog.specs import RuleConfig, RuleKind, RuleSpec
-from sagemaker_debug_ext.config._fields import did_you_mean
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import attrs
 
-from sagemaker_debug_ext.config._fields import did_you_mean, is_pipeline_variable, render_value
+from sagemaker_debug_ext.config._fields import is_pipeline_variable, render_value
 from sagemaker_debug_ext.config._parameters import split_patterns
 from sagemaker_debug_ext.config.collections import CollectionConfig
 from sagemaker_debug_ext.config.groups import compile_pattern
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
 
 ParameterValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | tuple[float, ...] | None"
 ParameterType: TypeAlias = Literal["bool", "int", "float", "str", "str_list", "regex_list", "float_list"]

@@ -6,8 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from sagemaker_debug_ext.cli import _arguments, _output
-from sagemaker_debug_ext.config._fields import did_you_mean
-from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError, did_you_mean
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial

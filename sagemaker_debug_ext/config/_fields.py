@@ -10,7 +10,6 @@ import enum
 import numbers
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from types import NoneType
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -53,13 +52,6 @@ def is_pipeline_variable(value: object) -> bool:
     """
     kind = type(value)
     return hasattr(kind, "expr") or hasattr(kind, "to_string") or "expr" in getattr(value, "__dict__", ())
-
-
-def did_you_mean(name: object, allowed: Sequence[str]) -> str:
-    """Return the end of an error message that suggests the allowed name nearest to `name`; empty if none is near."""
-    folded = {word.casefold(): word for word in allowed}
-    near = get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.6)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""
 
 
 def _render_item(item: object, where: str) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from sagemaker_debug_ext.config._fields import Parameters, did_you_mean
+from sagemaker_debug_ext.config._fields import Parameters
 from sagemaker_debug_ext.config.groups import compile_pattern
 from sagemaker_debug_ext.config.reductions import parse_reductions
 from sagemaker_debug_ext.config.saving import SAVE_KEYS, SaveConfigMode
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MODE_PREFIXES: Final = tuple(f"{mode.name.lower()}." for mode in ModeKeys)

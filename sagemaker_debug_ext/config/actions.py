@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from sagemaker_debug_ext.config._fields import did_you_mean
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 
 _JOB_PREFIX: Final = re.compile(r"[A-Za-z0-9-]+")
 _EMAIL: Final = re.compile(r"[A-Za-z0-9._%+-]+@([A-Za-z0-9_-]+\.)+[A-Za-z]{2,}")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 import attrs
 
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
 
 _ABS: Final = "abs_"
@@ -40,8 +39,7 @@ class Reduction(NamedTuple):
             SMDebugValueError: It is none of them.
         """
         if spelling not in REDUCTION_SPELLINGS:
-            near = get_close_matches(spelling, REDUCTION_SPELLINGS, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(spelling, REDUCTION_SPELLINGS)
             raise SMDebugValueError(
                 f"reductions must be among {', '.join(REDUCTION_SPELLINGS)} (got {spelling!r}){hint}"
             )

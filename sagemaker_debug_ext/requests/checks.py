@@ -18,8 +18,8 @@ import botocore.loaders
 import jsonschema
 import jsonschema.protocols
 
-from sagemaker_debug_ext.config._fields import did_you_mean, is_pipeline_variable
-from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError
+from sagemaker_debug_ext.config._fields import is_pipeline_variable
+from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, did_you_mean
 from sagemaker_debug_ext.requests._model_schema import DRIFTING, Schema, to_schema
 from sagemaker_debug_ext.requests._service_rules import service_problems
 

@@ -26,8 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
-from sagemaker_debug_ext.config._fields import did_you_mean
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
 
 LOG = logging.getLogger(__name__)
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sagemaker_debug_ext.analysis.utils import parse_list_from_str
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.catalog import other_trials as other_trial_paths
-from sagemaker_debug_ext.config._fields import did_you_mean
-from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.rules.action import ActionHandler, Actions
 from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule

@@ -11,8 +11,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from sagemaker_debug_ext.config._fields import did_you_mean
-from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.rules.base import Rule
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sagemaker_debug_ext._types import JSONObject
-from sagemaker_debug_ext.config._fields import did_you_mean
+from sagemaker_debug_ext.errors import did_you_mean
 from sagemaker_debug_ext.rules.selection import ALL_TENSORS, Selection
 from sagemaker_debug_ext.rules.step import usable_value
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 
 import attrs
 
-from sagemaker_debug_ext.config._fields import did_you_mean
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.requests.adoption import settings_of_job
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
 

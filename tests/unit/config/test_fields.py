@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sagemaker_debug_ext.config._fields import (
-    Parameters,
-    did_you_mean,
-    is_pipeline_variable,
-    render_parameters,
-    render_value,
-)
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.config._fields import Parameters, is_pipeline_variable, render_parameters, render_value
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
