@@ -46,13 +46,19 @@ class CollectionsFile:
         """
         try:
             content = json.loads(text)
-            collections = {name: {**value, "name": value["name"]} for name, value in content["collections"].items()}
+            collections = {_text(value["name"]): dict(value) for value in content["collections"].values()}
             num_workers = int((content.get("_meta") or {}).get("num_workers", 1))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise SMDebugValueError(f"{where}: not a collections file: {error!r}") from error
         if num_workers < 1:
             raise SMDebugValueError(f"{where}: num_workers must be at least 1 (got {num_workers})")
         return cls(collections, num_workers)
+
+
+def _text(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"a collection's name must be a text (got {name!r})")
+    return name
 
 
 def list_collections(backend: Backend) -> dict[str, str]:

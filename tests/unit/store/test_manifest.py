@@ -38,6 +38,7 @@ def test_worker_count_may_be_missing_or_text(meta, expected):
         '{"collections": []}',
         '{"collections": {"a": 1}}',
         '{"collections": {"a": {}}}',
+        '{"collections": {"a": {"name": 5}}}',
         '{"collections": {}, "_meta": {"num_workers": 0}}',
     ],
 )
