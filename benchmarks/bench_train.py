@@ -210,7 +210,8 @@ def main() -> None:
         if arguments.original_python:
             pythons["original"] = arguments.original_python
         print(
-            f"{'model':12} {'config':11} {'library':9} {'step':>9} {'ratio':>7} {'CPU +':>9} {'thread +':>9} {'raw':>8} {'others':>7}"
+            f"{'model':12} {'config':11} {'library':9} {'step':>9} {'ratio':>7} "
+            f"{'CPU +':>9} {'thread +':>9} {'raw':>8} {'others':>7}"
         )
         for model in arguments.models.split(","):
             for config in arguments.configs.split(",") if arguments.configs else DEFAULT_CONFIGS[model]:

@@ -19,7 +19,9 @@ def parse_mode(text: str) -> ModeKeys:
 
 def add_trial(parser: argparse.ArgumentParser) -> None:
     """Add the argument that says which trial."""
-    parser.add_argument("trial", metavar="TRIAL", help="folder that holds index/ and events/, here or s3://bucket/prefix")
+    parser.add_argument(
+        "trial", metavar="TRIAL", help="folder that holds index/ and events/, here or s3://bucket/prefix"
+    )
 
 
 def add_mode(parser: argparse.ArgumentParser) -> None:
