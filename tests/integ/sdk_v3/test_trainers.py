@@ -72,7 +72,7 @@ def expected():
             "HookParameters": {"save_interval": "10"},
             "CollectionConfigurations": [
                 {"CollectionName": "losses", "CollectionParameters": {"save_interval": "5"}},
-                {"CollectionName": "gradients", "CollectionParameters": {"save_interval": "500"}},
+                {"CollectionName": "gradients"},  # the hook's interval stands against the rule's default
             ],
         },
         "DebugRuleConfigurations": [
