@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -31,7 +33,7 @@ def fired(issues):
 def test_a_rule_of_ours_tells_its_source_and_is_not_offered_to_sagemaker(name):
     """Its evaluator does not have it."""
     spec = get_rule_spec(name)
-    assert "    Source:\n" in load_rule_class(spec.rule_class).__doc__
+    assert "\nSource:\n" in inspect.getdoc(load_rule_class(spec.rule_class))
     assert spec.frameworks == ()
 
 
