@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import shutil
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sagemaker_debug_ext.cli import _arguments, _output, _progress
@@ -82,12 +83,18 @@ def _print(report: JobReport) -> None:
 
 
 def _print_next_steps(reports: list[JobReport]) -> None:
-    healthy, broken = (report.trial_path for report in reports)
-    command = "sagemaker-debug"
-    if shutil.which(command) is None:  # not on the path of the user's shell, as in an environment of tox
+    healthy, broken = (_short(report.trial_path) for report in reports)
+    command = _short(sys.argv[0])  # as it was found this time: it may not be on the path of the user's shell
+    if Path(command).name != "sagemaker-debug":
         command = f"{sys.executable} -m sagemaker_debug_ext.cli.main"
     _output.write("\nLook at the trials:")
     _output.write(f"  {command} ls {healthy}")
     _output.write(f"  {command} show {healthy} CrossEntropyLoss_output_0")
     _output.write(f"  {command} rules run {broken} VanishingGradient")
     _output.write(f"  sagemaker_debug_ext.create_trial({healthy!r})")
+
+
+def _short(path: str) -> str:
+    """Return a path as seen from here, unless it lies elsewhere."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative

@@ -30,7 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     trial = create_trial(arguments.trial)
     _check_collection(arguments.collection, trial)
     names = trial.tensor_names(mode=arguments.mode, regex=arguments.regex, collection=arguments.collection)
-    members = {name: len(trial.tensor_names(collection=name)) for name in sorted(trial.collections())}
+    everything = trial.tensor_names()
+    members = {key: sum(map(group.matches, everything)) for key, group in sorted(trial.collections().items())}
     summary = {
         "path": trial.path,
         "ended": trial.loaded_all_steps,

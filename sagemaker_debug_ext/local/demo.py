@@ -136,7 +136,7 @@ def demo_request(net: str, job_name: str, source: str, images: str, epochs: int)
             CollectionConfig("gradients"),
             CollectionConfig("biases"),
             CollectionConfig("losses", {"save_interval": 1}),
-            CollectionConfig("relu_output", {"include_regex": ".*relu_output"}),
+            CollectionConfig("relu_output", {"include_regex": ".*relu_output", "eval.save_interval": 10}),
         ],
     )
     rules = [
@@ -248,8 +248,9 @@ class _Watch:
 
 
 def _collections(trial: Trial) -> dict[str, int]:
-    counts = {name: len(trial.tensor_names(collection=name)) for name in sorted(trial.collections())}
-    return {name: count for name, count in counts.items() if count}
+    names = trial.tensor_names()
+    counts = {key: sum(map(group.matches, names)) for key, group in sorted(trial.collections().items())}
+    return {key: count for key, count in counts.items() if count}
 
 
 def _last_value(trial: Trial, name: str) -> float | None:
