@@ -560,7 +560,10 @@ class BaseHook:
         return not (self._is_off or self._is_closed) and os.getpid() == self._pid
 
     def _copy_scalar(self, value: Any, name: str) -> Any:
-        copied = self._copy_value(value)
+        try:
+            copied = self._copy_value(value)
+        except Exception as error:
+            raise SMDebugTypeError(f"scalar {name!r} must be one number (got {value!r})") from error
         if copied.shape not in ((), (1,) * len(copied.shape)) or self._to_array(copied).dtype.kind == "U":
             raise SMDebugTypeError(f"scalar {name!r} must be one number (got {value!r})")
         return copied

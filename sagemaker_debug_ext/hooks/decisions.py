@@ -6,7 +6,9 @@ due at that step ask for is added up: a reduction that one asks for is saved, an
 
 from __future__ import annotations
 
+import functools
 import logging
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -41,6 +43,9 @@ class Decision:
     value: bool
     shape: bool
     reductions: tuple[Reduction, ...]
+
+
+_FIRST_INDICES: Final = 24
 
 
 class StepPlan:
@@ -80,6 +85,13 @@ class StepPlan:
     def selects(self, tensor_name: str) -> bool:
         """Tell whether a tensor belongs to a collection to be saved, without remembering the answer."""
         return any(collection.matches(tensor_name) for collection in self._saved)
+
+    @functools.cached_property
+    def indices(self) -> tuple[int, ...]:
+        """Indices to try where a name ends in one that is not known yet: the first, and those that patterns spell."""
+        patterns = [pattern for collection in self._saved for pattern in collection.include_regex]
+        spelled = {int(number) for pattern in patterns for number in re.findall(r"\d{1,6}", pattern)}
+        return tuple(sorted({*range(_FIRST_INDICES), *spelled}))
 
     def decide_custom(self, tensor_name: str, collections: Iterable[str]) -> Decision | None:
         """Decide about a tensor that the script puts into `collections` itself, whether these are saved or not."""

@@ -40,8 +40,6 @@ _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
     torch.float32: np.dtype(np.float32),
     torch.float64: np.dtype(np.float64),
 }
-_SAMPLE_INDICES = range(12)
-"""Indices tried to find out whether a pattern can match any input or output of a module."""
 
 
 class _Removable(Protocol):
@@ -577,7 +575,7 @@ def _find_peer() -> Worker | None:
 
 def _may_select(plan: StepPlan, module_name: str) -> bool:
     """Tell whether a plan may save any input or output of a module."""
-    return any(plan.selects(f"{module_name}_{kind}_{i}") for kind in ("output", "input") for i in _SAMPLE_INDICES)
+    return any(plan.selects(f"{module_name}_{kind}_{i}") for kind in ("output", "input") for i in plan.indices)
 
 
 def _tensors_in(values: Any) -> Iterator[Tensor]:

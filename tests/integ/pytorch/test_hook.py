@@ -467,3 +467,31 @@ def test_tensor_when_collection_is_not_saved_then_is_unknown(make_hook, open_tri
     trainer(hook).train(1)
     with pytest.raises(TensorUnavailable):
         open_trial(hook).tensor("Net_fc.weight")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("^b_output_13$", ["b_output_13"]),
+        ("^b_output_33$", ["b_output_33"]),
+        ("^b_output_1[56]$", ["b_output_15", "b_output_16"]),
+    ],
+)
+def test_output_when_only_a_late_call_is_asked_for_then_it_is_saved(tmp_path, open_trial, pattern, expected):
+    """A module that is called many times in a step can be asked for any of its calls."""
+
+    class Loop(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.b = torch.nn.Linear(2, 2)
+
+        def forward(self, values):
+            for _ in range(40):
+                values = self.b(values)
+            return values
+
+    with smd.Hook(tmp_path / "trial", include_regex=[pattern]) as hook:
+        model = Loop()
+        hook.register_module(model)
+        model(torch.ones(1, 2)).sum().backward()
+    assert open_trial(hook).tensor_names() == expected
