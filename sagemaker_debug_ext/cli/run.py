@@ -13,7 +13,7 @@ def add_parser(commands: Any) -> None:
     parser = _arguments.add_command(
         commands,
         "run",
-        "Run a PyTorch training script as it is, capturing what its hook configuration file asks for.",
+        "Run a training script as it is, capturing what its hook configuration file asks for.",
         run,
     )
     parser.add_argument("script", metavar="SCRIPT", help="the script; without a configuration file it just runs")

@@ -26,6 +26,11 @@ class _Slot:
     hook: object | None = None
 
 
+def has_hook() -> bool:
+    """Tell whether this process has a hook, of any kind."""
+    return _Slot.hook is not None
+
+
 def get_hook(
     hook_class: type[_HookT], json_config_path: str | None = None, create_if_not_exists: bool = False
 ) -> _HookT | None:

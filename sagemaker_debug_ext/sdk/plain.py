@@ -8,12 +8,10 @@ SDK prepares a job of an estimator that holds a setting of this package, the est
 from __future__ import annotations
 
 import functools
-import importlib.abc
-import importlib.machinery
-import sys
-from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, Final
+
+from sagemaker_debug_ext._imports import when_imported
 
 _MODULE: Final = "sagemaker.estimator"
 _STEP: Final = "_prepare_rules"
@@ -25,17 +23,13 @@ def support_plain_estimators() -> None:
 
     The SDK is not loaded for it: if it is not there yet, this happens when it comes.
     """
-    module = sys.modules.get(_MODULE)
-    if module is not None:
-        _teach(module)
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    when_imported(_MODULE, _teach)
 
 
 def _teach(module: ModuleType) -> None:
     base = getattr(module, "EstimatorBase", None)
     original = getattr(base, _STEP, None)
-    # A module that is being imported has no class yet; its import ends in `_Loader`. SDK v3 has none at all.
+    # SDK v3 has no such class.
     if original is None or getattr(original, _MARK, False):
         return
 
@@ -51,37 +45,3 @@ def _teach(module: ModuleType) -> None:
 
     setattr(prepare_rules, _MARK, True)
     setattr(base, _STEP, prepare_rules)
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    """Notices when the SDK's module of estimators is imported."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != _MODULE:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
-        return spec
-
-
-class _Loader(importlib.abc.Loader):
-    """Loads the module as ever, and teaches its estimators."""
-
-    def __init__(self, loader: Any) -> None:
-        self._loader = loader
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        created: ModuleType | None = self._loader.create_module(spec)
-        return created
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        _teach(module)
-
-    def __getattr__(self, name: str) -> Any:
-        # What else a loader can do, such as returning the source for tracebacks.
-        return getattr(self._loader, name)

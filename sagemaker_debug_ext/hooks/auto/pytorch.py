@@ -1,6 +1,6 @@
-"""Capture without a change of the script: the hook finds models and losses by itself.
+"""PyTorch scripts without a change: the hook finds models and losses by itself.
 
-`attach` puts a function before the forward pass of every module, by means of PyTorch's global hooks. A module that is
+`install` puts a function before the forward pass of every module, by means of PyTorch's global hooks. A module that is
 called by the script itself, not by another module, is a model if it has parameters to train, and a loss if its class is
 named so. Once nothing new has turned up for a while the function is taken off again.
 """
@@ -16,6 +16,7 @@ from torch.nn.modules import module as modules
 from torch.utils.hooks import RemovableHandle
 
 from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.pytorch import Hook
 from sagemaker_debug_ext.hooks.taps import Tap
@@ -73,6 +74,9 @@ class _Finder:
             return
         try:
             if self._hook is None:
+                if current.has_hook():
+                    self.stop()
+                    return
                 self._hook = AutoHook.create_from_configuration(self._configuration)
             self._hook.join(module)
         except (DebugExtError, OSError):
@@ -93,23 +97,11 @@ def _is_loss(module: nn.Module) -> bool:
     return type(module).__name__.lower().endswith("loss")
 
 
-def attach(json_config_path: str | None = None) -> bool:
+def install(json_config_path: str | None) -> None:
     """Have this process's models and losses captured as soon as they run.
 
     Args:
         json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
-
-    Returns:
-        Whether there is such a file. Without one nothing is captured.
-
-    Raises:
-        SMDebugValueError: The file holds a value without meaning.
     """
-    try:
-        configuration = read_configuration(json_config_path, os.environ, AutoHook.default_save_interval)
-    except FileNotFoundError as error:
-        LOG.info("nothing is captured: there is no configuration file %s", error.filename)
-        return False
-    finder = _Finder(configuration)
+    finder = _Finder(read_configuration(json_config_path, os.environ, AutoHook.default_save_interval))
     finder.handle = modules.register_module_forward_pre_hook(Tap(finder.look))
-    return True

@@ -1,0 +1,81 @@
+"""Waits for packages that a script may import later, without importing any itself."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+
+def when_imported(name: str, react: Callable[[ModuleType], object]) -> None:
+    """Have a function called with a module once that is loaded: now if it is, else at the end of its import.
+
+    Asking again while the module has not come yet changes nothing. Where the function fails, so does the import.
+
+    Args:
+        name: Full name of the module.
+        react: Called with the module, once.
+    """
+    module = sys.modules.get(name)
+    if module is not None and not _is_being_imported(module):
+        react(module)
+    elif not any(isinstance(finder, _Finder) and finder.waits_for(name, react) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder(name, react))
+
+
+def _is_being_imported(module: ModuleType) -> bool:
+    return bool(getattr(module.__spec__, "_initializing", False))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Notices the import of one module, and finds it as the other finders do."""
+
+    def __init__(self, name: str, react: Callable[[ModuleType], object]) -> None:
+        self._name = name
+        self._react = react
+
+    def waits_for(self, name: str, react: Callable[[ModuleType], object]) -> bool:
+        """Tell whether it was made for just this."""
+        return (self._name, self._react) == (name, react)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self._name or self not in sys.meta_path:
+            return None
+        # Those behind this one: of several that wait for the same module each wraps what the next has wrapped.
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Loader(spec.loader, self._finish)
+                return spec
+        return None
+
+    def _finish(self, module: ModuleType) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+            self._react(module)
+
+
+class _Loader(importlib.abc.Loader):
+    """Loads a module as ever, and tells."""
+
+    def __init__(self, loader: Any, tell: Callable[[ModuleType], object]) -> None:
+        self._loader = loader
+        self._tell = tell
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        created: ModuleType | None = self._loader.create_module(spec)
+        return created
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        self._tell(module)
+
+    def __getattr__(self, name: str) -> Any:
+        # What else a loader can do, such as returning the source for tracebacks.
+        return getattr(self._loader, name)

@@ -1,0 +1,7 @@
+"""Capture without a change of the script: one module for each framework, which is used if the script imports it."""
+
+from __future__ import annotations
+
+from sagemaker_debug_ext.hooks.auto.attaching import attach
+
+__all__ = ["attach"]
