@@ -11,8 +11,9 @@ import pytest
 
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.errors import CorruptRecordError, DebugExtError, MissingCollectionFiles
+from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.testing.trials import SmallTrial
-from sagemaker_debug_ext.trials import Polling, create_trial
+from sagemaker_debug_ext.trials import Polling, Trial, create_trial
 
 NAME = "multi_worker"
 STILL = Polling(sleep=lambda seconds: pytest.fail("an ended trial was waited for"))
@@ -209,28 +210,41 @@ def test_bit_when_flipped_at_every_boundary_and_at_random_places_then_no_harm_el
 
 
 def test_file_when_cut_off_at_every_boundary_and_at_random_places_then_what_came_before_is_there(victim):
-    """A file that ends too early costs what it lacks."""
+    """Before, at and after the beginning of every record, and at a thousand places: a file costs what it lacks."""
     folder, values, records = victim
     chosen = random.Random(12)
-    places = [(path, start + offset) for path, start, _ in records.values() for offset in (-1, 0, 1)]
-    places += [
-        (path, chosen.randrange(path.stat().st_size)) for path, _, _ in chosen.choices(list(records.values()), k=200)
-    ]
-    for path, place in places:
+    backend = in_memory(folder)
+    records = {key: (path.relative_to(folder).as_posix(), *place) for key, (path, *place) in records.items()}
+    sizes = {info.key: info.size for info in backend.list("events/")}
+    places = [(key, start + offset) for key, start, _ in records.values() for offset in (-1, 0, 1)]
+    places += [(key, chosen.randrange(sizes[key])) for key in chosen.choices(sorted(sizes), k=1000)]
+    for key, place in places:
         if place < 0:
             continue
-        content = path.read_bytes()
-        path.write_bytes(content[:place])
-        trial = create_trial(folder, polling=STILL)
-        for key, (file, start, size) in records.items():
-            step, name = key
-            if file == path and start + size > place:
+        content = backend.read(key)
+        backend.write(key, (content[:place],))
+        trial = Trial("cut off", backend, polling=STILL)
+        for (step, name), (file, start, size) in records.items():
+            if file == key and start + size > place:
                 with pytest.raises(CorruptRecordError, match="cut off"):
                     trial.tensor(name).value(step)
-            elif file == path or step == 0:
-                assert np.array_equal(trial.tensor(name).value(step), values[key])
-        assert [problem.path for problem in trial.problems()] == [str(path)]
-        path.write_bytes(content)
+            elif file == key or step == 0:
+                assert np.array_equal(trial.tensor(name).value(step), values[step, name])
+        assert [problem.path for problem in trial.problems()] == [f"{backend.url}/{key}"]
+        backend.write(key, (content,))
+    found = Trial("whole again", backend, polling=STILL).values()
+    assert {(step, name): value.tobytes() for name, each in found.items() for step, value in each.items()} == {
+        key: value.tobytes() for key, value in values.items()
+    }
+
+
+def in_memory(folder):
+    """Return a copy of a folder's files in memory."""
+    backend = MemoryBackend()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            backend.write(path.relative_to(folder).as_posix(), (path.read_bytes(),))
+    return backend
 
 
 def test_problem_when_met_again_and_again_then_reported_once(victim, caplog):
