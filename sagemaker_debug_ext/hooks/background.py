@@ -73,11 +73,11 @@ class BackgroundWriter:
             self._work_off()
         return True
 
-    def flush(self) -> None:
-        """Wait until everything submitted so far is done, or writing has failed."""
+    def flush(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until everything submitted so far is done, or writing has failed; tell whether that came in time."""
         with self._changed:
             # The job that runs stays at the head of the queue until it is done.
-            self._changed.wait_for(lambda: not self._jobs)
+            return self._changed.wait_for(lambda: not self._jobs, timeout_seconds)
 
     def close(self) -> None:
         """Finish what waits and end the thread; nothing may be submitted afterwards."""

@@ -40,6 +40,7 @@ from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
 from sagemaker_debug_ext.hooks.statistics import check_statistics, compute_statistics
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep, Shown
 from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
+from sagemaker_debug_ext.hooks.termination import GRACE_SECONDS, on_termination
 from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
@@ -116,8 +117,10 @@ class BaseHook:
         when_full: What happens when the limit is reached: ``block`` has training wait, ``drop`` leaves out whole steps,
             which `num_dropped_steps` counts.
         flight_recorder: Keep that many of the last steps in memory instead of writing them, within the same limit;
-            they are written when a loss is not finite, when the script ends with an exception, and by
+            they are written when a loss is not finite, when the script ends with an exception or by SIGTERM, and by
             `write_recording`.
+        handle_sigterm: At SIGTERM write all steps that are complete, and end the trial if that ends the process; then
+            happens what the script has set for the signal, or the default action, as without a hook.
 
     Raises:
         SMDebugRuntimeError: `out_dir` holds a trial that has ended.
@@ -155,6 +158,7 @@ class BaseHook:
         statistics: Iterable[str] = (),
         when_full: str = "block",
         flight_recorder: int = 0,
+        handle_sigterm: bool = True,
     ) -> None:
         self.backend = _open(out_dir)
         self.out_dir = self.backend.url
@@ -211,6 +215,7 @@ class BaseHook:
             )
         current.set_hook(self, BaseHook)
         atexit.register(self.close)
+        self._forget_sigterm = on_termination(self._terminate) if handle_sigterm else None
 
     # --- creation -----------------------------------------------------------------------------------------------------
 
@@ -243,6 +248,7 @@ class BaseHook:
             save_all=configuration.save_all,
             include_workers=configuration.include_workers,
             statistics=configuration.statistics,
+            handle_sigterm=configuration.handle_sigterm,
         )
         for settings in configuration.collections:
             collection = hook.get_collection(settings.name)
@@ -402,6 +408,8 @@ class BaseHook:
         self._detach()
         self._finish()
         self._end()
+        if self._forget_sigterm is not None:
+            self._forget_sigterm()
         if self.failure is not None and self.strict:
             raise self.failure
 
@@ -547,6 +555,10 @@ class BaseHook:
         if can_reduce(value):
             for reduction in reductions:
                 yield reduction, reduce_array(value, reduction, self.reduction_ddof)
+
+    def _is_step_complete(self) -> bool:
+        """Tell whether it is certain that the open step will get nothing more."""
+        return False
 
     def _before_plan(self) -> None:
         """Complete collections by what only the framework's hook knows."""
@@ -716,6 +728,30 @@ class BaseHook:
             self._complete_collections()
             if self._collections.has_news or not self._has_exported:
                 self._export()
+
+    def _terminate(self, ends_process: bool) -> None:
+        """Write what is complete; if the process is about to end, end the trial too.
+
+        Runs between two instructions of the script. The open step is among what is complete only if the framework's
+        hook can tell.
+        """
+        if self._is_closed or os.getpid() != self._pid or not self._lock.acquire(timeout=GRACE_SECONDS):
+            return
+        try:
+            output = self._output
+            if output is None or not output.flush(GRACE_SECONDS):
+                return
+            self._write_recorded()
+            if ends_process:
+                if self._step is not None and not self._is_step_complete():
+                    self._step = None
+                    self._waiting_scalars.clear()
+                self._is_closed = True
+                self._finish()
+            if output.flush(GRACE_SECONDS) and ends_process:
+                self._end()
+        finally:
+            self._lock.release()
 
     @harmless
     def _end(self) -> None:

@@ -53,6 +53,7 @@ _HOOK_KEYS: Final = (
     "tensorboard_dir",
     "dry_run",
     "statistics",
+    "handle_sigterm",
 )
 _COLLECTION_KEYS: Final = (*_SHARED_KEYS, "save_histogram")
 
@@ -94,6 +95,7 @@ class HookConfiguration:
         tensorboard_dir: Where to; None means a folder inside `out_dir`.
         dry_run: Whether to write no tensors.
         statistics: What to save of tensors beside their reductions.
+        handle_sigterm: Whether to finish when SIGTERM comes.
     """
 
     out_dir: str = DEFAULT_OUT_DIR
@@ -107,6 +109,7 @@ class HookConfiguration:
     tensorboard_dir: str | None = None
     dry_run: bool = False
     statistics: tuple[str, ...] = ()
+    handle_sigterm: bool = True
 
 
 def read_configuration(
@@ -165,6 +168,7 @@ def parse_configuration(
             settings = attrs.evolve(settings, include_regex=(*earlier.include_regex, *settings.include_regex))
         collections[name] = settings
     tensorboard_dir = hook.read("tensorboard_dir", _to_text)
+    handle_sigterm = hook.read("handle_sigterm", _to_bool)
     configuration = HookConfiguration(
         out_dir=top.read("LocalPath", _to_text) or DEFAULT_OUT_DIR,
         save_config=SaveConfig(schedules),
@@ -177,6 +181,7 @@ def parse_configuration(
         tensorboard_dir=tensorboard_dir,
         dry_run=hook.read("dry_run", _to_bool) or False,
         statistics=hook.read("statistics", _to_statistics) or (),
+        handle_sigterm=handle_sigterm is not False,
     )
     remarks = [*top.remarks(_DOCUMENT_KEYS), *hook.remarks(_HOOK_KEYS), *_repeated(where, [name for name, _ in named])]
     for at, ((_, parameters), entry) in enumerate(zip(named, entries, strict=True)):

@@ -117,9 +117,9 @@ class TrialOutput:
         self._unwritten_collections = list(collections)
         self._background.submit(functools.partial(self._write_collections, self._unwritten_collections))
 
-    def flush(self) -> None:
-        """Wait until everything handed over is written, or writing has failed."""
-        self._background.flush()
+    def flush(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until everything handed over is written, or writing has failed; tell whether that came in time."""
+        return self._background.flush(timeout_seconds)
 
     def close(self, mark_end: bool) -> None:
         """Write what waits, and if asked to, mark the trial as ended once all its workers have come this far.

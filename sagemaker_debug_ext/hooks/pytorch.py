@@ -442,6 +442,9 @@ class Hook(BaseHook):
             return Worker(f"worker_{torch.distributed.get_rank()}", torch.distributed.get_world_size())
         return _find_peer() or Worker(CHIEF, 1)
 
+    def _is_step_complete(self) -> bool:
+        return self.explicit_steps and self._is_step_over
+
     def _before_plan(self) -> None:
         names = {id(module): name for root in self._roots for name, module in root.modules()}
         for collection in self._collections:

@@ -1,0 +1,141 @@
+"""SIGTERM, which ends jobs on spot instances: hooks finish first, then happens what would have happened without them.
+
+Python runs handlers on the main thread, between two instructions of whatever is under way there. So a process that is
+inside a long call of a library gets to it when that call returns, and nothing can be done against SIGKILL.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+LOG = logging.getLogger(__name__)
+
+GRACE_SECONDS: Final = 20.0
+"""How long finishing may take; most platforms kill what still runs 30 to 120 seconds after SIGTERM."""
+
+_SEND_AGAIN_SECONDS: Final = 0.005
+_OWN_FOLDER: Final = str(Path(__file__).parent) + os.sep
+
+
+class TerminationHandler:
+    """Stands before the handler that SIGTERM had, as long as somebody listens.
+
+    Args:
+        previous: What `signal.getsignal` said: a handler of the script, or the default action.
+    """
+
+    def __init__(self, previous: Any) -> None:
+        self._previous = previous
+        self._listeners: list[Callable[[bool], object]] = []
+        self._put_off_since: float | None = None
+
+    def add(self, listener: Callable[[bool], object]) -> None:
+        """Have `listener` called, too."""
+        self._listeners.append(listener)
+
+    def remove(self, listener: Callable[[bool], object]) -> None:
+        """Call `listener` no more; without any, the script's handler is restored unless it has set another since."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+        if not self._listeners:
+            self.step_back()
+
+    def step_back(self) -> None:
+        """Restore the handler before this one."""
+        installed: Any = signal.getsignal(signal.SIGTERM)
+        if installed is self:
+            with contextlib.suppress(ValueError):  # not on the main thread; without listeners this one does no harm
+                signal.signal(signal.SIGTERM, self._previous)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Let the listeners finish, then do what would have been done without this handler."""
+        if self._listeners and _is_in_hook(frame) and not self._is_too_late():
+            # What the hook is doing this moment must not be interrupted by what it would do now.
+            _thread.start_new_thread(_send_again, ())
+            return
+        ends_process = not callable(self._previous)
+        if not _is_in_hook(frame):
+            for listener in tuple(self._listeners):
+                _call(listener, ends_process)
+        self._put_off_since = None
+        if not ends_process:
+            self._previous(number, frame)
+            return
+        signal.signal(signal.SIGTERM, self._previous)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _is_too_late(self) -> bool:
+        now = time.monotonic()
+        if self._put_off_since is None:
+            self._put_off_since = now
+        return now - self._put_off_since > GRACE_SECONDS
+
+
+def on_termination(listener: Callable[[bool], object]) -> Callable[[], None]:
+    """Have `listener` called at SIGTERM, before what the script has set for it, or the default action.
+
+    Nothing is done off the main thread, where Python lets nobody set handlers, nor where SIGTERM is ignored or handled
+    outside of Python.
+
+    Args:
+        listener: Called with whether the process ends right afterwards; otherwise the script's handler decides.
+
+    Returns:
+        What to call to have it called no more.
+    """
+    known = signal.getsignal(signal.SIGTERM)
+    is_possible = threading.current_thread() is threading.main_thread() and known not in (signal.SIG_IGN, None)
+    if not is_possible:
+        LOG.debug("SIGTERM is left as it is")
+        return _do_nothing
+    handler = known if isinstance(known, TerminationHandler) else TerminationHandler(known)
+    handler.add(listener)
+    if handler is not known:
+        signal.signal(signal.SIGTERM, handler)
+    return lambda: handler.remove(listener)
+
+
+def _call(listener: Callable[[bool], object], ends_process: bool) -> None:
+    try:
+        listener(ends_process)
+    except Exception:  # the process ends as it was told to, whatever breaks here
+        LOG.exception("the trial may not be finished at SIGTERM")
+
+
+def _do_nothing() -> None:
+    """Stand in where nothing is to be undone."""
+
+
+def _is_in_hook(frame: FrameType | None) -> bool:
+    """Tell whether a function of the hook is under way."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_OWN_FOLDER):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _send_again() -> None:
+    time.sleep(_SEND_AGAIN_SECONDS)
+    main = threading.main_thread().ident
+    if main is not None:
+        signal.pthread_kill(main, signal.SIGTERM)
+
+
+def _leave_children_alone() -> None:
+    handler = signal.getsignal(signal.SIGTERM)
+    if isinstance(handler, TerminationHandler):
+        handler.step_back()
+
+
+os.register_at_fork(after_in_child=_leave_children_alone)  # data loaders are forked, and told by SIGTERM to end
