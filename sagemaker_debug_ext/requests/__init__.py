@@ -13,9 +13,10 @@ from sagemaker_debug_ext.requests.outputs import (
     rule_output_path,
     tensorboard_artifacts_path,
 )
-from sagemaker_debug_ext.requests.training_job import debugger_request, training_job_request
+from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request, training_job_request
 
 __all__ = [
+    "DEBUGGER_MEMBERS",
     "debugger_request",
     "training_job_request",
     "ArtifactPaths",

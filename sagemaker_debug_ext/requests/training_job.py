@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from sagemaker_debug_ext.catalog.images import rule_regions, supports_debugger
 from sagemaker_debug_ext.config._fields import Text, render_value
@@ -19,6 +19,15 @@ from sagemaker_debug_ext.requests.hook import HookSetting, build_debug_hook_conf
 from sagemaker_debug_ext.requests.outputs import build_tensorboard_output_config
 from sagemaker_debug_ext.requests.profiler import build_profiler_config, resolve_profiler
 from sagemaker_debug_ext.requests.rules import RuleSurroundings, build_rule_configurations
+
+DEBUGGER_MEMBERS: Final = (
+    "DebugHookConfig",
+    "DebugRuleConfigurations",
+    "TensorBoardOutputConfig",
+    "ProfilerConfig",
+    "ProfilerRuleConfigurations",
+)
+"""Members of a CreateTrainingJob request that this package makes."""
 
 
 def debugger_request(

@@ -22,15 +22,6 @@ from sagemaker_debug_ext.requests.explain import Explanation, explain
 from sagemaker_debug_ext.requests.hook import resolve_hook
 from sagemaker_debug_ext.requests.training_job import debugger_request
 
-DEBUGGER_MEMBERS: Final = (
-    "DebugHookConfig",
-    "DebugRuleConfigurations",
-    "TensorBoardOutputConfig",
-    "ProfilerConfig",
-    "ProfilerRuleConfigurations",
-)
-"""Members of a CreateTrainingJob request that this package makes."""
-
 _LOG: Final = logging.getLogger(__name__)
 _HOOK_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet")
 _TRAINIUM: Final = re.compile(r"ml[._]trn.*")

@@ -11,8 +11,9 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.adoption import adopt_rules
 from sagemaker_debug_ext.requests.explain import Explanation
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
+from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS
 from sagemaker_debug_ext.requests.updates import profiler_off_request, profiler_on_request, profiler_update_request
-from sagemaker_debug_ext.sdk._settings import DEBUGGER_MEMBERS, DebuggerSettings, JobFacts, resolve_members
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobFacts, resolve_members
 from sagemaker_debug_ext.sdk._uploads import SessionBucket, SourceUploads
 from sagemaker_debug_ext.sdk.jobs import RuleStatuses, TrainingJob
 

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, Final
 
 from sagemaker_debug_ext.errors import SMDebugTypeError
-from sagemaker_debug_ext.requests.training_job import debugger_request
-from sagemaker_debug_ext.sdk._settings import DEBUGGER_MEMBERS, DebuggerSettings, facts_of_request, resolve_members
+from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings, facts_of_request, resolve_members
 from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
 
 __all__ = ["AttachedDebugger", "attach_debugger", "debugger_request", "upload_rule_sources"]

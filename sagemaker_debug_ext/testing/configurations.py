@@ -5,7 +5,6 @@ A strategy draws plain data; `build` makes objects of it, ours or the SDK's, bec
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -261,34 +260,3 @@ def conflicts_with_hook(spec: Spec, defaults: Mapping[str, list[str]]) -> bool:
     }
     settles = any(key.endswith("save_interval") for key in hook["hook_parameters"])
     return bool(wanted & {name for name, _ in hook["collection_configs"]}) or (settles and bool(wanted))
-
-
-def normalised(request: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the Debugger members of a request without what may differ between two that mean the same.
-
-    These are the order of collections, an empty list of them, actions' spelling and ``DisableProfiler: false``.
-    """
-    members: dict[str, Any] = {name: request[name] for name in names if request.get(name) is not None}
-    if "DebugHookConfig" in members:
-        hook = dict(members["DebugHookConfig"])
-        collections = [
-            {key: value for key, value in item.items() if value} for item in hook.pop("CollectionConfigurations", [])
-        ]
-        if collections:
-            hook["CollectionConfigurations"] = sorted(collections, key=lambda item: str(item["CollectionName"]))
-        members["DebugHookConfig"] = {key: value for key, value in hook.items() if value}
-    if "ProfilerConfig" in members:
-        profiler = members["ProfilerConfig"]
-        members["ProfilerConfig"] = {key: value for key, value in profiler.items() if value is not False}
-    for name in ("DebugRuleConfigurations", "ProfilerRuleConfigurations"):
-        if name in members:
-            members[name] = [_normalised_rule(rule) for rule in members[name]]
-    return members
-
-
-def _normalised_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
-    parameters = dict(rule.get("RuleParameters", {}))
-    if "action_json" in parameters:
-        parsed = json.loads(parameters["action_json"].replace('\\"', '"'))
-        parameters["action_json"] = parsed if isinstance(parsed, list) else [parsed]
-    return {**rule, "RuleParameters": parameters}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import json
 
-import botocore.session
-import botocore.validate
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +14,7 @@ from sagemaker_debug_ext.errors import RequestValidationError
 from sagemaker_debug_ext.requests.checks import check_training_job_request
 from sagemaker_debug_ext.sdk import debugger_request
 from sagemaker_debug_ext.testing.configurations import build, specs, typed
+from sagemaker_debug_ext.testing.requests import botocore_check
 
 pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
 
@@ -39,13 +38,7 @@ def whole(members):
 @pytest.fixture(scope="module")
 def validate():
     """Botocore's own check of a request."""
-    model = botocore.session.get_session().get_service_model("sagemaker")
-    shape = model.operation_model("CreateTrainingJob").input_shape
-
-    def validate(request):
-        return botocore.validate.ParamValidator().validate(request, shape).generate_report()
-
-    return validate
+    return botocore_check()
 
 
 @MANY

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 from importlib.metadata import version
 
-import botocore.session
-import botocore.validate
 import pytest
 import sagemaker.debugger as sdk
 import sagemaker.estimator
@@ -16,20 +14,15 @@ from hypothesis import strategies as st
 from sagemaker.estimator import Estimator, _TrainingJob
 
 import sagemaker_debug_ext as ours
+from sagemaker_debug_ext.requests import DEBUGGER_MEMBERS
 from sagemaker_debug_ext.sdk import debugger_request, with_debugger
 from sagemaker_debug_ext.testing.aws import ROLE
-from sagemaker_debug_ext.testing.configurations import build, conflicts_with_hook, normalised, specs, typed
+from sagemaker_debug_ext.testing.configurations import build, conflicts_with_hook, specs, typed
+from sagemaker_debug_ext.testing.requests import botocore_check, debugger_members, normalised
 
 pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-cpu-py311"
-MEMBERS = (
-    "DebugHookConfig",
-    "DebugRuleConfigurations",
-    "TensorBoardOutputConfig",
-    "ProfilerConfig",
-    "ProfilerRuleConfigurations",
-)
 BRINGS = {"vanishing_gradient": ["gradients"], "weight_update_ratio": ["weights"], "loss_not_decreasing": ["losses"],
           "dead_relu": ["relu_output"]}  # fmt: skip
 VERSION = tuple(int(part) for part in version("sagemaker").split(".")[:2])
@@ -44,13 +37,7 @@ MANY = settings(
 @pytest.fixture(scope="module")
 def validate():
     """Botocore's own check of a request."""
-    model = botocore.session.get_session().get_service_model("sagemaker")
-    shape = model.operation_model("CreateTrainingJob").input_shape
-
-    def validate(request):
-        return botocore.validate.ParamValidator().validate(request, shape).generate_report()
-
-    return validate
+    return botocore_check()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -96,7 +83,7 @@ def test_generated_settings_give_the_same_members_everywhere(spec, as_typed, req
     if arguments["profiler_config"] is None and not arguments["disable_profiler"] and not spec["profiler_rules"]:
         arguments["disable_profiler"] = False  # estimators profile by default
     plain = debugger_request(job_name="job-1", region="us-east-1", output_path="s3://my-bucket/out", **arguments)
-    assert {name: once[name] for name in MEMBERS if name in once} == plain
+    assert debugger_members(once) == plain
 
 
 @pytest.mark.skipif(VERSION < (2, 200), reason="older releases have other defaults, which ours do not follow")
@@ -106,6 +93,8 @@ def test_generated_settings_give_what_the_sdk_itself_sends(spec, api, request_of
     """With our objects or the SDK's, where the SDK has no fault."""
     by_sdk = request_of(Estimator, "job-1", **build(spec, sdk))[0]
     by_us = request_of(with_debugger(Estimator), "job-1", **build(spec, api))[0]
-    assert normalised(by_us, MEMBERS) == normalised(by_sdk, MEMBERS)
-    rest = [{name: value for name, value in request.items() if name not in MEMBERS} for request in (by_us, by_sdk)]
+    assert normalised(by_us) == normalised(by_sdk)
+    rest = [
+        {name: value for name, value in request.items() if name not in DEBUGGER_MEMBERS} for request in (by_us, by_sdk)
+    ]
     assert rest[0] == rest[1]

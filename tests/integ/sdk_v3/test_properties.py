@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import botocore.session
-import botocore.validate
 import pytest
 import sagemaker.core.debugger as core
 from hypothesis import HealthCheck, given, settings
@@ -13,16 +11,9 @@ from sagemaker.core.resources import TrainingJob as SdkTrainingJob
 import sagemaker_debug_ext as ours
 from sagemaker_debug_ext.sdk import debugger_request
 from sagemaker_debug_ext.testing.configurations import build, specs, typed
+from sagemaker_debug_ext.testing.requests import botocore_check, debugger_members
 
 pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
-
-MEMBERS = (
-    "DebugHookConfig",
-    "DebugRuleConfigurations",
-    "TensorBoardOutputConfig",
-    "ProfilerConfig",
-    "ProfilerRuleConfigurations",
-)
 
 
 def many(examples):
@@ -37,13 +28,7 @@ def many(examples):
 @pytest.fixture(scope="module")
 def validate():
     """Botocore's own check of a request."""
-    model = botocore.session.get_session().get_service_model("sagemaker")
-    shape = model.operation_model("CreateTrainingJob").input_shape
-
-    def validate(request):
-        return botocore.validate.ParamValidator().validate(request, shape).generate_report()
-
-    return validate
+    return botocore_check()
 
 
 def plain(request, arguments):
@@ -62,7 +47,7 @@ def test_generated_settings_give_the_same_members_as_boto3(spec, as_typed, api, 
     spell = typed if as_typed and api is ours else str
     request = make(**build(spec, api, spell))._create_training_job_args(boto3=True)
     assert validate(request) == ""
-    assert {name: request[name] for name in MEMBERS if name in request} == plain(request, build(spec, ours, spell))
+    assert debugger_members(request) == plain(request, build(spec, ours, spell))
 
 
 @many(150)
@@ -72,4 +57,4 @@ def test_generated_settings_reach_the_service_through_the_sdks_shapes(spec, make
     arguments = make(**build(spec, ours))._create_training_job_args()
     SdkTrainingJob.create(session=session.boto_session, **arguments)
     request = requests[-1]
-    assert {name: request[name] for name in MEMBERS if name in request} == plain(request, build(spec, ours))
+    assert debugger_members(request) == plain(request, build(spec, ours))

@@ -35,15 +35,9 @@ from sagemaker_debug_ext import (
 from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.sdk import TrainerDebuggerMixin, TrainingJob, set_default_hook, with_debugger
 from sagemaker_debug_ext.testing.aws import ROLE
+from sagemaker_debug_ext.testing.requests import debugger_members
 
 BUCKET = "s3://sagemaker-us-east-1-123456789012/job"
-MEMBERS = (
-    "DebugHookConfig",
-    "DebugRuleConfigurations",
-    "TensorBoardOutputConfig",
-    "ProfilerConfig",
-    "ProfilerRuleConfigurations",
-)
 RULES = [Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining())]
 
 
@@ -95,10 +89,6 @@ def expected():
             }
         ],
     }  # fmt: skip
-
-
-def debugger_members(request):
-    return {name: request[name] for name in MEMBERS if name in request}
 
 
 def test_train_in_a_normal_session_carries_the_members(make, requests):

@@ -13,16 +13,9 @@ import pytest
 from sagemaker.workflow.pipeline_context import PipelineSession
 
 from sagemaker_debug_ext.testing.aws import ROLE, recorded_requests
-from sagemaker_debug_ext.testing.configurations import normalised
+from sagemaker_debug_ext.testing.requests import normalised
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
-MEMBERS = (
-    "DebugHookConfig",
-    "DebugRuleConfigurations",
-    "TensorBoardOutputConfig",
-    "ProfilerConfig",
-    "ProfilerRuleConfigurations",
-)
 
 
 def renamed(source):
@@ -51,7 +44,7 @@ def run(make_session, aws, script, tmp_path, capsys):
 
 def comparable(request):
     """Leave out what the SDK makes at random: the folder of an upload and the name of its own rule."""
-    members = normalised(request, MEMBERS)
+    members = normalised(request)
     for rule in [*members.get("DebugRuleConfigurations", []), *members.get("ProfilerRuleConfigurations", [])]:
         parameters = rule["RuleParameters"]
         if "source_s3_uri" in parameters:
