@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from sagemaker_debug_ext.config._fields import Parameters, Text, is_name, render_parameters
-from sagemaker_debug_ext.config._parameters import COLLECTION_PARAMETERS, check_parameters
+from sagemaker_debug_ext.config.parameters import COLLECTION_PARAMETERS, check_parameters
 
 
 def _to_parameters(values: Mapping[str, Any] | None) -> Parameters:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import attrs
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
-from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
+from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS, STATISTICS
 
 _ABS: Final = "abs_"
 _NORM: Final = "_norm"
@@ -50,6 +50,19 @@ class Reduction(NamedTuple):
 def parse_reductions(text: str) -> tuple[Reduction, ...]:
     """Read a comma-separated list such as ``"min, abs_max, l1_norm"``; blanks and empty items are dropped."""
     return tuple(Reduction.parse(item.strip()) for item in text.split(",") if item.strip())
+
+
+def check_statistics(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, each once.
+
+    Raises:
+        SMDebugValueError: One of them is none of `STATISTICS`.
+    """
+    for name in names:
+        if name not in STATISTICS:
+            hint = did_you_mean(name, STATISTICS)
+            raise SMDebugValueError(f"statistics must be among {', '.join(STATISTICS)} (got {name!r}){hint}")
+    return tuple(dict.fromkeys(names))
 
 
 def _names(value: Sequence[str] | None) -> tuple[str, ...]:

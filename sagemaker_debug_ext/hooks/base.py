@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Concatenate, Final, NamedTuple, ParamSpec, Typ
 import numpy as np
 
 from sagemaker_debug_ext.config.groups import Collection
-from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig
+from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
@@ -37,7 +37,7 @@ from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.recorder import FlightRecorder
 from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
-from sagemaker_debug_ext.hooks.statistics import check_statistics, compute_statistics
+from sagemaker_debug_ext.hooks.statistics import compute_statistics
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep, Shown
 from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
 from sagemaker_debug_ext.hooks.termination import GRACE_SECONDS, on_termination

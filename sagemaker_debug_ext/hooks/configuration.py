@@ -17,10 +17,10 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from sagemaker_debug_ext.config.groups import compile_pattern
-from sagemaker_debug_ext.config.reductions import ReductionConfig, parse_reductions
-from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SAVE_KEYS, SaveConfig, SaveConfigMode
+from sagemaker_debug_ext.config.parameters import COLLECTION_PARAMETERS, HOOK_PARAMETERS
+from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics, parse_reductions
+from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError, did_you_mean
-from sagemaker_debug_ext.hooks.statistics import check_statistics
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -37,25 +37,6 @@ DEFAULT_OUT_DIR: Final = "/opt/ml/output/tensors"
 _DOCUMENT_KEYS: Final = ("S3OutputPath", "S3Path", "LocalPath", "HookParameters", "CollectionConfigurations")
 _ENTRY_KEYS: Final = ("CollectionName", "CollectionParameters")
 _MODE_NAMES: Final = {mode: mode.name.lower() for mode in ModeKeys}
-_SHARED_KEYS: Final = (
-    *SAVE_KEYS,
-    *(f"{name}.{key}" for name in _MODE_NAMES.values() for key in SAVE_KEYS),
-    "reductions",
-    "save_raw_tensor",
-    "save_shape",
-    "include_regex",
-)
-_HOOK_KEYS: Final = (
-    *_SHARED_KEYS,
-    "save_all",
-    "include_workers",
-    "export_tensorboard",
-    "tensorboard_dir",
-    "dry_run",
-    "statistics",
-    "handle_sigterm",
-)
-_COLLECTION_KEYS: Final = (*_SHARED_KEYS, "save_histogram")
 
 _Value = TypeVar("_Value")
 
@@ -183,10 +164,14 @@ def parse_configuration(
         statistics=hook.read("statistics", _to_statistics) or (),
         handle_sigterm=handle_sigterm is not False,
     )
-    remarks = [*top.remarks(_DOCUMENT_KEYS), *hook.remarks(_HOOK_KEYS), *_repeated(where, [name for name, _ in named])]
+    remarks = [
+        *top.remarks(_DOCUMENT_KEYS),
+        *hook.remarks(HOOK_PARAMETERS),
+        *_repeated(where, [name for name, _ in named]),
+    ]
     for at, ((_, parameters), entry) in enumerate(zip(named, entries, strict=True)):
         remarks += _Parameters(f"{where}: CollectionConfigurations[{at}]", entry).remarks(_ENTRY_KEYS)
-        remarks += parameters.remarks(_COLLECTION_KEYS)
+        remarks += parameters.remarks(COLLECTION_PARAMETERS)
     if remarks:
         LOG.warning("parts of the hook configuration have no effect: %s", "; ".join(remarks))
     return configuration

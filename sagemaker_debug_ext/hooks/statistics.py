@@ -7,10 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.hooks.histograms import histogram
 from sagemaker_debug_ext.store.messages import Array
-from sagemaker_debug_ext.vocabulary import STATISTICS
 
 
 def _zero_fraction(array: Array) -> Array:
@@ -36,19 +34,6 @@ _OPERATIONS: Final[dict[str, Callable[[Array], Array | None]]] = {
     "abs_max": _abs_max,
     "histogram": _histogram,
 }
-
-
-def check_statistics(names: list[str]) -> tuple[str, ...]:
-    """Return the names, each once.
-
-    Raises:
-        SMDebugValueError: One of them is none of `STATISTICS`.
-    """
-    for name in names:
-        if name not in STATISTICS:
-            hint = did_you_mean(name, STATISTICS)
-            raise SMDebugValueError(f"statistics must be among {', '.join(STATISTICS)} (got {name!r}){hint}")
-    return tuple(dict.fromkeys(names))
 
 
 def compute_statistics(array: Array, names: tuple[str, ...]) -> dict[str, Array]:

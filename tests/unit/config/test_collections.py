@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig
-from sagemaker_debug_ext.config._parameters import COLLECTION_PARAMETERS, HOOK_PARAMETERS, split_patterns
+from sagemaker_debug_ext.config.parameters import COLLECTION_PARAMETERS, HOOK_PARAMETERS, split_patterns
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 
 

@@ -56,3 +56,11 @@ def test_local_path_of_another_type_is_refused():
     """A path is text."""
     with pytest.raises(SMDebugTypeError, match="container_local_output_path must be a text"):
         DebuggerHookConfig(container_local_output_path=5)
+
+
+def test_parameters_that_only_our_hooks_read_are_accepted_and_checked():
+    """What a hook of this package can be told, a job can be submitted with."""
+    given = {"statistics": "zero_fraction, histogram", "dry_run": "false", "handle_sigterm": "True"}
+    assert DebuggerHookConfig(hook_parameters=given).hook_parameters == given
+    with pytest.raises(SMDebugValueError, match="zero_fraction"):
+        DebuggerHookConfig(hook_parameters={"statistics": "zero_fractions"})

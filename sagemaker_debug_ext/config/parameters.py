@@ -1,6 +1,7 @@
 """The parameters that a hook reads from its configuration file, and the checks of their values.
 
-Names, types and meaning are those of the store format, section 9.1. A name there may carry a mode in front, such as
+Names, types and meaning are those of the store format, section 9.1; `dry_run`, `handle_sigterm` and `statistics`
+are read by hooks of this package alone. A name there may carry a mode in front, such as
 ``train.save_interval``. Values arrive rendered; pipeline variables are not looked at.
 """
 
@@ -11,7 +12,7 @@ from typing import Final, TypeAlias
 
 from sagemaker_debug_ext.config._fields import Parameters
 from sagemaker_debug_ext.config.groups import compile_pattern
-from sagemaker_debug_ext.config.reductions import parse_reductions
+from sagemaker_debug_ext.config.reductions import check_statistics, parse_reductions
 from sagemaker_debug_ext.config.saving import SAVE_KEYS, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -37,6 +38,13 @@ def _check_patterns(text: str, where: str) -> None:
 def _check_reductions(text: str, where: str) -> None:
     try:
         parse_reductions(text)
+    except SMDebugValueError as error:
+        raise SMDebugValueError(f"{where}: {error}") from error
+
+
+def _check_statistics(text: str, where: str) -> None:
+    try:
+        check_statistics(text.replace(" ", "").split(","))
     except SMDebugValueError as error:
         raise SMDebugValueError(f"{where}: {error}") from error
 
@@ -87,9 +95,12 @@ COLLECTION_PARAMETERS: Final[Mapping[str, _Check]] = {**_SHARED_CHECKS, "save_hi
 
 HOOK_PARAMETERS: Final[Mapping[str, _Check]] = {
     **_SHARED_CHECKS,
+    "dry_run": _check_boolean,
     "export_tensorboard": _check_boolean,
+    "handle_sigterm": _check_boolean,
     "include_workers": _check_workers,
     "save_all": _check_boolean,
+    "statistics": _check_statistics,
     "tensorboard_dir": _accept,
 }
 """What a hook can be told, and the check of each value."""
