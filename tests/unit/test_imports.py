@@ -81,20 +81,34 @@ ALLOWED = {
     "store": set(),
     "hooks": {"config", "catalog", "store"},
     "trials": {"config", "store"},
+    "analysis": {"trials"},
+    "core": {"config", "store", "trials"},
     "rules": {"config", "catalog", "store", "trials", "analysis", "compat"},
     "local": {"config", "catalog", "requests", "store", "trials", "rules", "rule_configs"},
+    "auto": {"hooks"},
+    "lightning": {"hooks"},
+    "transformers": {"hooks"},
+    "pytorch": {"config", "hooks", "trials"},
+    "testing": {"config", "catalog", "requests", "rule_configs", "store"},
+    "cli": {"catalog", "local", "rules", "trials"},
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 
 GROUND = {"errors", "vocabulary", "_types", "_imports", "_optional"}
 
 
+def is_layer(name: str) -> bool:
+    return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
+
+
 def imports_of(path: Path) -> set[str]:
     """Return the layers of this package that a module imports, inside functions as well."""
     layers = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [node.module] if isinstance(node, ast.ImportFrom) else []
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            # A name of the package itself is a layer too, unless the package has it from elsewhere.
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names if is_layer(alias.name))]
         layers |= {name.split(".")[1] for name in names if name and name.startswith("sagemaker_debug_ext.")}
     return layers
 
