@@ -28,6 +28,9 @@ _DEFAULT_WINDOW: Final = 1000
 _RETRIES_VARIABLE: Final = "SMDEBUG_MISSING_EVENT_FILE_RETRY_LIMIT"
 _DEFAULT_RETRIES: Final = 100
 
+_END_DELAY_VARIABLE: Final = "SMDEBUG_TRAINING_END_DELAY_REFRESH"
+_DEFAULT_END_DELAY_SECONDS: Final = 0
+
 _LOOK_AT_ALL_SECONDS: Final = 30.0
 """How often files of steps that were complete are looked for, where that costs requests."""
 
@@ -35,10 +38,12 @@ _LOOK_AT_ALL_SECONDS: Final = 30.0
 class TrialReader:
     """Knows what one trial holds and reads it. May be used from several threads.
 
-    The environment sets two limits when an object is made. ``SMDEBUG_INCOMPLETE_STEP_WAIT_WINDOW`` (default 1000): how
-    many steps may wait for workers that have not written them. ``SMDEBUG_MISSING_EVENT_FILE_RETRY_LIMIT`` (default
+    The environment sets three limits when an object is made. ``SMDEBUG_INCOMPLETE_STEP_WAIT_WINDOW`` (default 1000):
+    how many steps may wait for workers that have not written them. ``SMDEBUG_MISSING_EVENT_FILE_RETRY_LIMIT`` (default
     100): how often, with the polling time in between, to look for an event file that an index file names and that is
     not there; once the job has ended, or the worker has written a later step, it is not waited for.
+    ``SMDEBUG_TRAINING_END_DELAY_REFRESH`` (default 0): seconds after which an ended trial is looked at once more, for
+    places that list what was written only after a while.
 
     Args:
         backend: Where the trial lies.
@@ -73,6 +78,7 @@ class TrialReader:
         self.events = EventReader(backend)
         self.num_news = 0
         self._num_retries = _limit_from_environment(_RETRIES_VARIABLE, _DEFAULT_RETRIES)
+        self._end_delay_seconds = _limit_from_environment(_END_DELAY_VARIABLE, _DEFAULT_END_DELAY_SECONDS, least=0)
         self._backend = backend
         self._problems = problems
         self._polling = polling
@@ -116,6 +122,9 @@ class TrialReader:
                 ended = has_ended(self._backend)  # before the refresh: what was written before the marker is then seen
                 self.refresh(everything=ended)
                 if ended:
+                    if self._end_delay_seconds:
+                        self._polling.sleep(self._end_delay_seconds)
+                        self.refresh(everything=True)
                     self.completeness.finish()
                     self.num_news += 1
             return self.completeness.has_ended
@@ -267,8 +276,8 @@ def _split(names: tuple[str, ...], file: SavedFile) -> tuple[bulk.Columns, tuple
     return tuple((name, position) for name, position in there.items() if position >= 0), missing
 
 
-def _limit_from_environment(name: str, default: int) -> int:
+def _limit_from_environment(name: str, default: int, least: int = 1) -> int:
     text = os.environ.get(name, "").strip() or str(default)
-    if not text.isdecimal() or not int(text):
-        raise SMDebugValueError(f"{name} must be a whole number of at least 1 (got {text!r})")
+    if not text.isdecimal() or int(text) < least:
+        raise SMDebugValueError(f"{name} must be a whole number of at least {least} (got {text!r})")
     return int(text)

@@ -23,7 +23,7 @@ from sagemaker_debug_ext.errors import (
 )
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
-from sagemaker_debug_ext.store.keys import index_key
+from sagemaker_debug_ext.store.keys import COLLECTIONS_PREFIX, index_key
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.trials.collections import CollectionManager, FoundCollections, find_collections
 from sagemaker_debug_ext.trials.comparing import Comparison, compare_trials
@@ -84,7 +84,7 @@ class Trial:
         path: Where its files lie.
         collection_manager: Its collections.
         num_workers: How many workers write to it.
-        worker_set: Names of the workers that wrote a collections file.
+        worker_set: Names of the workers that wrote a collections file; if none did, of those that saved something.
         dynamic_refresh: Whether queries look for new steps by themselves.
         range_steps: As given.
         cache: As given.
@@ -93,7 +93,8 @@ class Trial:
 
     Raises:
         TrialNotFoundError: Nothing of a trial is there.
-        MissingCollectionFiles: Collections files are missing, and the job has ended or the time is over.
+        MissingCollectionFiles: Collections files are missing, and the time is over, or the job has ended without any
+            step.
         SMDebugTypeError: `range_steps` is no pair of whole numbers.
         SMDebugValueError: `range_steps` is empty or has a negative bound.
     """
@@ -172,18 +173,26 @@ class Trial:
         """Read the collections once more if there are new tensors: hooks write them before the step of such a one."""
         known, self._num_names = self._num_names, self.index_reader.index.num_names
         if known is not None and known != self._num_names:
-            self._take_in(find_collections(self._backend, self._problems))
+            self._read_collections()
 
     def _learn_of_the_end(self) -> None:
         """Read the collections once more, now that nothing will be added to them."""
         if not self._knows_of_the_end:
             self._knows_of_the_end = True
-            self._take_in(find_collections(self._backend, self._problems))
+            self._read_collections()
             self.index_reader.keep_index()
 
-    def _take_in(self, found: FoundCollections | None) -> None:
+    def _read_collections(self) -> None:
+        found = find_collections(self._backend, self._problems)
+        if found is not None:
+            self.worker_set.update(found.workers)
+            self._take_in(found)
+            if found.is_complete:
+                self._problems.forget(COLLECTIONS_PREFIX)
+
+    def _take_in(self, found: FoundCollections) -> None:
         """Add what is new of the collections, which writers may write anew; what a user changed stays changed."""
-        for collection in found.collections if found else ():
+        for collection in found.collections:
             known = self.collections().setdefault(collection.name, collection)
             known.tensor_names |= collection.tensor_names
 
@@ -337,7 +346,7 @@ class Trial:
         return state is StepState.AVAILABLE
 
     def workers(self) -> list[str]:
-        """Return the workers that wrote a collections file."""
+        """Return the workers that wrote a collections file; if none did, those that saved something."""
         return sorted(self.worker_set)
 
     def workers_for_global_step(self, global_step: int) -> list[str]:
@@ -718,7 +727,8 @@ def create_trial(
 
     Raises:
         TrialNotFoundError: There is no such folder, or it holds nothing of a trial.
-        MissingCollectionFiles: Collections files are missing, and the job has ended or the time is over.
+        MissingCollectionFiles: Collections files are missing, and the time is over, or the job has ended without any
+            step.
         SMDebugNotImplementedError: `profiler` is True.
         SMDebugValueError: The path names a place this version cannot reach, or an option is not allowed.
         StorageError: S3 cannot be reached, or refuses.

@@ -83,6 +83,19 @@ def test_wait_when_the_job_has_died_then_not_for_ever(new_job, open_trial, clock
     assert 3600 <= clock.now <= 3700
 
 
+@pytest.mark.parametrize(("delay", "expected"), [("0", [0]), ("2", [0, 1])])
+def test_trial_when_its_last_step_is_listed_late_then_seen_if_waited_for(
+    new_job, open_trial, clock, monkeypatch, delay, expected
+):
+    """Where listings lag behind, an ended trial is looked at once more after the time that the environment gives."""
+    monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", delay)
+    job = new_job().write_collections().write(0).end()
+    clock.at(1, lambda: job.write(1))
+    trial = open_trial(job)
+    assert trial.steps() == expected
+    assert clock.now == int(delay)
+
+
 class TornWatch(Watch):
     """Shows, as a folder that is read while files come may, a younger file before an older one."""
 

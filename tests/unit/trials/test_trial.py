@@ -75,9 +75,11 @@ def test_create_trial_when_the_path_holds_no_trial_then_says_what_is_there(tmp_p
         create_trial("")
 
 
-def test_create_trial_when_the_trial_has_no_collections_then_refused(local_job, tmp_path):
-    """An ended trial that never described itself cannot be opened."""
-    local_job.end().backend.delete("collections/000000000/worker_0_collections.json")
+def test_create_trial_when_the_trial_has_nothing_but_an_end_then_refused(local_job, tmp_path):
+    """An ended trial that never described itself and saved nothing cannot be opened."""
+    for info in local_job.end().backend.list():
+        if info.key != "training_job_end.ts":
+            local_job.backend.delete(info.key)
     with pytest.raises(MissingCollectionFiles, match="no collections file"):
         create_trial(tmp_path / "run")
 
@@ -98,6 +100,14 @@ def test_create_trial_when_index_mode_is_off_then_knows_collections_only(local_j
     """Such a trial never looks for steps."""
     trial = create_trial(tmp_path / "run", index_mode=False)
     assert (trial.steps(), trial.tensor_names(), list(trial.collections())) == ([], [], ["losses"])
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "0.5"])
+def test_open_when_the_delay_at_the_end_is_no_count_then_refused(job, open_trial, monkeypatch, value):
+    """None is allowed there."""
+    monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", value)
+    with pytest.raises(SMDebugValueError, match=r"SMDEBUG_TRAINING_END_DELAY_REFRESH .* at least 0"):
+        open_trial(job)
 
 
 @pytest.mark.parametrize("name", ["SMDEBUG_INCOMPLETE_STEP_WAIT_WINDOW", "SMDEBUG_MISSING_EVENT_FILE_RETRY_LIMIT"])
