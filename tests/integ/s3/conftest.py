@@ -21,6 +21,7 @@ try:
 except ImportError:
     collect_ignore_glob = ["test_*.py"]
 LIST = re.compile(r"[?&](list-type|prefix)=")
+ENTRY = re.compile(rb"<Contents>.*?<Key>(.*?)</Key>.*?</Contents>", re.DOTALL)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,8 +52,9 @@ class Proxy:
     """Passes requests on to the server, counts them by kind, and lets a test spoil some of them.
 
     `spoil` is called with the kind and the path of each request and returns None to pass it on, or what to do instead:
-    a status to answer with, ``cut`` to break off in the middle of the body, ``hang`` to let the connection drop without
-    an answer.
+    a status to answer with, ``cut`` to break off in the middle of the body, ``drop`` to close the connection without
+    an answer, ``silent`` never to answer, ``stall`` to fall silent in the middle of the body, or a list of keys that a
+    listing is to leave out.
     """
 
     def __init__(self, target):
@@ -66,6 +68,7 @@ class Proxy:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # headers and body are two packets
 
             def handle_any(self):
                 proxy.handle(self)
@@ -96,14 +99,30 @@ class Proxy:
             self.paths.append((kind, request.path))
             what = self.spoil(kind, request.path)
         body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
-        if what == "hang":
+        if what == "drop":
             request.close_connection = True
+            return
+        if what == "silent":
+            self.fall_silent(request)
             return
         if isinstance(what, int):
             self.answer(request, what, b"<Error><Code>SlowDown</Code><Message>spoilt</Message></Error>", {})
             return
         status, content, headers, length = self.ask(request, body)
-        self.answer(request, status, content, headers, length, cut=what == "cut")
+        if isinstance(what, list):
+            content = ENTRY.sub(lambda entry: b"" if entry[1].decode() in what else entry[0], content)
+            length = len(content)
+        self.answer(request, status, content, headers, length, cut=what in ("cut", "stall"))
+        if what == "stall":
+            self.fall_silent(request)
+
+    @staticmethod
+    def fall_silent(request):
+        """Keep the connection open, say nothing more, and wait until the client gives up."""
+        request.close_connection = True
+        request.connection.settimeout(30)
+        with contextlib.suppress(OSError):
+            request.rfile.read(1)
 
     def ask(self, request, body):
         """Ask the server, or, while nothing is written, remember what it said."""

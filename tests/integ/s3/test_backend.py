@@ -84,7 +84,7 @@ def test_listing_when_of_many_pages_then_complete_and_resumable(backend, bucket,
     assert [info.key for info in watch.look_at_all().objects] == ["index/00007"]
 
 
-@pytest.mark.parametrize("what", [503, 500, 429, "hang"])
+@pytest.mark.parametrize("what", [503, 500, 429, "drop"])
 def test_request_when_it_fails_at_first_then_tried_again(backend, proxy, what):
     """Throttling, server errors and lost connections are gone the next time."""
     backend.write("a", (b"content",))

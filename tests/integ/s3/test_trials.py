@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import tarfile
 import threading
@@ -14,8 +13,9 @@ import pytest
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.errors import CorruptRecordError, DebugExtError, StorageError, TrialNotFoundError
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
+from sagemaker_debug_ext.store.keys import event_key, index_key
 from sagemaker_debug_ext.testing.trials import SmallTrial
-from sagemaker_debug_ext.trials import Polling, S3Trial, create_trial
+from sagemaker_debug_ext.trials import Polling, S3Trial, Trial, create_trial
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 NAMES = sorted(path.name.removesuffix(".tar.gz") for path in GOLDEN.glob("*.tar.gz"))
@@ -172,61 +172,139 @@ def small_trial(tmp_path_factory):
 
 @pytest.mark.parametrize("block", range(10))
 def test_faults_on_the_wire_when_random_then_no_wrong_value_no_hang_and_no_lost_report(
-    small_trial, bucket, upload, proxy, options, block
+    small_trial, bucket, upload, proxy, block
 ):
     """Twenty schedules each: what can be read is right; what cannot is an error, or described by the trial."""
     folder, truth = small_trial
     upload(folder, bucket, "t")
     proxy.remembered = {}
+    options = S3Options(endpoint_url=proxy.url, num_attempts=4, num_connections=8, read_seconds=0.3)
     options = S3Options(client=options.make_client())
     for seed in range(20 * block, 20 * block + 20):
-        run_schedule(random.Random(seed), f"s3://{bucket}/t", truth, proxy, options, seed)
+        Schedule(seed, bucket, truth, proxy, options).run()
 
 
-def spare(kind, path):
-    return None
+KINDS = (503, 500, "cut", "drop", "silent", "stall", "not there yet", "not listed yet")
 
 
-def run_schedule(rng, url, truth, proxy, options, seed):
-    rate = rng.choice([0.05, 0.2, 0.6])
-    kinds = rng.sample([503, 500, "cut", "hang", "late"], rng.randint(1, 4))
-    hidden = rng.sample(sorted(truth), 2)
+class Schedule:
+    """One course of faults, while a trial of three steps and two workers is opened and read.
 
-    def spoil(kind, path):
-        if rng.random() > rate:
+    Silences, which take their time, are few. An object that is listed late stays so until the faults are over.
+    """
+
+    def __init__(self, seed, bucket, truth, proxy, options):
+        self.rng = random.Random(seed)
+        self.seed = seed
+        self.truth = truth
+        self.proxy = proxy
+        self.backend = S3Backend(bucket, "t", options, sleep=lambda seconds: None)
+        self.rate = self.rng.choice([0.05, 0.2, 0.6])
+        self.kinds = self.rng.sample(KINDS, self.rng.randint(1, 4))
+        self.late = {
+            key: (step, worker)
+            for step, worker in self.rng.sample([(step, f"worker_{rank}") for step in range(3) for rank in range(2)], 2)
+            for key in [f"t/{index_key(step, worker)}"]
+        }
+        self.late_step = f"{self.rng.randrange(3):012d}"
+        self.silences_left = 3
+
+    def spoil(self, kind, path):
+        if "not listed yet" in self.kinds and kind == "LIST":
+            return list(self.late)
+        if self.rng.random() > self.rate:
             return None
-        what = rng.choice(kinds)
-        if what == "late":  # an object that is listed, and not yet there
-            return 404 if kind in ("GET", "HEAD") and "events" in path and str(hidden[0][1]) in path else None
+        what = self.rng.choice(self.kinds)
+        if what == "not listed yet":
+            return None
+        if what == "not there yet":
+            return 404 if kind in ("GET", "HEAD") and f"events/{self.late_step}" in path else None
+        if what in ("silent", "stall"):
+            self.silences_left -= 1
+            return what if self.silences_left >= 0 else None
         return what
 
-    backend = S3Backend(*url.removeprefix("s3://").split("/"), options, sleep=lambda seconds: None)
-    proxy.spoil = spoil
-    try:
-        trial = open_quickly(backend)
-    except (DebugExtError, OSError):
-        return  # said so
-    finally:
-        proxy.spoil = spare
-    proxy.spoil = spoil
-    found = {}
-    with contextlib.suppress(StorageError):  # the refresh itself failed, and said so
-        found = everything(trial)
-    proxy.spoil = spare
-    for key, value in found.items():
-        assert value == truth[key] or (isinstance(value, type) and issubclass(value, (DebugExtError, OSError))), seed
-        assert value is not CorruptRecordError, seed
-    failed_files = {(step, worker) for (_, step, worker), value in found.items() if isinstance(value, type)}
-    missing_files = {(step, worker) for _, step, worker in truth} - {(step, worker) for _, step, worker in found}
-    if found:
-        assert len(trial.problems()) >= len(failed_files) if failed_files else True, seed
-        if missing_files and trial.loaded_all_steps:
-            assert trial.problems(), seed
-    trial.refresh_data()
-    assert everything(trial) == truth, seed  # once the faults are over, everything is there
+    def run(self):
+        self.proxy.spoil = self.spoil
+        try:
+            trial = Trial("t", self.backend, polling=Polling(sleep=lambda seconds: None), wait_seconds=0)
+            found = everything(trial)
+        except StorageError:  # said so, and nothing else may become of a fault here
+            return
+        finally:
+            self.proxy.spoil = lambda kind, path: None
+        self.check(trial, found)
+
+    def check(self, trial, found):
+        failed = {key for key, value in found.items() if isinstance(value, type)}
+        for key, value in found.items():
+            assert key in failed or value == self.truth[key], self.seed
+            assert value is not CorruptRecordError, self.seed
+        paths = [problem.path for problem in trial.problems()]
+        for _, step, worker in failed:
+            assert any(path.endswith(f"{step:012d}_{worker}.tfevents") for path in paths), self.seed
+        late = set(self.late.values()) if "not listed yet" in self.kinds else set()
+        for _, step, worker in set(self.truth) - set(found):
+            assert (step, worker) in late or any(path.endswith(f"{step:012d}_{worker}.json") for path in paths), (
+                self.seed
+            )
+        assert len(set(paths)) == len(paths), self.seed
+        trial.refresh_data()
+        assert everything(trial) == self.truth, self.seed  # once the faults are over, everything is there
 
 
-def open_quickly(backend):
-    from sagemaker_debug_ext.trials import Trial
+@pytest.mark.parametrize(
+    ("what", "of_what"), [("silent", "LIST"), ("silent", "HEAD"), ("silent", "GET"), ("stall", "GET")]
+)
+def test_server_when_it_falls_silent_then_an_error_after_the_time_out(
+    small_trial, bucket, upload, proxy, what, of_what
+):
+    """Every wait for bytes has an end, however often it is tried again; what was lost is named, and comes later."""
+    folder, truth = small_trial
+    upload(folder, bucket, "t")
+    options = S3Options(endpoint_url=proxy.url, num_attempts=2, read_seconds=0.2)
+    backend = S3Backend(bucket, "t", options, sleep=lambda seconds: None)
+    if of_what != "GET":
+        proxy.spoil = lambda kind, path: what if kind == of_what else None
+        with pytest.raises(StorageError, match=r"timeout|timed out") as caught:
+            Trial("t", backend, wait_seconds=0)
+        assert caught.value.path.startswith(f"s3://{bucket}/t")
+        return
+    proxy.spoil = lambda kind, path: what if kind == "GET" and "events/000000000001" in path else None
+    trial = Trial("t", backend)
+    with pytest.raises(StorageError, match=r"timeout|timed out"):
+        trial.tensor("weight").value(1, worker="worker_1")
+    assert trial.tensor("weight").value(2).shape == (20, 30)
+    (problem,) = trial.problems()
+    assert problem.path == f"s3://{bucket}/t/{event_key(1, 'worker_1')}"
+    proxy.spoil = lambda kind, path: None
+    assert everything(trial) == truth
 
-    return Trial("t", backend, polling=Polling(poll_seconds=0.001, sleep=lambda seconds: None), wait_seconds=0)
+
+def test_follow_when_listings_lag_behind_then_every_step_is_given(bucket, proxy, options, monkeypatch):
+    """Steps that are listed after later ones, and after the end marker can be seen, come late but come."""
+    monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", "1")
+    writer = SmallTrial(f"s3://{bucket}/live", s3=options)
+    for step in range(6):
+        writer.write(modes.TRAIN, step, {"loss": [step]})
+    late = [f"live/{index_key(step, 'worker_0')}" for step in (2, 5)]
+    proxy.spoil = lambda kind, path: late if kind == "LIST" else None
+    now = 0.0
+
+    def sleep(seconds):
+        nonlocal now
+        now += seconds
+        if now > 4:  # by now step 2 lies behind steps that are complete, and that are not listed any more
+            late[:] = late[-1:]
+        if now > 60 and not trial.loaded_all_steps:
+            writer.end()
+        if seconds == 1:  # the delay at the end
+            late.clear()
+
+    polling = Polling(poll_seconds=2, clock=lambda: now, sleep=sleep)
+    trial = create_trial(f"s3://{bucket}/live", s3=options, polling=polling)
+    given = [(step, now) for step in trial.follow()]
+    assert [step for step, _ in given] == [0, 1, 3, 4, 2, 5]
+    assert dict(given)[2] < 40  # found by the look at everything that comes each half minute
+    assert trial.tensor("loss").values() == {step: step for step in range(6)}
+    assert trial.problems() == ()
