@@ -6,10 +6,10 @@ job's seed.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import attrs
 import numpy as np
@@ -17,8 +17,6 @@ import torch
 from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
-from sagemaker_debug_ext.testing.trials import SmallTrial
-from sagemaker_debug_ext.vocabulary import ModeKeys
 
 STEPS, EVAL_EVERY, BATCH = 70, 14, 32
 
@@ -36,16 +34,24 @@ class Job:
     x_eval: torch.Tensor | None = None
     y_eval: torch.Tensor | None = None
     lr: float = 3e-3
+    rate: Callable[[int], float] = lambda _: 1.0
+    """What the learning rate is multiplied by at a step."""
     optimizer: str = "adam"
-    zero_grad: bool = True
+    zero_every: int = 1
+    """How many batches gradients add up over; 0: for ever."""
+    update_every: int = 1
+    """How many batches there are to an update; 0: none is ever made."""
     eval_mode: bool = True
-    train_mode: bool = True
+    train_mode: Callable[[int], bool] = lambda _: True
     same_batch: int = 0
+    batch: int = BATCH
+    prepare: Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]] = lambda x, y: (x, y)
+    """What happens to each batch of training before the model gets it."""
     steps: int = STEPS
     weight_decay: float = 0.0
     clip: float | None = None
+    loss_factor: float = 1.0
     trained: Callable[[nn.Module], Iterator[nn.Parameter]] = lambda model: model.parameters()
-    after_step: Callable[[nn.Module, int], None] | None = None
 
 
 class Mlp(nn.Module):
@@ -54,7 +60,14 @@ class Mlp(nn.Module):
     def __init__(self, inputs=8, hidden=24, outputs=4, depth=2, act="relu", norm=False, drop=0.0, final=None):
         super().__init__()
         sizes = [inputs] + [hidden] * depth
-        acts = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU}
+        acts = {
+            "relu": nn.ReLU,
+            "tanh": nn.Tanh,
+            "sigmoid": nn.Sigmoid,
+            "gelu": nn.GELU,
+            "leaky": nn.LeakyReLU,
+            "elu": nn.ELU,
+        }
         self.order = []
         for number, (a, b) in enumerate(itertools.pairwise(sizes)):
             self._add(f"fc{number}", nn.Linear(a, b))
@@ -185,6 +198,15 @@ TASKS = {
     "transformer_drop": (tokens, lambda: Transformer(drop=0.1), nn.CrossEntropyLoss),
     "regression": (curve, lambda: Mlp(6, outputs=1), nn.MSELoss),
 }
+OPTIMIZERS = {
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "sgd": torch.optim.SGD,
+    "momentum": functools.partial(torch.optim.SGD, momentum=0.9),
+    "heavy": functools.partial(torch.optim.SGD, momentum=0.99),
+    "rmsprop": torch.optim.RMSprop,
+    "adagrad": torch.optim.Adagrad,
+}
 RATES = {"rnn": 5e-3, "gru": 1e-2, "lstm": 2e-2, "transformer": 3e-3, "transformer_drop": 3e-3, "regression": 5e-3}
 
 
@@ -208,32 +230,22 @@ def run(job: Job, folder: str) -> None:
     hook.register_module(model)
     hook.register_loss(loss)
     parameters = [parameter for parameter in job.trained(model) if parameter.requires_grad]
-    kinds = {
-        "adam": lambda: torch.optim.Adam(parameters, job.lr, weight_decay=job.weight_decay),
-        "sgd": lambda: torch.optim.SGD(parameters, job.lr, weight_decay=job.weight_decay),
-        "momentum": lambda: torch.optim.SGD(parameters, job.lr, momentum=0.9, weight_decay=job.weight_decay),
-    }
-    optimizer = kinds[job.optimizer]()
-    order = torch.randperm(len(job.x))
-    place = 0
+    optimizer = OPTIMIZERS[job.optimizer](parameters, job.lr, weight_decay=job.weight_decay)
+    batches = draw(job)
     for step in range(job.steps):
         hook.set_mode(smd.modes.TRAIN)
-        model.train(job.train_mode)
-        if place + BATCH > len(order):
-            order, place = torch.randperm(len(job.x)), 0
-        batch = order[place : place + BATCH]
-        place += BATCH
-        if job.same_batch:
-            batch = torch.arange(BATCH) + BATCH * (step % job.same_batch)
-        if job.zero_grad:
+        model.train(job.train_mode(step))
+        if job.zero_every and step % job.zero_every == 0:
             optimizer.zero_grad()
-        value = loss(model(job.x[batch]), job.y[batch])
-        value.backward()
+        x, y = next(batches)
+        value = loss(model(x), y)
+        (value * job.loss_factor).backward()
         if job.clip:
             nn.utils.clip_grad_norm_(parameters, job.clip)
-        optimizer.step()
-        if job.after_step:
-            job.after_step(model, step)
+        for group in optimizer.param_groups:
+            group["lr"] = job.lr * job.rate(step)
+        if job.update_every and step % job.update_every == job.update_every - 1:
+            optimizer.step()
         if step % EVAL_EVERY == EVAL_EVERY - 1:
             hook.set_mode(smd.modes.EVAL)
             if job.eval_mode:
@@ -245,71 +257,18 @@ def run(job: Job, folder: str) -> None:
     hook.close()
 
 
-def run_replicas(folder: str, seed: int, synchronised: bool, same_start: bool = True, skip: int | None = None) -> None:
-    """Train two replicas on halves of each batch, and save their weights and losses as two workers do."""
-    torch.manual_seed(seed)
-    x, y = map(torch.as_tensor, blobs(np.random.default_rng(seed)))
-    models = [Mlp(), Mlp()]
-    if same_start:
-        models[1].load_state_dict(models[0].state_dict())
-    loss = nn.CrossEntropyLoss()
-    optimizers = [torch.optim.Adam(model.parameters(), 5e-3) for model in models]
-    trial = SmallTrial(folder, ("worker_0", "worker_1"))
-    for step in range(40):
-        for rank, model in enumerate(models):
-            rows = torch.randint(0, len(x), (BATCH,))
-            optimizers[rank].zero_grad()
-            value = loss(model(x[rows]), y[rows])
-            value.backward()
-            tensors: dict[str, Any] = {f"Mlp_{n}": p.detach().numpy().copy() for n, p in model.named_parameters()}
-            tensors |= {f"gradient/Mlp_{n}": p.grad.numpy().copy() for n, p in model.named_parameters()}
-            tensors["CrossEntropyLoss_output_0"] = np.float32(value.item())
-            trial.write(ModeKeys.TRAIN, step, tensors, global_step=step, worker=f"worker_{rank}")
-        if synchronised and step != skip:
-            for a, b in zip(models[0].parameters(), models[1].parameters(), strict=True):
-                a.grad = b.grad = (a.grad + b.grad) / 2
-        for optimizer in optimizers:
-            optimizer.step()
-    trial.end()
-
-
-def run_boosting(folder: str, seed: int, *, depth: int = 3, rate: float = 0.2, noise: float = 0.0, leak=False,
-                 imbalance=False, rounds: int = 30, rows: int = 400, shift: float = 0.0) -> None:  # fmt: skip
-    """Boost trees, and save what an XGBoost job saves at each round. The trees are scikit-learn's."""
-    from sklearn.ensemble import GradientBoostingClassifier
-    from sklearn.metrics import log_loss
-
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(rows + 200, 6))
-    y = (x[:, 0] + x[:, 1] * x[:, 2] + 0.5 * x[:, 3] + 0.5 * x[:, 4] + 0.3 * rng.normal(size=len(x)) > 0).astype(int)
-    flipped = rng.random(len(y)) < noise
-    y = np.where(flipped, rng.integers(0, 2, len(y)), y)
-    if leak:
-        x[:, 5] = y
-    if imbalance:
-        keep = (y == 0) | (rng.random(len(y)) < 0.04)
-        x, y = x[keep], y[keep]
-    cut = len(x) - min(200, len(x) // 3)
-    x[cut:] += shift
-    model = GradientBoostingClassifier(n_estimators=rounds, max_depth=depth, learning_rate=rate, random_state=seed)
-    model.fit(x[:cut], y[:cut])
-    patterns = {"losses": ["-logloss$"], "metrics": ["-logloss$"], "labels": ["^labels$"], "predictions": ["^pred"],
-                "feature_importance": ["^feature_importance/"], "trees": ["^trees/"]}  # fmt: skip
-    trial = SmallTrial(folder, collections=patterns)
-    stages = zip(model.staged_predict_proba(x[:cut]), model.staged_predict_proba(x[cut:]), strict=True)
-    for step, (train, valid) in enumerate(stages):
-        tree = model.estimators_[step, 0].tree_
-        counts = np.bincount(tree.feature[tree.feature >= 0], minlength=6)
-        tensors: dict[str, Any] = {
-            "train-logloss": log_loss(y[:cut], train[:, 1], labels=[0, 1]),
-            "validation-logloss": log_loss(y[cut:], valid[:, 1], labels=[0, 1]),
-            "labels": y[cut:].astype(np.float32),
-            "predictions": valid[:, 1].astype(np.float32),
-            "trees/Node": np.arange(2 ** (tree.max_depth + 1) - 1),
-        }
-        tensors |= {f"feature_importance/weight/f{i}": float(c / counts.sum()) for i, c in enumerate(counts) if c}
-        trial.write(ModeKeys.GLOBAL, step, tensors)
-    trial.end()
+def draw(job: Job) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Give batches of training for ever, each time round in another order."""
+    order = torch.randperm(len(job.x))
+    place = 0
+    for step in itertools.count():
+        if place + job.batch > len(order):
+            order, place = torch.randperm(len(job.x)), 0
+        rows = order[place : place + job.batch]
+        place += job.batch
+        if job.same_batch:
+            rows = torch.arange(job.batch) + job.batch * (step % job.same_batch)
+        yield job.prepare(job.x[rows], job.y[rows])
 
 
 def limit_threads() -> None:

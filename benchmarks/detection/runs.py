@@ -1,38 +1,19 @@
-"""The runs of the benchmark: what is wrong in each, and which rules would name the family of the fault."""
+"""The runs that rules and their parameters were chosen on: sound jobs, and jobs with one fault each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import math
 
+import numpy as np
 import torch
-from jobs import Cnn, Job, Linear1, Mlp, Rnn, Transformer, make, run, run_boosting, run_replicas
+from boosting import BoostingJob, boosting
+from jobs import TASKS, Cnn, Linear1, Mlp, Rnn, Transformer, blobs, curve, sequences
+from registry import Registry, setting
+from replicas import replicas
 from torch import nn
 
-FAMILIES = {
-    "learning rate too high": {
-        "LearningRateTooHigh", "LossSpike", "GradientOutlier", "NonFiniteOrigin", "ExplodingTensor",
-    },
-    "learning rate too low": {"LearningRateTooLow"},
-    "initialisation": {
-        "ActivationCollapse", "VanishingGradient", "GradientOutlier", "PoorWeightInitialization", "SaturatedActivation",
-        "DeadRelu", "FrozenParameters", "AllZero",
-    },
-    "loss or output": {"LossInputMismatch"},
-    "input scale": {"InputScale", "CheckInputImages"},
-    "labels": {"LossPlateau", "PredictionCollapse", "Confusion", "GeneralizationGap", "LossNotDecreasing"},
-    "parameters not trained": {"FrozenParameters", "UnchangedTensor", "WeightUpdateRatio"},
-    "gradients not reset": {"GradientsNotReset"},
-    "dead units": {"DeadRelu", "ActivationCollapse"},
-    "exploding gradients": {"GradientOutlier", "NonFiniteOrigin", "ExplodingTensor", "LossSpike"},
-    "overfitting": {"GeneralizationGap", "Overfit", "Overtraining"},
-    "wrong mode": {"TrainEvalMixup"},
-    "repeated data": {"DuplicateBatches"},
-    "replicas": {"ReplicaDivergence"},
-    "class imbalance": {"ClassImbalance", "PredictionCollapse", "Confusion"},
-    "not finite": {"NonFiniteOrigin", "ExplodingTensor"},
-    "trees": {"TreeDepth", "FeatureImportanceOverweight", "GeneralizationGap", "Overfit", "Overtraining"},
-}  # fmt: skip
+DEVELOPMENT = Registry("development", 100)
+fault, sound, other = DEVELOPMENT.fault, DEVELOPMENT.sound, DEVELOPMENT.other
 
 
 class Maximised(nn.CrossEntropyLoss):
@@ -42,86 +23,25 @@ class Maximised(nn.CrossEntropyLoss):
         return -super().forward(scores, targets)
 
 
-class Run(NamedTuple):
-    """One run: its name, its fault's family (empty if it is sound), and what makes its trial."""
-
-    name: str
-    family: str
-    make_trial: Callable[[str], None]
-    split: str
-
-
-RUNS: list[Run] = []
-_SEED = 100
-
-
-def _split() -> str:
-    """Return the half that the next run belongs to: they alternate, so every family is in both."""
-    return "tuning" if len(RUNS) % 2 == 0 else "test"
-
-
-def sound(task: str, change: Callable[[Job], None] | None = None, name: str = "") -> None:
-    seed = _SEED + len(RUNS)
-
-    def make_trial(folder: str) -> None:
-        job = make(task, seed)
-        if change:
-            change(job)
-        run(job, folder)
-
-    RUNS.append(Run(f"{task} {name or 'as it should be'}", "", make_trial, _split()))
-
-
-def fault(family: str, name: str, *tasks: str):
-    """Register a change of a job as a fault, for each of some tasks."""
-    assert family in FAMILIES, family
-
-    def register(change: Callable[[Job], None]) -> Callable[[Job], None]:
-        for task in tasks:
-            seed = _SEED + len(RUNS)
-
-            def make_trial(folder: str, task: str = task, seed: int = seed) -> None:
-                job = make(task, seed)
-                change(job)
-                run(job, folder)
-
-            RUNS.append(Run(f"{task}: {name}", family, make_trial, _split()))
-        return change
-
-    return register
-
-
-def other(family: str, name: str, make_trial: Callable[[str], None]) -> None:
-    RUNS.append(Run(name, family, make_trial, _split()))
-
-
-def setting(**values):
-    def change(job: Job) -> None:
-        for name, value in values.items():
-            setattr(job, name, value)
-
-    return change
-
-
 # --- sound runs ------------------------------------------------------------------------------------------------------
 
 ALL_TASKS = ("mlp", "mlp_tanh", "mlp_norm", "mlp_deep", "cnn", "cnn_plain", "rnn", "gru", "lstm", "transformer",
              "transformer_drop", "regression")  # fmt: skip
 for each in ALL_TASKS:
     sound(each)
-    sound(each, name="with another seed")
+    sound(each, "with another seed")
 for each in ("mlp", "cnn", "regression"):
-    sound(each, setting(optimizer="momentum", lr=0.02), "with momentum")
+    sound(each, "with momentum", setting(optimizer="momentum", lr=0.02))
 for each in ("mlp_tanh", "gru"):
-    sound(each, setting(weight_decay=1e-3, clip=1.0), "with weight decay and clipping")
-sound("mlp", setting(optimizer="sgd", lr=0.1), "with plain gradient descent")
-sound("transformer", setting(lr=1e-3), "with a cautious learning rate")
-other("", "boosted trees as they should be", lambda folder: run_boosting(folder, 1))
-other("", "boosted trees with another seed", lambda folder: run_boosting(folder, 2))
-other("", "boosted trees of depth 2", lambda folder: run_boosting(folder, 3, depth=2))
-other("", "boosted trees with more data", lambda folder: run_boosting(folder, 4, rows=800))
-other("", "two replicas in step", lambda folder: run_replicas(folder, 5, True))
-other("", "two replicas in step, another seed", lambda folder: run_replicas(folder, 6, True))
+    sound(each, "with weight decay and clipping", setting(weight_decay=1e-3, clip=1.0))
+sound("mlp", "with plain gradient descent", setting(optimizer="sgd", lr=0.1))
+sound("transformer", "with a cautious learning rate", setting(lr=1e-3))
+for each in ("binary", "classes", "regression"):
+    other("", f"boosting: {each}", boosting(each, DEVELOPMENT.next_seed))
+other("", "boosting: binary, of depth 2", boosting("binary", 3, lambda job: job.parameters.update(max_depth=2)))
+other("", "boosting: classes, with more data", boosting("classes", 4, rows=800))
+other("", "two replicas", replicas(seed=5))
+other("", "two replicas that average by hand", replicas(seed=6, sync="by hand"))
 
 # --- faults ----------------------------------------------------------------------------------------------------------
 
@@ -132,13 +52,13 @@ fault("learning rate too high", "gradient descent at 20", "mlp", "cnn_plain", "r
 fault("learning rate too low", "Adam at 1e-7", "mlp", "cnn", "lstm", "transformer", "regression")(setting(lr=1e-7))
 fault("learning rate too low", "gradient descent at 1e-6", "mlp_tanh", "cnn_plain")(setting(lr=1e-6, optimizer="sgd"))
 fault("gradients not reset", "zero_grad is missing", "mlp", "cnn", "gru", "regression", "transformer")(
-    setting(zero_grad=False, optimizer="sgd", lr=0.01)
+    setting(zero_every=0, optimizer="sgd", lr=0.01)
 )
-fault("gradients not reset", "zero_grad is missing, with Adam", "mlp_tanh", "lstm")(setting(zero_grad=False))
-fault("repeated data", "one batch for ever", "mlp", "cnn", "transformer")(setting(same_batch=1))
-fault("repeated data", "three batches for ever", "gru", "regression")(setting(same_batch=3))
+fault("gradients not reset", "zero_grad is missing, with Adam", "mlp_tanh", "lstm")(setting(zero_every=0))
+fault("sampling", "one batch for ever", "mlp", "cnn", "transformer")(setting(same_batch=1))
+fault("sampling", "three batches for ever", "gru", "regression")(setting(same_batch=3))
 fault("wrong mode", "evaluated in training mode", "mlp_norm", "cnn")(setting(eval_mode=False))
-fault("wrong mode", "trained in evaluation mode", "mlp_norm", "cnn")(setting(train_mode=False))
+fault("wrong mode", "trained in evaluation mode", "mlp_norm", "cnn")(setting(train_mode=lambda _: False))
 fault("wrong mode", "evaluated in training mode", "transformer_drop")(setting(eval_mode=False))
 
 
@@ -207,12 +127,12 @@ def _(job):
     job.y, job.y_eval = job.y[:, 0], job.y_eval[:, 0]
 
 
-@fault("input scale", "inputs 200 times too large", "mlp", "cnn", "gru")
+@fault("inputs", "inputs 200 times too large", "mlp", "cnn", "gru")
 def _(job):
     job.x, job.x_eval = job.x * 200, job.x_eval * 200
 
 
-@fault("input scale", "inputs 100,000 times too small", "mlp_tanh", "regression")
+@fault("inputs", "inputs 100,000 times too small", "mlp_tanh", "regression")
 def _(job):
     job.x, job.x_eval = job.x * 1e-5, job.x_eval * 1e-5
 
@@ -292,23 +212,46 @@ def _(job):
     job.model.relu0.register_forward_hook(lambda _, __, output: torch.log(output))
 
 
-other("replicas", "replicas that never average", lambda folder: run_replicas(folder, 7, False))
-other("replicas", "replicas that start apart", lambda folder: run_replicas(folder, 8, True, same_start=False))
-other("replicas", "replicas that miss one average", lambda folder: run_replicas(folder, 9, True, skip=20))
-other("trees", "boosted trees that learn noise", lambda folder: run_boosting(folder, 10, depth=7, noise=1.0, rate=0.4))
-other("trees", "boosted trees with a leaking feature", lambda folder: run_boosting(folder, 11, leak=True, depth=2))
-other("trees", "boosted trees far too deep", lambda folder: run_boosting(folder, 12, depth=9, rate=0.5, noise=0.3))
-other("class imbalance", "boosted trees, one class in 20", lambda folder: run_boosting(folder, 13, imbalance=True))
+def _noise(job: BoostingJob) -> None:
+    job.y = np.random.default_rng(0).integers(0, 2, len(job.y))
+    job.parameters |= {"max_depth": 7, "eta": 0.4}
 
-# --- runs that nothing was tuned on: faults that no rule was written for, and sound runs of other seeds --------------
 
-for each in ALL_TASKS:  # these made two rules more careful, and so belong to the tuning
-    sound(each, name="with a third seed")
-    RUNS[-1] = RUNS[-1]._replace(split="tuning")
-_UNSEEN_FROM = len(RUNS)
-for each in ALL_TASKS:
-    sound(each, name="with a fourth seed")
-    sound(each, name="with a fifth seed")
+def _leak(job: BoostingJob) -> None:
+    job.x[:, 5], job.x_valid[:, 5] = job.y, job.y_valid
+
+
+def _too_deep(job: BoostingJob) -> None:
+    flipped = np.random.default_rng(1).random(len(job.y)) < 0.15
+    job.y = np.where(flipped, 1 - job.y, job.y)
+    job.parameters |= {"max_depth": 9, "eta": 0.5, "min_child_weight": 0.1}
+
+
+def _one_in_twenty(job: BoostingJob) -> None:
+    keep = (job.y == 0) | (np.random.default_rng(2).random(len(job.y)) < 0.04)
+    job.x, job.y = job.x[keep], job.y[keep]
+    keep = (job.y_valid == 0) | (np.random.default_rng(3).random(len(job.y_valid)) < 0.04)
+    job.x_valid, job.y_valid = job.x_valid[keep], job.y_valid[keep]
+
+
+def _shifted(job: BoostingJob) -> None:
+    job.x_valid = job.x_valid + 2
+
+
+other("replicas", "replicas that never average", replicas(seed=7, sync="none"))
+other("replicas", "replicas that start apart", replicas(seed=8, sync="by hand", same_start=False))
+other("replicas", "replicas that miss one average", replicas(seed=9, sync="by hand", skip=20))
+other("labels", "boosting: learns noise", boosting("binary", 10, _noise))
+other("leaking feature", "boosting: a feature is the label", boosting("binary", 11, _leak))
+other("overfitting", "boosting: far too deep", boosting("binary", 12, _too_deep))
+other("class imbalance", "boosting: one class in 20", boosting("binary", 13, _one_in_twenty))
+other("evaluation data", "boosting: validation data shifted", boosting("binary", 14, _shifted))
+
+for number in ("third", "fourth", "fifth"):
+    for each in ALL_TASKS:
+        sound(each, f"with a {number} seed")
+
+# --- kinds that were once unseen: what the rules made of them led to the present ones --------------------------------
 
 
 @fault("labels", "a third of the labels at random", "mlp", "cnn")
@@ -317,12 +260,12 @@ def _(job):
     job.y = torch.where(noisy, torch.randint_like(job.y, 0, 3), job.y)
 
 
-@fault("labels", "labels one too high", "gru")
+@fault("evaluation data", "labels of training one too high", "gru")
 def _(job):
     job.y = (job.y + 1) % 2
 
 
-@fault("labels", "data sorted by label, three batches of each", "mlp")
+@fault("sampling", "data sorted by label, three batches of each", "mlp")
 def _(job):
     order = torch.argsort(job.y)
     job.x, job.y, job.same_batch = job.x[order], job.y[order], 16
@@ -338,14 +281,14 @@ def _(job):
     job.loss = Maximised()
 
 
-@fault("initialisation", "no activations at all", "mlp_deep")
+@fault("architecture", "no activations at all", "mlp_deep")
 def _(job):
     for name in list(job.model.order):
         if name.startswith("gelu"):
             setattr(job.model, name, nn.Identity())
 
 
-@fault("initialisation", "dropout of 95 %", "mlp_norm")
+@fault("regularisation", "dropout of 95 %", "mlp_norm")
 def _(job):
     job.model = Mlp(norm=True, drop=0.95)
 
@@ -353,19 +296,19 @@ def _(job):
 fault("learning rate too low", "gradients clipped to almost nothing", "mlp", "transformer")(
     setting(clip=1e-4, optimizer="sgd", lr=0.01)
 )
-fault("learning rate too low", "weight decay of 10", "regression")(setting(weight_decay=10.0, optimizer="sgd", lr=0.02))
+fault("regularisation", "weight decay of 10", "regression")(setting(weight_decay=10.0, optimizer="sgd", lr=0.02))
 fault("learning rate too high", "Adam at 0.1", "mlp", "transformer", "lstm")(setting(lr=0.1))
 fault("learning rate too high", "Adam at 0.03", "gru")(setting(lr=0.03))
 
 
-@fault("input scale", "one feature 1,000 times the others", "mlp", "regression")
+@fault("inputs", "one feature 1,000 times the others", "mlp", "regression")
 def _(job):
     job.x, job.x_eval = job.x.clone(), job.x_eval.clone()
     job.x[:, 0] *= 1000
     job.x_eval[:, 0] *= 1000
 
 
-@fault("input scale", "evaluation data scaled otherwise", "cnn")
+@fault("evaluation data", "evaluation data scaled otherwise", "cnn")
 def _(job):
     job.x_eval = job.x_eval * 255
 
@@ -376,4 +319,82 @@ def _(job):
     job.x, job.y = job.x[keep], job.y[keep]
 
 
-RUNS[_UNSEEN_FROM:] = [run._replace(split="unseen") for run in RUNS[_UNSEEN_FROM:]]
+# --- further kinds and further sound jobs, to choose by ---------------------------------------------------------------
+
+
+class Residual(nn.Module):
+    """Fully connected layers with skip connections and layer normalisation."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Linear(8, 24)
+        self.norm1, self.norm2 = nn.LayerNorm(24), nn.LayerNorm(24)
+        self.fc1, self.fc2 = nn.Linear(24, 24), nn.Linear(24, 24)
+        self.gelu = nn.GELU()
+        self.head = nn.Linear(24, 4)
+
+    def forward(self, x):
+        x = self.stem(x)
+        x = x + self.fc1(self.gelu(self.norm1(x)))
+        return self.head(x + self.fc2(self.gelu(self.norm2(x))))
+
+
+def yes_or_no(rng):
+    x, y = sequences(rng, length=6)
+    return x.reshape(len(x), -1), y.astype(np.float32)[:, None]
+
+
+TASKS |= {
+    "residual": (blobs, Residual, nn.CrossEntropyLoss),
+    "yes or no": (yes_or_no, lambda: Mlp(24, outputs=1), nn.BCEWithLogitsLoss),
+    "huber": (curve, lambda: Mlp(6, outputs=1, act="leaky", norm=True), nn.HuberLoss),
+    "hard": (lambda rng: blobs(rng, noise=3.0), lambda: Mlp(drop=0.3), nn.CrossEntropyLoss),
+}
+for each in ("residual", "yes or no", "huber", "hard"):
+    sound(each)
+    sound(each, "with another seed")
+sound("residual", "with a schedule", setting(optimizer="adamw", rate=lambda step: math.cos(step / 46)))
+sound("cnn", "gradients gathered over four batches", setting(zero_every=4, update_every=4, lr=1e-2))
+sound("gru", "in batches of 12", setting(batch=12))
+sound("regression", "with noise added", setting(prepare=lambda x, y: (x + 0.1 * torch.randn_like(x), y)))
+
+
+@fault("labels", "half of the labels at random", "yes or no", "residual")
+def _(job):
+    noisy = torch.rand(len(job.y)) < 0.5
+    job.y = job.y.clone()
+    job.y[noisy] = job.y[noisy][torch.randperm(int(noisy.sum()))]
+
+
+fault("learning rate too high", "Adam at 0.5", "residual", "huber", "yes or no")(setting(lr=0.5))
+fault("learning rate too low", "Adam at 1e-6, slowing down", "residual", "huber")(
+    setting(lr=1e-6, rate=lambda step: 0.98**step)
+)
+
+
+@fault("evaluation data", "features of evaluation in another order", "residual", "huber")
+def _(job):
+    job.x_eval = job.x_eval.flip(1)
+
+
+@fault("regularisation", "weight decay of 3", "residual")
+def _(job):
+    job.optimizer, job.lr, job.weight_decay = "sgd", 0.05, 3.0
+
+
+@fault("loss or output", "sigmoid before a loss that applies it", "yes or no")
+def _(job):
+    job.model = Mlp(24, outputs=1, final=nn.Sigmoid())
+
+
+@fault("initialisation", "weights of a uniform distribution from 0 to 1", "residual", "cnn_plain")
+def _(job):
+    for parameter in job.model.parameters():
+        nn.init.uniform_(parameter)
+
+
+@fault("inputs", "a feature in millions", "huber")
+def _(job):
+    job.x, job.x_eval = job.x.clone(), job.x_eval.clone()
+    job.x[:, 2] = job.x[:, 2] * 1e6 + 5e6
+    job.x_eval[:, 2] = job.x_eval[:, 2] * 1e6 + 5e6

@@ -1,0 +1,145 @@
+"""From what rules found to what may be behind it: `likely_causes`.
+
+One fault shows in many places: inputs that are not scaled make activations saturate, gradients explode and the loss
+jump. So the causes that issues point at are ordered by how directly they are seen, and what a cause explains comes
+after it:
+
+1. what the program does wrong at each step, which is seen as such (gradients not reset, layers in the wrong mode,
+   replicas apart, a loss that gets something else than it expects, parameters that never change);
+2. data that are seen to be wrong (scale, repeated samples, classes);
+3. what is wrong before the first update, and so before any learning rate could matter (initialisation, dead units);
+4. the size of updates (learning rate, regularisation);
+5. what may follow from any of these (values that are not finite, exploding gradients, overfitting);
+6. that nothing is learnt, which points at the labels when nothing else was found.
+
+The order within each is that of `SIGNS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+import attrs
+
+from sagemaker_debug_ext.rules.issue import Issue
+
+CAUSES: Final[Mapping[str, str]] = {
+    "gradients not reset": "gradients add up over steps",
+    "replicas": "workers that should train one model train several",
+    "wrong mode": "dropout or batch normalisation work as in training while evaluating, or the other way round",
+    "loss or output": "the loss does not suit the output of the model or the targets",
+    "architecture": "layers that cannot do what they are for, as without an activation between them",
+    "parameters not trained": "parameters that no update reaches",
+    "inputs": "inputs or targets that are not scaled, or always the same",
+    "sampling": "samples that repeat, come in an order, or are in both training and evaluation",
+    "evaluation data": "training and evaluation data that do not fit each other",
+    "class imbalance": "classes that are rare or missing",
+    "leaking feature": "a feature that gives the label away",
+    "initialisation": "weights that training cannot start from",
+    "dead units": "units that never answer",
+    "learning rate too high": "updates that overshoot",
+    "learning rate too low": "updates that are too small to learn anything",
+    "regularisation": "dropout or weight decay that leaves nothing to learn with",
+    "not finite": "operations that give NaN or infinity",
+    "exploding gradients": "gradients that grow from layer to layer or step to step",
+    "overfitting": "training data learnt by heart",
+    "labels": "labels that have little to do with the inputs",
+}
+"""What may be wrong, and what each means."""
+
+When = Literal["always", "at first", "later"]
+
+
+@attrs.frozen
+class Sign:
+    """What an issue of a rule points at.
+
+    Args:
+        rule: Name of the rule.
+        cause: Name of the cause.
+        when: Whether that holds only for issues at the first step, at which nothing has been updated yet, or only for
+            later ones.
+        text: What the message of the issue must contain.
+    """
+
+    rule: str
+    cause: str
+    when: When = "always"
+    text: str = ""
+
+    def fits(self, issue: Issue) -> bool:
+        """Tell whether an issue is this sign."""
+        is_first = issue.step == 0
+        in_time = self.when == "always" or is_first == (self.when == "at first")
+        return issue.rule == self.rule and in_time and self.text in issue.message
+
+
+SIGNS: Final[tuple[Sign, ...]] = (
+    # 1. what the program does wrong
+    Sign("GradientsNotReset", "gradients not reset"),
+    Sign("ReplicaDivergence", "replicas"),
+    Sign("TrainEvalMixup", "wrong mode"),
+    Sign("LossInputMismatch", "loss or output"),
+    # 2. data
+    Sign("InputScale", "inputs"),
+    Sign("DuplicateBatches", "sampling"),
+    Sign("PredictionCollapse", "labels", text="labels are of class"),
+    Sign("ClassImbalance", "class imbalance"),
+    Sign("FeatureImportanceOverweight", "leaking feature"),
+    Sign("NonFiniteOrigin", "not finite", "at first"),
+    # 3. before the first update
+    Sign("DeadRelu", "dead units", "at first"),
+    Sign("SaturatedActivation", "initialisation", "at first"),
+    Sign("GradientOutlier", "initialisation", "at first"),
+    # 4. the size of updates
+    Sign("LearningRateTooHigh", "learning rate too high"),
+    Sign("LearningRateTooLow", "learning rate too low"),
+    Sign("FrozenParameters", "parameters not trained"),
+    # 5. what may follow
+    Sign("GradientOutlier", "exploding gradients", "later"),
+    Sign("NonFiniteOrigin", "not finite"),
+    Sign("ExplodingTensor", "not finite"),
+    Sign("LossSpike", "learning rate too high"),
+    Sign("DeadRelu", "dead units"),
+    Sign("SaturatedActivation", "initialisation"),
+    Sign("ActivationCollapse", "initialisation"),
+    Sign("TreeDepth", "overfitting"),
+    Sign("GeneralizationGap", "overfitting"),
+    Sign("Overfit", "overfitting"),
+    # 6. nothing is learnt
+    Sign("LossPlateau", "labels"),
+    Sign("PredictionCollapse", "labels"),
+)
+"""What the issues of rules point at, the most direct sign first."""
+
+
+@attrs.frozen
+class LikelyCause:
+    """What may be behind some issues.
+
+    Args:
+        name: Its name in `CAUSES`.
+        meaning: What that means.
+        issues: The issues that point at it, the most direct one first.
+    """
+
+    name: str
+    meaning: str
+    issues: tuple[Issue, ...]
+
+
+def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
+    """Return what may be behind issues of built-in rules, the likeliest cause first.
+
+    Example:
+        >>> [cause.name for cause in likely_causes(evaluate(recommended_rules(trial), trial))]
+        ['inputs', 'learning rate too high']
+    """
+    known = list(issues)
+    found: dict[str, list[Issue]] = {}
+    for sign in SIGNS:
+        fitting = [issue for issue in known if sign.fits(issue) and issue not in found.get(sign.cause, [])]
+        if fitting:
+            found.setdefault(sign.cause, []).extend(fitting)
+    return [LikelyCause(name, CAUSES[name], tuple(each)) for name, each in found.items()]
