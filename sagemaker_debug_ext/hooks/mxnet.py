@@ -1,0 +1,500 @@
+"""The MXNet hook: parameters, gradients, losses, inputs and outputs of Gluon's blocks."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+import attrs
+import mxnet as mx
+from mxnet import autograd, gluon
+from mxnet.gluon.utils import HookHandle
+from mxnet.ndarray import NDArray
+
+from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.decisions import StepPlan
+from sagemaker_debug_ext.hooks.mxnet_arrays import Parts, arrays_in, has_symbols
+from sagemaker_debug_ext.hooks.mxnet_graphs import GraphWatch, Place
+from sagemaker_debug_ext.hooks.mxnet_trainers import TrainerWatch
+from sagemaker_debug_ext.hooks.output import CHIEF, Worker
+from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+_WITHOUT_GRADIENTS: Final = frozenset({ModeKeys.EVAL, ModeKeys.PREDICT})
+
+
+class Collection(BaseCollection):
+    """A named group of tensors, to which the inputs and outputs of blocks can be added."""
+
+    def add_block_tensors(self, block: gluon.Block, inputs: bool = False, outputs: bool = True) -> None:
+        """Include the inputs, the outputs, or both of a block.
+
+        Raises:
+            SMDebugTypeError: It is no block.
+        """
+        name = re.escape(_name(_checked(block)))
+        self.include([f"^{name}_{kind}_" for kind, wanted in (("input", inputs), ("output", outputs)) if wanted])
+
+
+@attrs.frozen
+class _Watched:
+    """What is watched in the steps that share a plan.
+
+    Args:
+        blocks: Blocks that MXNet calls.
+        graphs: Hybridised blocks, for the sake of those inside them, which it does not call.
+    """
+
+    blocks: tuple[gluon.Block, ...]
+    graphs: tuple[GraphWatch, ...]
+
+
+@attrs.define(eq=False)
+class _Begun:
+    """What is known of the forward passes of the open step.
+
+    Args:
+        block: The block whose forward pass began it.
+        mode: The mode the step was begun in.
+        is_recorded: Whether a backward pass can follow.
+        contexts: Where the block has run.
+        saved: Names of the parameters and gradients captured so far.
+    """
+
+    block: gluon.Block
+    mode: ModeKeys
+    is_recorded: bool
+    contexts: list[mx.Context]
+    saved: set[str] = attrs.field(factory=set)
+
+
+class Hook(BaseHook):
+    """Captures tensors of a job that trains with Gluon.
+
+    Each forward pass of a registered block is one step; the passes over the parts of one batch, on as many contexts,
+    make one together. Saved of a step are:
+
+    * ``<parameter>``: parameters as the step leaves them, that is, after the update by a `gluon.Trainer`;
+    * ``gradient/<parameter>``: the gradient that this update uses, added up over all contexts; without an update, what
+      the step's backward pass has left;
+    * ``<block>_input_<i>``, ``<block>_output_<i>``: positional inputs and the outputs of blocks, numbered on if a block
+      is called again within the step;
+    * the same of registered losses.
+
+    Parameters are captured at the end of a step, so those of the last step when the hook is closed. Copies are left to
+    MXNet's engine, so training does not wait for them; reductions, and steps with scalars, wait. Nothing is touched in
+    steps that save nothing: there the hook runs once per forward pass and counts.
+
+    Args:
+        args: As for `BaseHook`.
+        mode_follows_autograd: Make steps whose forward pass is in training mode TRAIN, and others EVAL, instead of
+            what `set_mode` said last.
+        kwargs: As for `BaseHook`.
+
+    Raises:
+        SMDebugRuntimeError: This is MXNet 2, which has other blocks.
+    """
+
+    builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        CollectionKeys.DEFAULT: (),
+        CollectionKeys.ALL: (),
+        CollectionKeys.WEIGHTS: ("^(?!gradient).*weight",),
+        CollectionKeys.BIASES: ("^(?!gradient).*bias",),
+        CollectionKeys.GRADIENTS: ("^gradient",),
+        CollectionKeys.LOSSES: (r"[Ll]oss\d*_(?!input).*output",),
+    }
+    collection_class: ClassVar[type[BaseCollection]] = Collection
+
+    def __init__(self, *args: Any, mode_follows_autograd: bool = False, **kwargs: Any) -> None:
+        if not mx.__version__.startswith("1."):
+            raise SMDebugRuntimeError(f"MXNet must be of version 1, from 1.9 on (got {mx.__version__})")
+        self.mode_follows_autograd = mode_follows_autograd
+        """Whether the mode of a step is TRAIN or EVAL as autograd says, instead of what `set_mode` said last."""
+        self._models: list[gluon.Block] = []
+        self._losses: list[gluon.Block] = []
+        self._handles: list[HookHandle] = []
+        self._step_handles: list[HookHandle] = []
+        self._trainers = TrainerWatch(self._on_update, self._on_updated)
+        self._begun: _Begun | None = None
+        self._num_seen: dict[str, int] = {}
+        self._watched: dict[StepPlan, _Watched] = {}
+        self._graphs: tuple[GraphWatch, ...] = ()
+        self._reported: set[str] = set()
+        super().__init__(*args, **kwargs)
+
+    # --- what the script says -----------------------------------------------------------------------------------------
+
+    def register_block(self, block: gluon.Block) -> None:
+        """Capture a block: from now on each of its forward passes is a step. A loss is captured, and makes no steps.
+
+        Registering a block again changes nothing but writes a warning. A block is best registered after it has been
+        hybridised, or MXNet warns of hooks, without need: those of the block itself keep working.
+
+        Raises:
+            SMDebugTypeError: It is no block of Gluon.
+            SMDebugValueError: A block inside it is registered already.
+        """
+        if isinstance(block, gluon.loss.Loss):
+            self.register_loss(block)
+        elif self._register(block, self._models):
+            self._handles.append(block.register_forward_pre_hook(_Tap(self._on_forward)))
+
+    register_hook = register_block
+
+    def register_loss(self, block: gluon.Block) -> None:
+        """Capture the inputs and outputs of a block that makes no steps: a loss that is no `gluon.loss.Loss`.
+
+        Raises:
+            SMDebugTypeError: It is no block of Gluon.
+            SMDebugValueError: It is registered already as a part of another block.
+        """
+        if not self._register(block, self._losses):
+            return
+        name = f"{_name(block)}_output_0"
+        if not self._collections.get(CollectionKeys.LOSSES).matches(name):
+            LOG.warning("%s is no member of collection 'losses', whose patterns do not match it", name)
+
+    # --- what MXNet calls ---------------------------------------------------------------------------------------------
+
+    @harmless
+    def _on_forward(self, block: gluon.Block, inputs: tuple[Any, ...]) -> None:
+        if has_symbols(inputs):
+            if self._step is None:
+                self._report(
+                    f"block {_name(block)!r} is asked for its graph: inside a hybridised block it makes no "
+                    "steps, and that block is to be registered"
+                )
+            return
+        if self.mode_follows_autograd:
+            self.set_mode(ModeKeys.TRAIN if autograd.is_training() else ModeKeys.EVAL)
+        array = next(arrays_in(inputs), None)
+        contexts = [] if array is None else [array.context]
+        begun = _Begun(block, self.mode, autograd.is_recording(), contexts)
+        if self._continues(begun):
+            self._begin_graph(block, inputs)
+            return
+        self._save_parameters()
+        self._release_step()
+        plan = self._begin_step(hand_over=False)
+        self._begun = begun
+        try:
+            if plan is not None:
+                self._watch_step(plan)
+                self._begin_graph(block, inputs)
+        finally:
+            self._hand_over()
+
+    @harmless
+    def _on_block(self, block: gluon.Block, inputs: tuple[Any, ...], outputs: Any) -> None:
+        if has_symbols(inputs):
+            return
+        self._save_custom_tensors()
+        self._offer_numbered(f"{_name(block)}_input", inputs)
+        self._offer_numbered(f"{_name(block)}_output", outputs)
+
+    @harmless
+    def _begin_graph(self, block: gluon.Block, inputs: tuple[Any, ...]) -> None:
+        for graph in self._graphs:
+            if graph.block is block and not has_symbols(inputs):
+                if graph.can_watch(inputs):
+                    graph.begin(inputs)
+                else:
+                    self._report_missing(graph.wanted)
+
+    @harmless
+    def _end_graph(self, block: gluon.Block, *_: Any) -> None:
+        for graph in self._graphs:
+            if graph.block is block:
+                self._report_missing(graph.end())
+
+    @harmless
+    def _on_node(self, place: Place, array: NDArray) -> None:
+        self._offer_numbered(f"{_name(place.block)}_{place.kind}", array)
+
+    @harmless
+    def _on_update(self, parameters: Iterable[gluon.Parameter], is_reduced: bool) -> None:
+        self._save_custom_tensors()
+        for parameter in self._registered(parameters):
+            self._save_gradient(parameter, is_reduced)
+
+    @harmless
+    def _on_updated(self, parameters: Iterable[gluon.Parameter], _: bool) -> None:
+        for parameter in self._registered(parameters):
+            self._save_weight(parameter)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _register(self, block: gluon.Block, blocks: list[gluon.Block]) -> bool:
+        known = [*self._models, *self._losses]
+        if any(each is _checked(block) for each in known):
+            LOG.warning("block %r is registered already", _name(block))
+            return False
+        owners = {id(part): root for root in known for part in _parts_of(root)}
+        for part in _parts_of(block):
+            if id(part) in owners:
+                raise SMDebugValueError(
+                    f"block must not share parts with what is registered already "
+                    f"({_name(part)!r} is a part of {_name(owners[id(part)])!r})"
+                )
+        blocks.append(block)
+        self._watched.clear()
+        plan = self._current_plan()
+        if plan and blocks is self._losses:
+            self._tap(part for part in _parts_of(block) if _may_select(plan, _name(part)))
+        return True
+
+    def _continues(self, begun: _Begun) -> bool:
+        """Tell whether a forward pass is that of another part of the open step's batch, on a context of its own."""
+        last = self._begun
+        if (
+            last is None
+            or self._step is None
+            or begun.block is not last.block
+            or begun.mode is not last.mode
+            or begun.is_recorded is not last.is_recorded
+            or not begun.contexts
+            or begun.contexts[0] in last.contexts
+        ):
+            return False
+        last.contexts += begun.contexts
+        return True
+
+    def _watch_step(self, plan: StepPlan) -> None:
+        """Have what is due at a step captured as it comes."""
+        if plan not in self._watched:
+            self._watched[plan] = self._find_watched(plan)
+        watched = self._watched[plan]
+        self._tap(watched.blocks)
+        self._graphs = watched.graphs
+        for graph in watched.graphs:
+            if not any(graph.block is model for model in self._models):  # those are being called right now
+                self._step_handles.append(graph.block.register_forward_pre_hook(_Tap(self._begin_graph)))
+            self._step_handles.append(graph.block.register_forward_hook(_Tap(self._end_graph)))
+        self._trainers.attach()
+
+    def _find_watched(self, plan: StepPlan) -> _Watched:
+        roots = (*self._models, *self._losses)
+        graphs = {id(block): block for root in roots for block in _outermost_hybridised(root)}
+        inside = {id(part) for block in graphs.values() for part in _parts_of(block) if part is not block}
+        wanted = {id(part): part for root in roots for part in _parts_of(root) if _may_select(plan, _name(part))}
+        watches = []
+        for block in graphs.values():
+            parts = [part for part in _parts_of(block) if part is not block and id(part) in wanted]
+            if parts:
+                watches.append(GraphWatch(block, parts, self._on_node))
+        return _Watched(tuple(part for key, part in wanted.items() if key not in inside), tuple(watches))
+
+    def _tap(self, blocks: Iterable[gluon.Block]) -> None:
+        for block in blocks:
+            self._step_handles.append(block.register_forward_hook(_Tap(self._on_block)))
+
+    def _report_missing(self, blocks: Iterable[gluon.Block]) -> None:
+        names = ", ".join(map(_name, blocks))
+        if names:
+            self._report(
+                f"inputs and outputs of blocks inside a hybridised block are not all saved: {names}; everything else is"
+            )
+
+    def _registered(self, parameters: Iterable[gluon.Parameter]) -> list[gluon.Parameter]:
+        """Return those of a trainer's parameters that belong to a registered model."""
+        known = {id(parameter) for model in self._models for parameter in model.collect_params().values()}
+        return [parameter for parameter in parameters if id(parameter) in known]
+
+    @harmless
+    def _save_parameters(self) -> None:
+        """Save what the open step has not saved of its model's parameters; the step is over."""
+        if self._begun is None or not self._current_plan():
+            return
+        for parameter in self._begun.block.collect_params().values():
+            if parameter.name not in self._begun.saved:
+                self._save_weight(parameter)
+            if f"gradient/{parameter.name}" not in self._begun.saved and self._begun.is_recorded:
+                self._save_gradient(parameter, is_reduced=False)
+
+    def _save_weight(self, parameter: gluon.Parameter) -> None:
+        if not self._is_due(parameter.name):
+            return
+        storage = parameter._stype  # noqa: SLF001 - a parameter does not tell it otherwise
+        if storage != "default":  # only its trainer has it whole
+            self._report(f"parameter {parameter.name!r} is not saved, as its storage is {storage}")
+            return
+        data = _data_of(parameter)
+        if data:
+            self._save_once(parameter.name, Parts(data[:1]))
+
+    def _save_gradient(self, parameter: gluon.Parameter, is_reduced: bool) -> None:
+        """Save a gradient that a backward pass has left and no update has used."""
+        name = f"gradient/{parameter.name}"
+        if parameter.grad_req == "null" or self.mode in _WITHOUT_GRADIENTS or not self._is_due(name):
+            return
+        data = _data_of(parameter)
+        if data and data[0]._fresh_grad:  # noqa: SLF001 - what MXNet's own trainer asks
+            gradients = tuple(parameter.list_grad())
+            self._save_once(name, Parts(gradients[:1] if is_reduced else gradients))
+
+    def _is_due(self, name: str) -> bool:
+        plan = self._current_plan()
+        return plan is not None and plan.decide(name) is not None
+
+    def _save_once(self, name: str, value: Parts) -> None:
+        self._offer(name, value)
+        if self._begun is not None:
+            self._begun.saved.add(name)
+
+    def _offer_numbered(self, prefix: str, values: Any) -> None:
+        for array in arrays_in(values):
+            index = self._num_seen.get(prefix, 0)
+            self._num_seen[prefix] = index + 1
+            self._offer(f"{prefix}_{index}", Parts((array,)))
+
+    def _release_step(self) -> None:
+        """Take the hooks of the step off again."""
+        for handle in self._step_handles:
+            handle.detach()
+        self._step_handles.clear()
+        for graph in self._graphs:
+            graph.end()
+        self._graphs = ()
+        self._trainers.detach()
+        self._num_seen.clear()
+        self._begun = None
+
+    def _report(self, message: str) -> None:
+        """Say something once."""
+        if message not in self._reported:
+            self._reported.add(message)
+            LOG.warning("%s", message)
+
+    # --- what BaseHook asks -------------------------------------------------------------------------------------------
+
+    def _find_worker(self) -> Worker:
+        horovod = sys.modules.get("horovod.mxnet")  # asked if the script has loaded it, but never loaded
+        if horovod is not None and horovod.is_initialized():
+            return Worker(f"worker_{horovod.rank()}", horovod.size())
+        return Worker(CHIEF, 1)
+
+    def _before_plan(self) -> None:
+        self._watched.clear()
+
+    def _copy_value(self, value: Any) -> Any:
+        parts = Parts((value,)) if isinstance(value, NDArray) else value
+        return parts.copy() if isinstance(parts, Parts) else super()._copy_value(value)
+
+    def _to_array(self, value: Any) -> Array:
+        return value.to_array() if isinstance(value, Parts) else super()._to_array(value)
+
+    def _reduce(self, value: Any, reductions: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
+        return super()._reduce(self._to_array(value), reductions)
+
+    def _detach(self) -> None:
+        self._save_parameters()
+        self._release_step()
+        for handle in self._handles:
+            handle.detach()
+        self._handles.clear()
+        self._models.clear()
+        self._losses.clear()
+        self._watched.clear()
+
+
+class _Tap:
+    """Calls a method of the hook; copies and pickles of a block get something that does nothing instead.
+
+    Args:
+        method: What to call.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __call__(self, *arguments: Any) -> None:
+        """Call the method; what it returns is nothing to the block."""
+        self._method(*arguments)
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Callable[..., None]:
+        return _do_nothing
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _return_stand_in, ()
+
+
+def _do_nothing(*_: Any) -> None:
+    """Stand in for a tap in copies of a block."""
+
+
+def _return_stand_in() -> Callable[..., None]:
+    return _do_nothing
+
+
+def _checked(block: object) -> gluon.Block:
+    if not isinstance(block, gluon.Block):
+        raise SMDebugTypeError(f"block must be a mxnet.gluon.Block (got {block!r})")
+    return block
+
+
+def _name(block: gluon.Block) -> str:
+    """Return a block's name; one without, being made without a prefix, is called what its class would call it."""
+    return block.name or type(block).__name__.lower()
+
+
+def _parts_of(block: gluon.Block) -> list[gluon.Block]:
+    """Return a block and all blocks inside it."""
+    parts: list[gluon.Block] = []
+    block.apply(parts.append)
+    return parts
+
+
+def _outermost_hybridised(block: gluon.Block) -> Iterator[gluon.HybridBlock]:
+    """Yield the blocks in a block that MXNet runs as one graph each, with all that is inside them."""
+    inside: set[int] = set()
+    for part in reversed(_parts_of(block)):  # outer blocks before inner ones
+        if id(part) not in inside and getattr(part, "_active", False):  # MXNet has no other way to ask
+            inside.update(id(inner) for inner in _parts_of(part))
+            yield part
+
+
+def _data_of(parameter: gluon.Parameter) -> tuple[NDArray, ...]:
+    """Return a parameter's values on all its contexts; none while it waits for its first forward pass."""
+    try:
+        return tuple(parameter.list_data())
+    except RuntimeError:  # whose subclass says that the shape is not known yet
+        return ()
+
+
+def _may_select(plan: StepPlan, block_name: str) -> bool:
+    """Tell whether a plan may save any input or output of a block."""
+    return any(plan.selects(f"{block_name}_{kind}_{i}") for kind in ("output", "input") for i in plan.indices)
+
+
+def get_hook(json_config_path: str | None = None) -> Hook | None:
+    """Return the hook of this process; if there is none, create it.
+
+    Args:
+        json_config_path: The hook configuration file to create it from; None means SageMaker's.
+
+    Returns:
+        None if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
+    """
+    return current.get_hook(Hook, json_config_path, create_if_not_exists=True)
+
+
+def set_hook(hook: Hook) -> None:
+    """Make `hook` the hook of this process.
+
+    Raises:
+        SMDebugTypeError: It is no MXNet hook.
+    """
+    current.set_hook(hook, Hook)
+
+
+def del_hook() -> None:
+    """Forget the hook of this process; it is not closed."""
+    current.del_hook()

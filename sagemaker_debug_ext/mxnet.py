@@ -1,0 +1,48 @@
+"""Capture in MXNet scripts: ``import sagemaker_debug_ext.mxnet as smd``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext.config.reductions import ReductionConfig
+from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
+from sagemaker_debug_ext.errors import SMDebugRuntimeError
+
+try:
+    import_optional("mxnet", "The MXNet hook", extra="mxnet")
+except AttributeError as error:  # MXNet asks numpy for names that it no longer has
+    raise SMDebugRuntimeError(
+        f"MXNet cannot be imported with this numpy, it needs one before 1.24 ({error})"
+    ) from error
+
+from sagemaker_debug_ext.hooks.appending import save_tensor
+from sagemaker_debug_ext.hooks.mxnet import Collection, Hook, del_hook, get_hook, set_hook
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import create_trial
+
+__all__ = [
+    "Collection",
+    "CollectionKeys",
+    "Hook",
+    "ReductionConfig",
+    "SaveConfig",
+    "SaveConfigMode",
+    "create_trial",
+    "del_hook",
+    "get_hook",
+    "modes",
+    "save_tensor",
+    "set_hook",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "create_trial":  # a training script rarely reads trials
+        from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415
+
+        return create_trial
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
