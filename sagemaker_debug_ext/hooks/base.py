@@ -204,6 +204,7 @@ class BaseHook:
         self._waiting_scalars: dict[str, _WaitingScalar] = {}
         self._output: TrialOutput | None = None
         self._has_exported = False
+        self._has_raised = False
         self._is_off = False
         self._is_closed = False
         self._pid = os.getpid()
@@ -419,8 +420,7 @@ class BaseHook:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None:
-            self.write_recording()
+        self._has_raised = error is not None
         self.close()
 
     # --- what the framework's hook calls ------------------------------------------------------------------------------
@@ -723,7 +723,7 @@ class BaseHook:
             self._save_custom_tensors()
             self._finish_step()
             self._hand_over()
-            if getattr(sys, "last_value", None) is not None:  # the interpreter ends with an exception
+            if self._has_raised or getattr(sys, "last_value", None) is not None:  # so does the interpreter at its end
                 self._write_recorded()
             self._complete_collections()
             if self._collections.has_news or not self._has_exported:

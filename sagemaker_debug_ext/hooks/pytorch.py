@@ -139,7 +139,7 @@ def _compiled_call(module: nn.Module) -> Callable[..., Any] | None:
     return getattr(module, "_compiled_call_impl", None)
 
 
-class Hook(BaseHook):
+class Hook(contextlib.ContextDecorator, BaseHook):
     """Captures tensors of a PyTorch job.
 
     Each forward pass of a registered model is one step. With `explicit_steps` a step ends where the script calls
@@ -153,6 +153,8 @@ class Hook(BaseHook):
 
     The model is touched only in steps that save something: on others the hook runs once per forward pass and counts.
     What activation checkpointing computes again in the backward pass is neither a step nor saved twice.
+
+    As a decorator of a function the hook is closed when the function returns; later calls run without it.
 
     Args:
         args: As for `BaseHook`.
@@ -184,6 +186,7 @@ class Hook(BaseHook):
         self._detector = LossDetector(self._on_backward) if detect_losses else None
         self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots: list[_Root] = []
+        self._shared: dict[int, tuple[_Root, str]] = {}  # parameters of several models: the first one, and its name
         self._handles: list[_Removable] = []
         self._step_handles: list[_Removable] = []
         self._num_seen: dict[str, int] = {}
@@ -202,7 +205,8 @@ class Hook(BaseHook):
 
         Raises:
             SMDebugTypeError: It is no module.
-            SMDebugValueError: A module inside it is registered already.
+            SMDebugValueError: It is a part of what is registered already, or the other way round. Models that share
+                parts may be registered; shared parameters have the names that the first of these models gives.
         """
         if not isinstance(module, nn.Module):
             raise SMDebugTypeError(f"module must be a torch.nn.Module (got {module!r})")
@@ -324,19 +328,34 @@ class Hook(BaseHook):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _register(self, root: _Root) -> bool:
-        registered = {id(module): known for known in self._roots for _, module in known.modules()}
         if any(known.module is root.module for known in self._roots):
             LOG.warning("a %s is registered already", root.name)
             return False
-        for name, module in root.modules():
-            if id(module) in registered:
-                raise SMDebugValueError(
-                    f"module must not share parts with what is registered already "
-                    f"({name!r} is a part of a {registered[id(module)].name})"
-                )
+        for inner, outer in [(root, known) for known in self._roots] + [(known, root) for known in self._roots]:
+            for name, module in outer.modules():
+                if module is inner.plain:
+                    raise SMDebugValueError(
+                        f"module must not be registered together with a part of it "
+                        f"({name!r} of a {outer.name} is the {inner.name} itself)"
+                    )
+        first = {
+            id(parameter): (known, name) for known in reversed(self._roots) for name, parameter in known.parameters()
+        }
+        self._shared.update(
+            (id(parameter), first[id(parameter)]) for _, parameter in root.parameters() if id(parameter) in first
+        )
         self._roots.append(root)
         self._tapped.clear()
         return True
+
+    def _parameters(self, root: _Root) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield the parameters of a model; those it shares with others have the names that the first of these gives."""
+        if not self._shared:
+            yield from root.parameters()
+            return
+        for name, parameter in root.parameters():
+            _, first_name = self._shared.get(id(parameter), (root, name))
+            yield first_name, parameter
 
     def _watch_step(self, module: nn.Module, plan: StepPlan) -> None:
         """Save what is due at the beginning of a step, and have the rest captured as it comes."""
@@ -345,9 +364,11 @@ class Hook(BaseHook):
         weights = []
         shards = {}
         for root in self._roots:
-            for name, parameter in root.parameters():
+            for name, parameter in self._parameters(root):
                 if root.module is module:
                     weights.append((name, parameter))
+                if id(parameter) in self._shared and self._shared[id(parameter)][0] is not root:
+                    continue  # its gradient has been dealt with
                 if is_training and parameter.requires_grad:
                     self._watch_gradient(plan, f"gradient/{name}", parameter)
                     if is_sharded(parameter) and plan.decide(f"gradient/{name}") is not None:
@@ -362,7 +383,7 @@ class Hook(BaseHook):
         if id(module) in self._saved_roots:
             return
         self._saved_roots.add(id(module))
-        weights = [each for root in self._roots if root.module is module for each in root.parameters()]
+        weights = [each for root in self._roots if root.module is module for each in self._parameters(root)]
         self._save_weights(plan, weights)
 
     def _save_weights(self, plan: StepPlan, weights: Iterable[tuple[str, nn.Parameter]]) -> None:
@@ -401,7 +422,7 @@ class Hook(BaseHook):
     def _watch_modules(self, plan: StepPlan) -> None:
         """Have the inputs and outputs that are due captured until the next step begins."""
         if plan not in self._tapped:
-            named = {id(module): (name, module) for root in self._roots for name, module in root.modules()}
+            named = {id(module): (name, module) for root in reversed(self._roots) for name, module in root.modules()}
             wanted = [(name, module) for name, module in named.values() if _may_select(plan, name)]
             compiled = set().union(*(root.compiled_modules() for root in self._roots))
             left_out = [name for name, module in wanted if id(module) in compiled]
@@ -446,7 +467,7 @@ class Hook(BaseHook):
         return self.explicit_steps and self._is_step_over
 
     def _before_plan(self) -> None:
-        names = {id(module): name for root in self._roots for name, module in root.modules()}
+        names = {id(module): name for root in reversed(self._roots) for name, module in root.modules()}
         for collection in self._collections:
             if isinstance(collection, Collection):
                 collection.resolve_modules(names)
@@ -509,6 +530,7 @@ class Hook(BaseHook):
             handle.remove()
         self._handles.clear()
         self._roots.clear()
+        self._shared.clear()
         self._tapped.clear()
 
 

@@ -293,8 +293,13 @@ class TestRegister:
         hook = make_hook()
         inner = nn.Linear(2, 2)
         hook.register_module(inner)
-        with pytest.raises(SMDebugValueError, match=r"'0' is a part of a Linear"):
+        with pytest.raises(SMDebugValueError, match=r"'0' of a Sequential is the Linear itself"):
             hook.register_module(nn.Sequential(inner))
+        whole = nn.Bilinear(2, 2, 1)
+        whole.inner = nn.Tanh()
+        hook.register_module(whole)
+        with pytest.raises(SMDebugValueError, match=r"'inner' of a Bilinear is the Tanh itself"):
+            hook.register_loss(whole.inner)
 
     def test_register_loss_when_no_pattern_takes_it_then_warns(self, make_hook, caplog):
         """A loss whose name the collection of losses does not take is not dropped silently."""
@@ -495,3 +500,35 @@ def test_output_when_only_a_late_call_is_asked_for_then_it_is_saved(tmp_path, op
         hook.register_module(model)
         model(torch.ones(1, 2)).sum().backward()
     assert open_trial(hook).tensor_names() == expected
+
+
+class TestDecorator:
+    def test_function_when_decorated_then_is_captured_until_it_returns(self, tmp_path, trainer):
+        """The hook is closed with the first call; the function works as before, and later calls are not captured."""
+
+        @smd.Hook(tmp_path / "out", save_config=smd.SaveConfig(save_interval=1), include_collections=["weights"])
+        def train(steps, seed=0):
+            """Train a little."""
+            training = trainer(smd.get_hook() if not has_ended() else None, seed=seed).train(steps)
+            return training.model.fc.weight.detach().clone()
+
+        def has_ended():
+            return (tmp_path / "out" / "training_job_end.ts").exists()
+
+        assert train.__doc__ == "Train a little."
+        first = train(3, seed=1)
+        assert has_ended()
+        assert torch.equal(train(3, seed=1), first)
+        assert smd.create_trial(str(tmp_path / "out")).steps() == [0, 1, 2]
+
+    def test_function_when_it_raises_then_hook_is_closed_and_error_goes_on(self, tmp_path, trainer):
+        """An exception ends the trial, with what the flight recorder kept."""
+
+        @smd.Hook(tmp_path / "out", save_config=smd.SaveConfig(save_interval=1), flight_recorder=2)
+        def train():
+            trainer(smd.get_hook()).train(4)
+            raise LookupError("no more data")
+
+        with pytest.raises(LookupError, match="no more data"):
+            train()
+        assert smd.create_trial(str(tmp_path / "out")).steps() == [2, 3]

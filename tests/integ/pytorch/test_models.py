@@ -254,6 +254,53 @@ class TestExplicitSteps:
         trial = open_trial(hook)
         assert trial.tensor("Linear_weight").steps() == trial.tensor("Bilinear_weight").steps() == [0, 1]
 
+    @pytest.mark.parametrize("explicit_steps", [False, True])
+    def test_tensors_when_models_share_a_part_then_each_has_one_name(self, make_hook, open_trial, explicit_steps):
+        """A shared part is saved under the names of the model registered first, whichever model runs."""
+
+        class Critic(nn.Module):
+            def __init__(self, encoder):
+                super().__init__()
+                self.encoder = encoder
+                self.head = nn.Linear(2, 1)
+
+            def forward(self, x):
+                return self.head(self.encoder(x))
+
+        class Player(Critic):
+            pass
+
+        torch.manual_seed(0)
+        encoder = nn.Linear(3, 2, bias=False)
+        critic, player = Critic(encoder), Player(encoder)
+        hook = make_hook(
+            explicit_steps=explicit_steps,
+            include_collections=["weights", "gradients"],
+            include_regex=["encoder_output"],
+        )
+        hook.register_module(critic)
+        hook.register_module(player)
+        expected = []
+        for _ in range(3):
+            for model in (critic, player):
+                encoder.weight.grad = None
+                model(torch.ones(1, 3)).sum().backward()
+                expected.append(encoder.weight.grad.clone())
+            if explicit_steps:
+                hook.step()
+        trial = open_trial(hook)
+        if explicit_steps:
+            assert trial.steps() == [0, 1, 2]
+            expected = expected[1::2]
+            assert trial.tensor("encoder_output_1").steps() == [0, 1, 2]
+        weights = trial.tensor_names(collection="weights")
+        assert weights == ["Critic_encoder.weight", "Critic_head.weight", "Player_head.weight"]
+        assert trial.tensor("Critic_encoder.weight").steps() == trial.steps()
+        saved = trial.tensor("gradient/Critic_encoder.weight").values().values()
+        assert len(saved) == len(expected)
+        assert all(torch.equal(torch.tensor(left), right) for left, right in zip(saved, expected, strict=True))
+        assert "gradient/Player_encoder.weight" not in trial.tensor_names()
+
     def test_step_when_steps_are_forward_passes_then_refuses(self, make_hook):
         """Calling it by mistake is told; the number can be read all the same."""
         hook = make_hook()
