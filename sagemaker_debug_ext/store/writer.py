@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer
@@ -48,7 +49,7 @@ class NamedNumbers(NamedTuple):
 
     names: tuple[str, ...]
     values: Array
-    wall_times: tuple[float, ...]
+    wall_times: Sequence[float] | npt.NDArray[np.float64]
 
 
 @attrs.define
@@ -124,29 +125,35 @@ class TrialWriter:
 
     def _encode(self, data: StepData) -> tuple[list[Buffer], bytes]:
         """Return the records and the index of a step whose records have the length that dtype and shape give them."""
-        names = [tensor.name for tensor in data.tensors]
-        specs = [(tensor.value.dtype, tensor.value.shape) for tensor in data.tensors]
-        wall_times = [tensor.wall_time for tensor in data.tensors]
-        contents: list[Buffer] = [_content(tensor.value) for tensor in data.tensors]
-        for some in data.numbers:
-            names += some.names
-            specs += [(some.values.dtype, ())] * len(some.names)
-            wall_times += some.wall_times
-            size, content = some.values.itemsize, some.values.tobytes()
-            contents += [content[at : at + size] for at in range(0, len(content), size)]
+        tensors, numbers = data.tensors, data.numbers
         step_field = b"\x10" + varint(data.global_step) if data.global_step else b""
-        shapes = tuple(data.shapes)
-        kind = StepKind(tuple(names), tuple(specs), shapes, data.mode, len(step_field), len(str(data.mode_step)))
+        kind = StepKind(
+            tuple([tensor.name for tensor in tensors]),
+            tuple([(tensor.value.dtype, tensor.value.shape) for tensor in tensors]),
+            tuple([(some.names, some.values.dtype) for some in numbers]),
+            tuple(data.shapes),
+            data.mode,
+            len(step_field),
+            len(str(data.mode_step)),
+        )
         layout = self._layouts.get(kind)
         if layout is None:
             if len(self._layouts) >= _MAX_LAYOUTS:
                 self._layouts.clear()
             layout = StepLayout.build(_entries(data), kind, data.global_step, data.mode_step)
             self._layouts[kind] = layout
-        tail = record_tail(data.mode, data.mode_step)
-        parts = layout.records(contents, wall_times, step_field, tail) if layout.kept else []
-        event_file = event_key(data.global_step, self.worker) if parts else None
-        return parts, layout.index(data.mode, data.mode_step, event_file)
+        if not layout.template:
+            return [], layout.index(data.mode, data.mode_step, None)
+        wall_times = [np.array([tensor.wall_time for tensor in tensors])]
+        wall_times += [np.asarray(some.wall_times, np.float64) for some in numbers]
+        parts = layout.records(
+            [_content(tensor.value) for tensor in tensors],
+            [some.values for some in numbers],
+            np.concatenate(wall_times),
+            step_field,
+            record_tail(data.mode, data.mode_step),
+        )
+        return parts, layout.index(data.mode, data.mode_step, event_key(data.global_step, self.worker))
 
     def _encode_texts(self, data: StepData) -> tuple[list[Buffer], bytes]:
         """Return the records and the index of a step with texts, whose length is their own."""
@@ -190,4 +197,6 @@ def _content(array: Array) -> Buffer:
     """Return the bytes of an array in C order, sharing its memory where it is laid out so already."""
     if not array.size:
         return b""
+    if array.ndim and array.dtype.kind in "biuf" and array.flags.c_contiguous:
+        return array.data.cast("B")
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

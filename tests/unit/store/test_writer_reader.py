@@ -12,6 +12,7 @@ from sagemaker_debug_ext.store import reader
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
 from sagemaker_debug_ext.store.index import Location, SavedShape
 from sagemaker_debug_ext.store.keys import event_key, index_key
+from sagemaker_debug_ext.store.messages import encode_record
 from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.testing import strategies
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -225,3 +226,26 @@ def test_numbers_are_tensors_without_dimension():
         "x": ((), "float32", 1.5),
         "y": ((), "float32", 2.5),
     }
+
+
+@given(
+    st.lists(
+        st.tuples(strategies.tensor_names, strategies.arrays()), min_size=1, max_size=4, unique_by=lambda it: it[0]
+    ),
+    st.sampled_from(list(ModeKeys)),
+    st.integers(0, 300),
+)
+def test_records_of_a_step_are_those_of_its_tensors_one_by_one(values, mode, mode_step):
+    """Putting a step together from its template gives the very bytes that encoding each record gives."""
+    backend = MemoryBackend()
+    numbers = np.array([1.5, -2.5], np.float32)
+    data = StepData(300, mode, mode_step, [NamedTensor(name, value, 7.25) for name, value in values])
+    data.numbers.append(NamedNumbers(("number/x", "number/y"), numbers, (1.0, 2.0)))
+    TrialWriter(backend).write_step(data)
+    entries = [*values, ("number/x", numbers[0]), ("number/y", numbers[1])]
+    times = [7.25] * len(values) + [1.0, 2.0]
+    expected = [
+        b"".join(encode_record(name, np.asarray(value), 300, mode, mode_step, time))
+        for (name, value), time in zip(entries, times, strict=True)
+    ]
+    assert backend.read(event_key(300, "worker_0")) == b"".join(expected)
