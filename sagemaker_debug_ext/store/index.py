@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import operator
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import attrs
+import numpy as np
 
 from sagemaker_debug_ext.errors import IndexReaderException
 from sagemaker_debug_ext.store.keys import EVENTS_PREFIX
@@ -124,7 +127,7 @@ class IndexContent:
         self.names = names
         self.places = places
         self.shapes = shapes
-        self.end = max((start + length for start, length in zip(places[::2], places[1::2], strict=True)), default=0)
+        self.end = max(map(operator.add, places[::2], places[1::2]), default=0)
 
     def location(self, position: int) -> Location:
         """Return where the record at a position of `names` lies."""
@@ -157,6 +160,19 @@ _HEAD: Final = re.compile(
 )
 """How the files of all known writers begin; what follows is often the same for many steps."""
 
+_TEXT: Final = rb'"([^"\\\x00-\x1f]{0,4096}(?:\\.[^"\\\x00-\x1f]{0,4096}){0,1000})"'
+_PLACES: Final = b'"tensor_payload": ['
+_SHAPES: Final = b', "shape_payload": ['
+_COUNT: Final = rb"(?:0|[1-9]\d{0,18})"
+_PLACE: Final = re.compile(
+    rb'\{"tensorname": ' + _TEXT + rb', "start_idx": (' + _COUNT + rb'), "length": (' + _COUNT + rb")\}"
+)
+_SHAPE: Final = re.compile(
+    rb'\{"tensorname": ' + _TEXT + rb', "originalname": ' + _TEXT + rb', "shape": \[((?:' + _COUNT
+    + rb"(?:, " + _COUNT + rb"){0,63})?)\]\}"
+)  # fmt: skip
+"""How all known writers write an entry. Reading these without a parser for all of JSON keeps no objects in between."""
+
 _MAX_KEPT_BYTES: Final = 4 << 20
 
 
@@ -173,19 +189,28 @@ class IndexParser:
     def parse(self, text: bytes, where: str) -> IndexEntry:
         """Read the text of a file, as `IndexFile.from_json` does.
 
+        Files of the form that all known writers use take no more memory than twice their size; others take what the
+        objects of their JSON take.
+
         Raises:
             IndexReaderException: The text is no index file.
         """
         head = _HEAD.match(text)
         if head is None:
             return self._parse(text, where)
-        tail = text[head.end() :]
-        content = self._contents.get(tail)
+        digest = hashlib.blake2b(memoryview(text)[head.end() :], digest_size=16).digest()
+        content = self._contents.get(digest)
+        if content is None:
+            content = _read_plainly(text, head.end())
+            if content is None:
+                entry = self._parse(text, where)
+                if not _tells_the_step(text[head.end() :]):
+                    self._keep(digest, entry.content, len(text))
+                return entry
+            self._keep(digest, content, len(text))
         event_file = None if head[3] is None else head[3].decode()
-        if content is None or (content.names and event_file is None) or ".." in (event_file or ""):
-            entry = self._parse(text, where)
-            self._keep(tail, entry.content)
-            return entry
+        if (content.names and event_file is None) or ".." in (event_file or ""):
+            return self._parse(text, where)
         return IndexEntry(ModeKeys[head[1].decode()], int(head[2]), event_file, content)
 
     def _parse(self, text: bytes, where: str) -> IndexEntry:
@@ -194,14 +219,74 @@ class IndexParser:
         except OverflowError as error:
             raise IndexReaderException(f"{where}: a record lies beyond 2^64 bytes") from error
 
-    def _keep(self, tail: bytes, content: IndexContent) -> None:
-        if (b"meta" in tail or b"\\u" in tail) and "meta" in json.loads(b"{" + tail):
-            return  # says again, and otherwise, which step this is
+    def _keep(self, digest: bytes, content: IndexContent, num_bytes: int) -> None:
         if self._kept_bytes > _MAX_KEPT_BYTES:
             self._contents.clear()
             self._kept_bytes = 0
-        self._contents[tail] = content
-        self._kept_bytes += len(tail)
+        self._contents[digest] = content
+        self._kept_bytes += num_bytes
+
+
+def _tells_the_step(tail: bytes) -> bool:
+    """Tell whether the rest of a file says again, and otherwise, which step it belongs to."""
+    return (b"meta" in tail or b"\\u" in tail) and "meta" in json.loads(b"{" + tail)
+
+
+def _read_plainly(text: bytes, at: int) -> IndexContent | None:
+    """Read what follows the step, entry by entry; None if it is not of the form of the known writers."""
+    names: list[str] = []
+    places = array("Q")
+    shapes: list[tuple[str, SavedShape]] = []
+
+    def take_place(entry: re.Match[bytes]) -> None:
+        names.append(_decode(entry[1]))
+        places.extend((int(entry[2]), int(entry[3])))
+
+    def take_shape(entry: re.Match[bytes]) -> None:
+        shape = tuple(int(size) for size in entry[3].split(b", ")) if entry[3] else ()
+        shapes.append((_decode(entry[1]), SavedShape(shape, _decode(entry[2]))))
+
+    try:
+        at = _read_list(text, at, _PLACES, _PLACE, take_place)
+        if text.startswith(_SHAPES, at):
+            at = _read_list(text, at, _SHAPES, _SHAPE, take_shape)
+    except ValueError:
+        return None
+    if text[at : at + 2] != b"}" or _has_duplicates(names) or _has_duplicates([name for name, _ in shapes]):
+        return None
+    return IndexContent(tuple(names), places, tuple(shapes))
+
+
+def _read_list(
+    text: bytes, at: int, begin: bytes, pattern: re.Pattern[bytes], take: Callable[[re.Match[bytes]], object]
+) -> int:
+    """Take each entry of a list; return where the list ends.
+
+    Raises:
+        ValueError: It is not of that form.
+    """
+    if not text.startswith(begin, at):
+        raise ValueError("another list was expected")
+    at += len(begin)
+    separator = b""
+    while not text.startswith(b"]", at):
+        entry = pattern.match(text, at + len(separator)) if text.startswith(separator, at) else None
+        if entry is None:
+            raise ValueError("an entry is of another form")
+        take(entry)
+        at, separator = entry.end(), b", "
+    return at + 1
+
+
+def _decode(text: bytes) -> str:
+    return text.decode() if b"\\" not in text else str(json.loads(b'"' + text + b'"'))
+
+
+def _has_duplicates(names: Sequence[str]) -> bool:
+    """Tell whether a name may occur twice, in a few bytes a name."""
+    hashes = np.fromiter(map(hash, names), np.int64, len(names))
+    hashes.sort()
+    return bool((hashes[1:] == hashes[:-1]).any())
 
 
 def _text(value: object) -> str:

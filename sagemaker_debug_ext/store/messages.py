@@ -197,6 +197,14 @@ def array_bytes(content: memoryview | bytes) -> int:
 # --- decoding --------------------------------------------------------------------------------------------------------
 
 
+_MAX_FIELDS: Final = 512
+"""The format needs far fewer in one message; each costs a hundred times the two bytes that it may take in a file."""
+
+_MAX_PADDING: Final = 4
+_FREE_PADDING: Final = 1 << 14
+"""How much longer than the texts together an array of them may be."""
+
+
 class _WireError(ValueError):
     """The bytes are no message of the format; becomes a `CorruptRecordError` that says where."""
 
@@ -216,14 +224,23 @@ def read_varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 class _Message:
-    """The fields of one message: numbers of varints, views of the bytes of everything else; repeated ones in order."""
+    """The fields of one message: numbers of varints, views of the bytes of everything else; repeated ones in order.
 
-    def __init__(self, data: memoryview) -> None:
+    Args:
+        data: The bytes of the message.
+        lists: Fields that may occur any number of times; of all others together there are few.
+    """
+
+    def __init__(self, data: memoryview, lists: frozenset[int] = frozenset()) -> None:
         self._fields: dict[int, list[int | memoryview]] = {}
         at, end = 0, len(data)
+        num_fields = 0
         while at < end:
             key, at = read_varint(data, at)
             field, wire_type = key >> 3, key & 7
+            num_fields += field not in lists
+            if num_fields > _MAX_FIELDS:
+                raise _WireError(f"more than {_MAX_FIELDS} fields in one message")
             value: int | memoryview
             if wire_type == _VARINT:
                 value, at = read_varint(data, at)
@@ -270,10 +287,10 @@ class _Message:
         """Return every occurrence of a field that is itself a message."""
         return [_Message(value) for value in self.all_bytes(field)]
 
-    def message(self, field: int, what: str) -> _Message:
+    def message(self, field: int, what: str, lists: frozenset[int] = frozenset()) -> _Message:
         """Return the first occurrence of a field that must be there and is itself a message."""
         for value in self.all_bytes(field)[:1]:
-            return _Message(value)
+            return _Message(value, lists)
         raise _WireError(f"{what} is missing")
 
     def numbers(self, field: int) -> list[int]:
@@ -296,6 +313,10 @@ _FLOAT_FIELDS: Final = {5: "<f4", 6: "<f8", 9: "<c8", 12: "<c16"}
 _HALF_FIELD: Final = 13
 _VARINT_FIELDS: Final = (7, 10, 11, _HALF_FIELD, 16, 17)
 """int_val, int64_val, bool_val, half_val, uint32_val, uint64_val."""
+
+_TEXT_FIELD: Final = 8
+_VALUE_FIELDS: Final = frozenset({_TEXT_FIELD, *_FLOAT_FIELDS, *_VARINT_FIELDS})
+"""Those that hold one entry for each text or number."""
 
 
 def _shape(tensor: _Message) -> tuple[int, ...]:
@@ -333,7 +354,11 @@ def _fill(values: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _texts(tensor: _Message) -> Array:
-    return np.array([bytes(text).decode() for text in tensor.all_bytes(8)], dtype=str)
+    texts = [bytes(text).decode() for text in tensor.all_bytes(_TEXT_FIELD)]
+    num_characters = sum(map(len, texts))
+    # numpy gives all texts the room of the longest, so that a long one among many would take any amount of memory
+    is_even = len(texts) * max(map(len, texts), default=0) <= _MAX_PADDING * num_characters + _FREE_PADDING
+    return np.array(texts, dtype=str if is_even else object)
 
 
 def _array(tensor: _Message, where: str) -> Array:
@@ -378,7 +403,7 @@ def decode_payload(payload: memoryview, where: str) -> DecodedTensor:
         event = _Message(payload)
         step, wall_time = event.number(2), event.view(1)
         value = event.message(5, "the summary").message(1, "the summary's value")
-        array = _array(value.message(8, "the tensor"), where)
+        array = _array(value.message(8, "the tensor", _VALUE_FIELDS), where)
         mode, mode_step = _mode(value, step)
         seconds = _DOUBLE.unpack(wall_time)[0] if wall_time else 0.0
         name = value.text(1)

@@ -110,7 +110,7 @@ class RecordTemplate:
 
         A record with a true checksum has no template, because the checksum says more than a comparison.
         """
-        if not value.size or value.dtype.kind == "U" or bytes(record[-FOOTER_BYTES:]) != CONSTANT_FOOTER:
+        if not value.size or value.dtype.kind in "UO" or bytes(record[-FOOTER_BYTES:]) != CONSTANT_FOOTER:
             return None
         whole = bytes(record)
         try:

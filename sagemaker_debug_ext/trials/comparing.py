@@ -111,10 +111,12 @@ def _difference(here: Array | None, there: Array | None, rtol: float, atol: floa
     """Return what differs, and by how much; None if nothing does."""
     if here is None or there is None:
         return f"only saved {'here' if there is None else 'there'}", None
-    if here.shape != there.shape or here.dtype.kind != there.dtype.kind:
+    are_texts = here.dtype.kind in "UO" and there.dtype.kind in "UO"
+    if here.shape != there.shape or (here.dtype.kind != there.dtype.kind and not are_texts):
         return f"{here.dtype} {here.shape} here, {there.dtype} {there.shape} there", None
-    if here.dtype.kind in "UV":
-        return None if here.tobytes() == there.tobytes() else ("values differ", None)
+    if are_texts or here.dtype.kind == "V":
+        same = np.array_equal(here, there) if are_texts else here.tobytes() == there.tobytes()
+        return None if same else ("values differ", None)
     if np.array_equal(here, there) or np.allclose(here, there, rtol, atol, equal_nan=here.dtype.kind in "fc"):
         return None
     kind = np.complex128 if here.dtype.kind == "c" else np.float64

@@ -52,7 +52,7 @@ def compute_reduction(name: str, value: Array, absolute: bool = False) -> Any:
         SMDebugValueError: The name is unknown, or the tensor is empty and has no smallest and largest element.
     """
     check_reduction(name)
-    if value.dtype.kind == "U":
+    if value.dtype.kind in "UO":
         raise SMDebugTypeError(f"reduction {name!r} needs numbers (got texts)")
     if value.dtype.kind == "V":  # the small floats of ml_dtypes, which few numpy functions know
         value = value.astype(np.float32)

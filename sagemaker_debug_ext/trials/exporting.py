@@ -37,7 +37,7 @@ def stack_values(name: str, values: Mapping[int, Array]) -> Array:
         raise SMDebugValueError(f"tensor {name!r} has no values at the steps asked for")
     first_step, first = next(iter(values.items()))
     for step, value in values.items():
-        same_dtype = value.dtype == first.dtype or value.dtype.kind == first.dtype.kind == "U"
+        same_dtype = value.dtype == first.dtype or (value.dtype.kind in "UO" and first.dtype.kind in "UO")
         if value.shape != first.shape or not same_dtype:
             raise SMDebugValueError(
                 f"values of tensor {name!r} must be alike to be stacked (step {first_step}: {first.dtype}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import tracemalloc
@@ -177,16 +178,103 @@ def test_shape_when_absurd_then_nothing_of_its_size_is_allocated(dims, number):
     assert peak_of(decode) < 100_000
 
 
-def test_index_when_large_then_memory_of_the_order_of_the_file():
-    """Reading a large index file does not multiply it."""
-    names = {f"some/layer/name{n}": Location(100 * n, 100) for n in range(20_000)}
-    text = IndexFile(ModeKeys.TRAIN, 3, "events/x", names).to_json().encode()
-    parser = IndexParser()
-    tracemalloc.start()
-    try:
-        entry = parser.parse(text, "here")
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert len(entry.content.names) == 20_000
-    assert kept <= 3 * len(text)
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+OVERHEAD_BYTES = 64 << 10
+"""What a call may take beside what grows with the file: an error and its text, match objects, numpy's arrays' heads."""
+
+LARGE_INDEX = IndexFile(
+    ModeKeys.TRAIN,
+    3,
+    "events/x",
+    {f"some/layer{n}/weight": Location(100 * n, 100) for n in range(6_000)},
+    {f"another/layer{n}/output_0": SavedShape((64, 3, 3), f"framework/{n}") for n in range(1_000)},
+).to_json().encode()  # fmt: skip
+LARGE_RECORD = b"".join(
+    bytes(part) for part in encode_record("layer/w", np.arange(100_000, dtype=np.float32), 300, ModeKeys.EVAL, 70, 1.5)
+)
+LARGE_COLLECTIONS = CollectionsFile(
+    {f"layer{n}": {"name": f"layer{n}", "include_regex": ["weight"], "tensor_names": [f"layer{n}/output_{m}" for m in
+     range(50)], "save_config": None} for n in range(100)}, 2
+).to_json().encode()  # fmt: skip
+
+
+def assert_bounded(parse, data, times=2, per_value=0):
+    """Assert that reading `data` takes no more memory than `times` its size, and some bytes for each JSON value."""
+    values = sum(data.count(mark) for mark in b'[{,:"')
+    assert peak_of(lambda: parse(data)) <= times * len(data) + OVERHEAD_BYTES + per_value * values
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_record_when_large_and_mutated_then_no_more_memory_than_twice_its_size(block):
+    """Numbers are stored as plain bytes: a value costs a copy of them, whatever has become of the rest."""
+    chosen = random.Random(block)
+    for _ in range(40):
+        assert_bounded(decode_record, mutate(LARGE_RECORD, chosen))
+        payload = mutate(LARGE_RECORD[12:-4], chosen)
+        assert_bounded(decode_record, header(len(payload)) + payload + CONSTANT_FOOTER)
+
+
+@pytest.mark.parametrize("repeated", ["4200", "4a00", "0a00", "3801", "2d00000000"])
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_record_when_made_of_countless_fields_then_memory_grows_with_its_size_only(repeated, level):
+    """A field of two bytes costs an object; that they are few is checked where the format has few."""
+    payload = bytes.fromhex(repeated) * 20_000
+    for field in [b"\x42", b"\x0a", b"\x2a"][3 - level :]:
+        payload = field + varint(len(payload)) + payload
+    framed = header(len(payload)) + payload + CONSTANT_FOOTER
+    assert_bounded(decode_record, framed, times=2 if level < 3 else 150, per_value=0)
+
+
+def test_texts_when_one_is_long_among_many_then_memory_does_not_multiply():
+    """An array of texts that has room for the longest one in each place is not made of any texts."""
+    texts = np.array(["x" * 100_000, *["" for _ in range(20_000)]], dtype=object)
+    axis = b"\x08" + varint(len(texts))
+    shape = b"\x12" + varint(len(axis)) + axis
+    tensor = b"\x12" + varint(len(shape)) + shape
+    tensor += b"".join(b"\x42" + varint(len(text)) + text.encode() for text in texts)
+    value = b"\x0a\x07layer/w\x42" + varint(len(tensor)) + tensor
+    summary = b"\x0a" + varint(len(value)) + value
+    payload = b"\x2a" + varint(len(summary)) + summary
+    found = decode_payload(memoryview(payload), "here").value
+    assert found.tolist() == texts.tolist()
+    assert_bounded(lambda data: decode_payload(memoryview(data), "here"), payload, times=50)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_index_when_large_and_mutated_then_no_more_memory_than_twice_its_size(block):
+    """Files of the form of the known writers are read entry by entry; what no longer is of it costs JSON's objects."""
+    chosen = random.Random(block)
+    assert_bounded(parse_index_once, LARGE_INDEX)
+    for _ in range(4):
+        assert_bounded(parse_index_once, mutate(LARGE_INDEX, chosen), per_value=64)
+
+
+def parse_index_once(data):
+    with contextlib.suppress(IndexReaderException):
+        return IndexParser().parse(data, "here")
+
+
+@pytest.mark.parametrize("value", ["[]", "{}", "1", '"ab"', "[[[]]]", '{"a": 1}', "1e5", "null"])
+@pytest.mark.parametrize("parse", [parse_index_once, parse_collections])
+def test_json_when_made_of_countless_values_then_memory_grows_with_their_number_only(parse, value):
+    """What is no file of ours costs what its values cost as objects."""
+    values = ",".join([value] * 20_000).encode()
+    assert_bounded(parse, b'{"meta": {}, "tensor_payload": [' + values + b"]}", per_value=100)
+
+
+def test_collections_when_large_and_mutated_then_memory_grows_with_the_number_of_names_only():
+    """A name of a collection costs what a text costs."""
+    chosen = random.Random(1)
+    assert_bounded(parse_collections, LARGE_COLLECTIONS, per_value=64)
+    for _ in range(20):
+        assert_bounded(parse_collections, mutate(LARGE_COLLECTIONS, chosen), per_value=64)
+
+
+def test_index_when_of_another_form_then_read_alike():
+    """What is read entry by entry and what is read as JSON are the same."""
+    plain = IndexParser().parse(LARGE_INDEX, "here")
+    other = IndexParser().parse(json.dumps(json.loads(LARGE_INDEX), indent=1).encode(), "here")
+    assert plain[:3] == other[:3]
+    for slot in ("names", "places", "shapes", "end"):
+        assert getattr(plain.content, slot) == getattr(other.content, slot)
