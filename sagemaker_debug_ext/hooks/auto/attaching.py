@@ -18,7 +18,10 @@ from sagemaker_debug_ext.hooks.configuration import read_configuration
 
 LOG = logging.getLogger(__name__)
 
-_INSTALLERS: Final = {"torch": "sagemaker_debug_ext.hooks.auto.pytorch"}
+_INSTALLERS: Final = {
+    "torch": "sagemaker_debug_ext.hooks.auto.pytorch",
+    "xgboost": "sagemaker_debug_ext.hooks.auto.xgboost",
+}
 """Module of a framework → ours, which is imported only after it."""
 
 

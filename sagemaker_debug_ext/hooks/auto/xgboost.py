@@ -1,0 +1,112 @@
+"""XGBoost scripts without a change: the hook joins the callbacks of every training.
+
+`install` replaces `xgboost.train` and `xgboost.cv`, which scikit-learn's estimators call as well, by functions that
+add the hook and call the original. The hook takes hyperparameters and data from what they are called with.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import xgboost as xgb
+import xgboost.sklearn
+import xgboost.training
+
+from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.base import BaseHook
+from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
+from sagemaker_debug_ext.hooks.xgboost import Hook
+
+LOG = logging.getLogger(__name__)
+
+_FUNCTIONS: Final = ("train", "cv")
+_MODULES: Final = (xgb, xgboost.training, xgboost.sklearn)
+_NUM_POSITIONAL: Final = 3
+"""How many arguments both functions take by position: parameters, data and rounds."""
+
+
+class AutoHook(Hook):
+    """A hook that refuses nothing: what cannot be saved is left out with a warning."""
+
+    def before_training(self, model: Any) -> Any:
+        """Look at the model."""
+        try:
+            return super().before_training(model)
+        except Exception:  # whatever the hook does not understand of a model, training goes on
+            LOG.exception("a training is not captured")
+            return model
+
+    def join(self, parameters: object, train_data: Any, evals: Sequence[tuple[Any, str]]) -> None:
+        """Take the data of a training that is about to begin; validation data are the last that are not trained on."""
+        others = [matrix for matrix, _ in evals if matrix is not train_data]
+        # A sequence of pairs is the other form in which XGBoost takes parameters.
+        self.hyperparameters = parameters if isinstance(parameters, Mapping) else dict(parameters or ())  # type: ignore[call-overload]
+        self.train_data = train_data
+        self.validation_data = others[-1] if others else None
+
+    def leave(self) -> None:
+        """Let go of the data."""
+        self.train_data = self.validation_data = None
+
+    def _refuse(self, problem: str) -> None:
+        LOG.warning("left out: %s", problem)
+
+
+class _Joiner:
+    """Adds the hook to trainings, unless they have one already."""
+
+    def __init__(self, configuration: HookConfiguration) -> None:
+        self._configuration = configuration
+        self._hook: AutoHook | None = None
+        self._pid = os.getpid()
+
+    def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that does the same, with the hook among the callbacks."""
+
+        @functools.wraps(function)
+        def captured(*args: Any, **kwargs: Any) -> Any:
+            hook = self._join(args, kwargs)
+            if hook is None:
+                return function(*args, **kwargs)
+            try:
+                return function(*args, **{**kwargs, "callbacks": [hook, *(kwargs.get("callbacks") or ())]})
+            finally:
+                hook.leave()
+
+        return captured
+
+    def _join(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> AutoHook | None:
+        names = dict(zip(("params", "dtrain"), args, strict=False))
+        given = {**kwargs, **names}
+        has_hook = any(isinstance(callback, BaseHook) for callback in kwargs.get("callbacks") or ())
+        if has_hook or len(args) > _NUM_POSITIONAL or os.getpid() != self._pid:
+            return None
+        try:
+            if self._hook is None:
+                if current.has_hook():
+                    return None
+                self._hook = AutoHook.create_from_configuration(self._configuration)
+            self._hook.join(given.get("params"), given.get("dtrain"), given.get("evals") or ())
+        except (DebugExtError, OSError, TypeError, ValueError):
+            LOG.exception("a training is not captured")
+            return None
+        return self._hook
+
+
+def install(json_config_path: str | None) -> None:
+    """Have this process's trainings captured.
+
+    Args:
+        json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
+    """
+    joiner = _Joiner(read_configuration(json_config_path, os.environ, AutoHook.default_save_interval))
+    for name in _FUNCTIONS:
+        replaced = joiner.wrap(getattr(xgb, name))
+        for module in _MODULES:
+            if hasattr(module, name):
+                setattr(module, name, replaced)

@@ -1,0 +1,426 @@
+"""The XGBoost hook: metrics, predictions, importance of features, contributions to predictions, and trees."""
+
+from __future__ import annotations
+
+import logging
+import re
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
+
+import attrs
+import xgboost as xgb
+from xgboost import collective
+from xgboost.callback import TrainingCallback
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.decisions import RAW, StepPlan
+from sagemaker_debug_ext.hooks.output import Worker
+from sagemaker_debug_ext.hooks.steps import OpenStep
+from sagemaker_debug_ext.hooks.xgboost_collections import (
+    BASE_VALUE,
+    BUILTIN_PATTERNS,
+    IMPORTANCES,
+    contributors,
+    select_kinds,
+)
+from sagemaker_debug_ext.hooks.xgboost_data import as_matrix
+from sagemaker_debug_ext.hooks.xgboost_models import OF_ONE_MODEL, ModelKind, number, parameter_value
+from sagemaker_debug_ext.hooks.xgboost_trees import describe_round, tree_table
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+OLDEST_VERSION: Final = (2, 1)
+
+_NEEDS: Final[Mapping[str, str]] = {
+    CollectionKeys.PREDICTIONS: "validation_data",
+    CollectionKeys.LABELS: "validation_data",
+    CollectionKeys.AVERAGE_SHAP: "train_data",
+    CollectionKeys.FULL_SHAP: "train_data",
+}
+"""Collection → the attribute of the hook that it cannot do without."""
+
+_SHAP: Final = (CollectionKeys.AVERAGE_SHAP, CollectionKeys.FULL_SHAP)
+
+
+@attrs.define(eq=False)
+class _Training:
+    """The training that is going on.
+
+    Args:
+        model: What is trained.
+        kind: What can be told of it.
+        first_round: Rounds that the model had before.
+        epoch: The round that has begun last, counted from 0 in this training.
+        is_open: Whether that round has not been captured yet.
+        evals_log: The metrics of all rounds.
+    """
+
+    model: weakref.ref[Any]
+    kind: ModelKind
+    first_round: int
+    epoch: int = -1
+    is_open: bool = False
+    evals_log: Mapping[str, Mapping[str, list[Any]]] = attrs.field(factory=dict)
+
+    def has_finished_round(self, model: Any) -> bool:
+        """Tell whether the round that has begun last was trained to its end."""
+        counts = [len(values) for metrics in self.evals_log.values() for values in metrics.values()]
+        done = min(counts) if counts else model.num_boosted_rounds() - self.first_round
+        return done > self.epoch
+
+
+class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
+    """Captures tensors of an XGBoost job: ``xgboost.train(..., callbacks=[hook])``.
+
+    Each boosting round is one step, of the number that the round has within the model. Saved of a step are:
+
+    * ``<data>-<metric>``: what was evaluated; with `xgboost.cv` the mean, and ``<data>-<metric>-std``;
+    * ``hyperparameters/<name>``: what the script gave;
+    * ``predictions`` and ``labels`` of the validation data;
+    * ``feature_importance/<kind>/<feature>``: shares of the whole, for features that are used;
+    * ``average_shap/<feature>``: mean contribution of a feature to the predictions for the training data, signed;
+    * ``full_shap/<feature>``: its contribution to each prediction, one row for each row of the data;
+    * ``trees/<column>``: all trees of the round, one row for each node.
+
+    Only collections that are saved cost anything, and only in rounds that are saved.
+
+    Args:
+        args: As for `BaseHook`; a `reduction_config` has no effect.
+        hyperparameters: Name → value, for collection ``hyperparameters``.
+        train_data: What contributions are computed for: an `xgboost.DMatrix`, or a file and its format (``csv`` with
+            the label in the first column, or ``libsvm``).
+        validation_data: What is predicted, and where the labels are taken from; like `train_data`.
+        kwargs: As for `BaseHook`.
+
+    Raises:
+        SMDebugTypeError: An argument has the wrong type.
+        SMDebugValueError: An argument has no meaning, or a file holds something other than numbers.
+    """
+
+    default_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.METRICS,)
+    builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = BUILTIN_PATTERNS
+    default_save_interval: ClassVar[int] = 10
+
+    def __init__(
+        self,
+        *args: Any,
+        hyperparameters: Mapping[str, Any] | None = None,
+        train_data: Any = None,
+        validation_data: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        self._training: _Training | None = None
+        self._written: OpenStep | None = None
+        self._wanted: dict[StepPlan, frozenset[str]] = {}
+        self._features: list[str] = []
+        self.hyperparameters = hyperparameters
+        self.train_data = train_data
+        self.validation_data = validation_data
+        super().__init__(*args, **kwargs)
+        if self.reduction_config is not None:
+            self.reduction_config = None
+            LOG.warning("reduction_config has no effect: of XGBoost values are saved")
+
+    @classmethod
+    def hook_from_config(cls, json_config_path: str | None = None) -> Hook:
+        """Do what `create_from_json_file` does; an older name of it."""
+        return cls.create_from_json_file(json_config_path)
+
+    # --- what the script says -----------------------------------------------------------------------------------------
+
+    @property
+    def hyperparameters(self) -> Mapping[str, Any] | None:
+        """Name → value, for collection ``hyperparameters``."""
+        return self._hyperparameters
+
+    @hyperparameters.setter
+    def hyperparameters(self, values: Mapping[str, Any] | None) -> None:
+        if values is not None and not isinstance(values, Mapping):
+            raise SMDebugTypeError(f"hyperparameters must be a dictionary (got {values!r})")
+        self._hyperparameters = values
+
+    @property
+    def train_data(self) -> Any:
+        """The matrix that contributions are computed for."""
+        return self._train_data
+
+    @train_data.setter
+    def train_data(self, data: Any) -> None:
+        self._train_data = as_matrix(data, "train_data")
+
+    @property
+    def validation_data(self) -> Any:
+        """The matrix that is predicted, and whose labels are saved."""
+        return self._validation_data
+
+    @validation_data.setter
+    def validation_data(self, data: Any) -> None:
+        self._validation_data = as_matrix(data, "validation_data")
+
+    def __copy__(self) -> Hook:
+        """Return the hook itself, which there is once for each trial."""
+        return self
+
+    def __deepcopy__(self, _: Any) -> Hook:
+        """Return the hook itself: scikit-learn copies what an estimator was made with."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a callback that does nothing: an estimator may be kept, or sent to another process."""
+        return TrainingCallback, ()
+
+    # --- what XGBoost calls -------------------------------------------------------------------------------------------
+
+    def before_training(self, model: Any) -> Any:
+        """Check that all that is to be saved can be.
+
+        Raises:
+            SMDebugTypeError: It is no model of XGBoost.
+            SMDebugValueError: A collection lacks the data that it needs, or the data do not go with the model.
+        """
+        if not isinstance(model, xgb.Booster) and not hasattr(model, "cvfolds"):
+            raise SMDebugTypeError(f"model must be an xgboost.Booster (got {model!r})")
+        if self._training is not None and self._training.model() is model:
+            LOG.warning("the hook is among the callbacks twice; it captures once")
+        elif self._accepts():
+            self._training = self._prepare(model)
+        return model
+
+    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:  # noqa: ARG002
+        """Begin a step. Never stops training."""
+        if self._training is not None and self._training.epoch != epoch:
+            self._begin_round(self._training, epoch, evals_log)
+        return False
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:  # noqa: ARG002
+        """Capture the round that is over. Never stops training."""
+        if self._training is not None and self._training.is_open:
+            self._capture(self._training, model)
+        return False
+
+    def after_training(self, model: Any) -> Any:
+        """Write the last round, so that it is there when training returns."""
+        training, self._training = self._training, None
+        if training is not None:
+            if training.is_open:  # another callback has ended training, and left nobody else a word in it
+                self._capture_last(training, model)
+            self._write_last_round()
+        return model
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _prepare(self, model: Any) -> _Training:
+        kind = ModelKind.of(model)
+        self._features = kind.features
+        self._wanted.clear()
+        for collection in _SHAP:
+            if BASE_VALUE in self._features:
+                self.get_collection(collection).add_tensor_name(f"{collection}/{BASE_VALUE}")
+        self._check_data(kind)
+        first = kind.num_rounds
+        if first > self._counters.last_global_step + 1 or (first and self._last_step < 0):
+            self._counters.resume_after(first - 1, {})
+        return _Training(weakref.ref(model), kind, first)
+
+    def _check_data(self, kind: ModelKind) -> None:
+        """Refuse what could only fail in the middle of training, and tell what will not be saved."""
+        saved = [collection.name for collection in self._collections if collection.name in self._collections.saved]
+        wanted = self._select(saved)
+        if CollectionKeys.HYPERPARAMETERS in self._collections.saved and not self.hyperparameters:
+            LOG.warning("collection 'hyperparameters' stays empty: the hook was given none")
+        if not wanted:
+            return
+        lacking = sorted(wanted & kind.lacking)
+        if lacking and kind.is_ensemble and not self.save_all:
+            self._refuse(f"collections must be of one model, and xgboost.cv trains several (got {', '.join(lacking)})")
+        elif lacking:
+            LOG.warning("%s stay empty: %s", ", ".join(lacking), kind.reason)
+        for name in sorted(wanted - kind.lacking):
+            needed = _NEEDS.get(name)
+            if needed is not None:
+                self._check_matrix(getattr(self, needed), needed, name, kind)
+
+    def _check_matrix(self, matrix: Any, needed: str, collection: str, kind: ModelKind) -> None:
+        if matrix is None:
+            if self.save_all:
+                LOG.warning("collection %r stays empty: the hook has no %s", collection, needed)
+            else:
+                self._refuse(f"{needed} must be given where collection {collection!r} is saved (got None)")
+            return
+        problem = kind.find_mismatch(matrix)
+        if problem is None and collection == CollectionKeys.LABELS and not matrix.get_label().size:
+            problem = "it has no labels"
+        if problem is not None:
+            self._refuse(f"{needed} must go with the model and with collection {collection!r}: {problem}")
+
+    def _select(self, collections: Iterable[str]) -> frozenset[str]:
+        members = [self._collections.get(name) for name in collections]
+        return select_kinds(members, self._features, self.hyperparameters or ())
+
+    def _refuse(self, problem: str) -> None:
+        raise SMDebugValueError(problem)
+
+    @harmless
+    def _begin_round(self, training: _Training, epoch: int, evals_log: Any) -> None:
+        training.epoch, training.evals_log, training.is_open = epoch, evals_log, True
+        self._begin_step()
+
+    @harmless
+    def _capture_last(self, training: _Training, model: Any) -> None:
+        if training.has_finished_round(model):
+            # Early stopping may already have cut the model back to its best round.
+            self._capture(training, model, is_whole=model.num_boosted_rounds() > training.first_round + training.epoch)
+
+    @harmless
+    def _capture(self, training: _Training, model: Any, is_whole: bool = True) -> None:
+        training.is_open = False
+        plan = self._current_plan()
+        if not plan:
+            return
+        self._save_custom_tensors()
+        self._offer_metrics(training.evals_log)
+        if plan not in self._wanted:
+            self._wanted[plan] = self._select(plan.saved) - training.kind.lacking
+        wanted = self._wanted[plan] - (frozenset() if is_whole else OF_ONE_MODEL)
+        if CollectionKeys.HYPERPARAMETERS in wanted:
+            self._offer_hyperparameters()
+        if CollectionKeys.PREDICTIONS in wanted and self.validation_data is not None:
+            self._offer("predictions", model.predict(self.validation_data))
+        if CollectionKeys.LABELS in wanted and self.validation_data is not None:
+            self._offer("labels", _labels(self.validation_data))
+        if CollectionKeys.FEATURE_IMPORTANCE in wanted:
+            self._offer_importance(model)
+        if not wanted.isdisjoint(_SHAP) and self.train_data is not None:
+            self._offer_contributions(model)
+        if CollectionKeys.TREES in wanted:
+            self._offer_trees(training, model)
+
+    def _offer_metrics(self, evals_log: Mapping[str, Mapping[str, list[Any]]]) -> None:
+        collection = self._collections.get(CollectionKeys.METRICS)
+        for data, metrics in evals_log.items():
+            for metric, values in metrics.items():
+                name, value = f"{data}-{metric}", values[-1]
+                if isinstance(value, tuple):
+                    value, deviation = value
+                    self._offer(f"{name}-std", number(deviation))
+                if not collection.matches(name):
+                    collection.add_tensor_name(name)
+                self._offer(name, number(value))
+
+    def _offer_hyperparameters(self) -> None:
+        for name, value in (self.hyperparameters or {}).items():
+            if value is not None:
+                self._offer(f"hyperparameters/{name}", parameter_value(value))
+
+    def _offer_importance(self, model: Any) -> None:
+        for kind in IMPORTANCES:
+            scores = model.get_score(importance_type=kind)
+            total = sum(scores.values())
+            for feature, score in scores.items() if total else ():
+                self._offer(f"feature_importance/{kind}/{feature}", number(score / total))
+
+    def _offer_contributions(self, model: Any) -> None:
+        contributions = model.predict(self.train_data, pred_contribs=True)
+        averages = contributions.mean(axis=tuple(range(contributions.ndim - 1)))
+        for column, feature in enumerate(contributors(self._features)):
+            self._offer(f"full_shap/{feature}", contributions[..., column])
+            self._offer(f"average_shap/{feature}", averages[column : column + 1])
+
+    def _offer_trees(self, training: _Training, model: Any) -> None:
+        trees = describe_round(model, training.first_round + training.epoch)
+        first = training.kind.num_trees + training.epoch * len(trees)
+        for column, values in tree_table(trees, first).items():
+            self._offer(f"trees/{column}", values)
+
+    # --- what BaseHook asks -------------------------------------------------------------------------------------------
+
+    def _find_worker(self) -> Worker:
+        return Worker(f"worker_{collective.get_rank()}", collective.get_world_size())
+
+    def _before_plan(self) -> None:
+        self._wanted.clear()
+        for collection in self._collections:
+            if collection.reduction_config not in (None, RAW):
+                collection.reduction_config = None
+                LOG.warning("reductions of collection %r have no effect: of XGBoost values are saved", collection.name)
+
+    def _resume(self, last_steps: Mapping[ModeKeys, int]) -> None:
+        # A model that is trained further has its own count, by which rounds lost with an earlier run come again.
+        if self._training is None or not self._training.first_round:
+            super()._resume(last_steps)
+
+    @harmless
+    def _write_last_round(self) -> None:
+        """Write the open step now; what is added to it later has it written anew."""
+        with self._lock:
+            if self._step is None or self._recorder is not None or not self._accepts():
+                return
+            self._settle_scalars(is_last=True)
+            self._save_custom_tensors()
+            self._ended_step = self._written = self._step
+            self._step = OpenStep(self._step.position)
+            self._hand_over()
+        if self._output is not None:
+            self._output.flush()
+
+    def _finish_step(self) -> None:
+        written, self._written = self._written, None
+        if self._step and written is not None:
+            self._step.tensors = {**written.tensors, **self._step.tensors}
+            self._step.shown = {**written.shown, **self._step.shown}
+            self._step.only_shown = {**written.only_shown, **self._step.only_shown}
+        super()._finish_step()
+
+    def _detach(self) -> None:
+        self._training = None
+
+
+def _labels(matrix: Any) -> Any:
+    """Return the labels of a matrix, one row for each of its rows."""
+    labels = matrix.get_label()
+    return labels if labels.size == matrix.num_row() else labels.reshape(matrix.num_row(), -1)
+
+
+def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = True) -> Hook | None:
+    """Return the hook of this process.
+
+    Args:
+        json_config_path: The hook configuration file to create it from; None means SageMaker's.
+        create_if_not_exists: Create it from that file if there is none.
+
+    Returns:
+        None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
+    """
+    return current.get_hook(Hook, json_config_path, create_if_not_exists)
+
+
+def set_hook(hook: Hook) -> None:
+    """Make `hook` the hook of this process.
+
+    Raises:
+        SMDebugTypeError: It is no XGBoost hook.
+    """
+    current.set_hook(hook, Hook)
+
+
+def del_hook() -> None:
+    """Forget the hook of this process; it is not closed."""
+    current.del_hook()
+
+
+def check_version(version: str) -> None:
+    """Refuse a version of XGBoost that the hook does not know.
+
+    Raises:
+        SMDebugRuntimeError: It is too old.
+    """
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_VERSION:
+        oldest = ".".join(map(str, OLDEST_VERSION))
+        raise SMDebugRuntimeError(f"the XGBoost hook needs version {oldest} of xgboost or a newer one (got {version})")
+
+
+check_version(xgb.__version__)

@@ -1,0 +1,93 @@
+"""The collections of XGBoost jobs: which tensors belong to them, and which kinds of tensors anybody asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.hooks.xgboost_trees import COLUMNS
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+IMPORTANCES: Final = ("weight", "gain", "cover", "total_gain", "total_cover")
+"""The ways in which XGBoost measures how important a feature is."""
+
+BASE_VALUE: Final = "bias"
+"""The name of what a prediction is before any feature contributes to it, unless a feature is named so."""
+
+_METRIC: Final = r"^[^/-]+-.+$"
+_LOSS: Final = (
+    # Whatever is the better the larger it is, is no loss; names that end in _score are scikit-learn's.
+    r"^[^/-]+-(?!(?:auc|aucpr|map|ndcg|pre|interval-regression-accuracy)(?:[@-]|$))(?!.*(?:_score|-std)$).+$"
+)
+
+BUILTIN_PATTERNS: Final[Mapping[str, tuple[str, ...]]] = {
+    CollectionKeys.DEFAULT: (),
+    CollectionKeys.ALL: (),
+    CollectionKeys.METRICS: (_METRIC,),
+    CollectionKeys.LOSSES: (_LOSS,),
+    CollectionKeys.HYPERPARAMETERS: ("^hyperparameters/.*$",),
+    CollectionKeys.PREDICTIONS: ("^predictions$",),
+    CollectionKeys.LABELS: ("^labels$",),
+    CollectionKeys.FEATURE_IMPORTANCE: ("^feature_importance/.*",),
+    CollectionKeys.AVERAGE_SHAP: (f"^average_shap/(?!{BASE_VALUE}$)",),
+    CollectionKeys.FULL_SHAP: (f"^full_shap/(?!{BASE_VALUE}$)",),
+    CollectionKeys.TREES: ("^trees/.*",),
+}
+"""The collections that exist from the start, with their patterns."""
+
+
+def contributors(features: Sequence[str]) -> list[str]:
+    """Return what contributes to a prediction, in the order of XGBoost's columns."""
+    return [*features] if BASE_VALUE in features else [*features, BASE_VALUE]
+
+
+def select_kinds(
+    collections: Sequence[Collection], features: Sequence[str], hyperparameters: Iterable[str]
+) -> frozenset[str]:
+    """Return which kinds of tensors, by the collection made for them, any of these collections has members of.
+
+    Names are only looked at where a pattern leaves it open, so that a model with a million features costs nothing as
+    long as nobody asks for them. Metrics are not among the kinds: they cost nothing.
+
+    Args:
+        collections: Those that are saved.
+        features: Names of the model's features.
+        hyperparameters: Names of hyperparameters.
+    """
+    names: dict[str, Callable[[], Iterable[str]]] = {
+        CollectionKeys.HYPERPARAMETERS: lambda: (f"hyperparameters/{name}" for name in hyperparameters),
+        CollectionKeys.PREDICTIONS: lambda: ["predictions"],
+        CollectionKeys.LABELS: lambda: ["labels"],
+        CollectionKeys.FEATURE_IMPORTANCE: lambda: (
+            f"feature_importance/{kind}/{feature}" for feature in features for kind in IMPORTANCES
+        ),
+        CollectionKeys.AVERAGE_SHAP: lambda: (f"average_shap/{name}" for name in contributors(features)),
+        CollectionKeys.FULL_SHAP: lambda: (f"full_shap/{name}" for name in contributors(features)),
+        CollectionKeys.TREES: lambda: (f"trees/{name}" for name in COLUMNS),
+    }
+    return frozenset(kind for kind, offered in names.items() if _asks_for(collections, kind, offered))
+
+
+def _asks_for(collections: Iterable[Collection], prefix: str, names: Callable[[], Iterable[str]]) -> bool:
+    able = [
+        collection
+        for collection in collections
+        if any(may_match(pattern, prefix) for pattern in collection.include_regex)
+        or any(name.startswith(prefix) for name in collection.tensor_names)
+    ]
+    return bool(able) and any(collection.matches(name) for name in names() for collection in able)
+
+
+def may_match(pattern: str, prefix: str) -> bool:
+    """Tell whether a pattern may be found in a name that begins with `prefix`, by the text it is anchored to."""
+    if pattern in (_METRIC, _LOSS):
+        return False
+    anchored = re.match(r"\^([\w/]*)(.?)", pattern, re.DOTALL)
+    if anchored is None or "|" in pattern:
+        return True
+    literal, following = anchored.groups()
+    if following and following in "*?{":  # the last character need not be there
+        literal = literal[:-1]
+    return literal.startswith(prefix) or prefix.startswith(literal)

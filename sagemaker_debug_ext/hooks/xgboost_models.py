@@ -1,0 +1,101 @@
+"""What a model of XGBoost is before it is trained, and so what there will be to save of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from xgboost import collective
+
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.store.messages import Array, to_array
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+_OF_TREES: Final = frozenset({CollectionKeys.FEATURE_IMPORTANCE, CollectionKeys.TREES})
+_OF_CONTRIBUTIONS: Final = frozenset({CollectionKeys.AVERAGE_SHAP, CollectionKeys.FULL_SHAP})
+OF_ONE_MODEL: Final = _OF_TREES | _OF_CONTRIBUTIONS | {CollectionKeys.PREDICTIONS, CollectionKeys.LABELS}
+"""Collections that tell of one model, not of its evaluation or of what it was made with."""
+
+
+@attrs.frozen
+class ModelKind:
+    """What can be told of a model.
+
+    Args:
+        features: Names of its features; XGBoost's own where they have none.
+        feature_names: The names that data must have; None if any will do.
+        num_rounds: Rounds it has already, which are trained further.
+        num_trees: Trees it has already.
+        lacking: Collections of which it has nothing.
+        reason: Why, as the end of a sentence.
+        is_ensemble: Whether it is several models, trained for cross-validation.
+    """
+
+    features: list[str] = attrs.field(factory=list)
+    feature_names: tuple[str, ...] | None = None
+    num_rounds: int = 0
+    num_trees: int = 0
+    lacking: frozenset[str] = frozenset()
+    reason: str = ""
+    is_ensemble: bool = False
+
+    @classmethod
+    def of(cls, model: Any) -> ModelKind:
+        """Look at a booster, or at what `xgboost.cv` trains."""
+        if hasattr(model, "cvfolds"):
+            features = _features(model.cvfolds[0].bst)
+            return cls(features, lacking=OF_ONE_MODEL, reason="xgboost.cv trains several models", is_ensemble=True)
+        features = _features(model)
+        lacking, reason, num_trees = _read(json.loads(model.save_config())["learner"])
+        return cls(
+            features,
+            feature_names=None if model.feature_names is None else tuple(features),
+            num_rounds=model.num_boosted_rounds(),
+            num_trees=num_trees,
+            lacking=lacking,
+            reason=reason,
+        )
+
+    def find_mismatch(self, matrix: Any) -> str | None:
+        """Return why the model cannot predict a matrix; None if nothing speaks against it."""
+        if self.feature_names is not None and tuple(matrix.feature_names or ()) != self.feature_names:
+            return f"its features must be named {', '.join(self.feature_names)} (got {matrix.feature_names})"
+        if collective.get_world_size() == 1 and matrix.num_col() > len(self.features):
+            return f"it must have {len(self.features)} features at most (got {matrix.num_col()})"
+        return None
+
+
+def _features(booster: Any) -> list[str]:
+    """Return the names of a booster's features; asking how many there are also settles the booster's configuration."""
+    count = booster.num_features()
+    names = booster.feature_names
+    return [f"f{number}" for number in range(count)] if names is None else list(names)
+
+
+def _read(learner: Mapping[str, Any]) -> tuple[frozenset[str], str, int]:
+    """Return what a model lacks, why, and its number of trees, by its own configuration."""
+    booster = learner["gradient_booster"]
+    if booster["name"] == "gblinear":
+        return _OF_TREES, "a linear model has no trees", 0
+    num_trees = int(booster.get("gbtree", booster)["gbtree_model_param"]["num_trees"])
+    outputs = learner["learner_model_param"]
+    num_outputs = max(int(outputs["num_class"]), int(outputs.get("num_target", 1)))
+    if learner["learner_train_param"].get("multi_strategy") == "multi_output_tree" and num_outputs > 1:
+        return _OF_TREES | _OF_CONTRIBUTIONS, "XGBoost tells nothing of trees with several outputs", num_trees
+    return frozenset(), "", num_trees
+
+
+def number(value: float) -> Array:
+    """Return a number as the array that is saved of it."""
+    return np.array([float(value)])
+
+
+def parameter_value(value: Any) -> Array:
+    """Return a hyperparameter as an array: numbers and texts as they are, anything else as a text."""
+    try:
+        return to_array(value)
+    except (SMDebugTypeError, ValueError):
+        return np.array([str(value)])

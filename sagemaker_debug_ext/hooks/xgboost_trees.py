@@ -1,0 +1,88 @@
+"""The trees that one boosting round has added, as columns of a table with a row for each node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from sagemaker_debug_ext.store.messages import Array
+
+COLUMNS: Final[Mapping[str, type]] = {
+    "Tree": np.int64,
+    "Node": np.int64,
+    "ID": str,
+    "Feature": str,
+    "Split": np.float64,
+    "Yes": str,
+    "No": str,
+    "Missing": str,
+    "Gain": np.float64,
+    "Cover": np.float64,
+    "Category": str,
+}
+"""Columns and what they hold. Where a node lacks something, numbers are NaN and texts are ``nan``."""
+
+_NOTHING: Final = "nan"
+
+
+def describe_round(model: Any, number: int) -> list[str]:
+    """Return all trees that a round has added: one, or one for each class and each parallel tree.
+
+    Args:
+        model: A booster of trees.
+        number: Which round, counted from 0.
+
+    Returns:
+        What XGBoost says of each tree, in JSON.
+    """
+    trees: list[str] = model[number : number + 1].get_dump(with_stats=True, dump_format="json")
+    return trees
+
+
+def tree_table(trees: Sequence[str], first_tree: int) -> dict[str, Array]:
+    """Turn trees into columns, each with as many elements as the trees have nodes, ordered by tree and node.
+
+    Args:
+        trees: What XGBoost says of each, in JSON.
+        first_tree: Number of the first of them within the model.
+    """
+    rows = [
+        row
+        for number, tree in enumerate(trees, first_tree)
+        # Not strict: names of features may hold control characters, which XGBoost leaves as they are.
+        for row in sorted(_rows(number, json.loads(tree, strict=False)), key=lambda row: int(row["Node"]))
+    ]
+    return {column: np.array([row[column] for row in rows], dtype=kind) for column, kind in COLUMNS.items()}
+
+
+def _rows(tree: int, root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        waiting += node.get("children", ())
+        yield {
+            "Tree": tree,
+            "Node": node["nodeid"],
+            "ID": f"{tree}-{node['nodeid']}",
+            "Feature": node.get("split", "Leaf"),
+            **_condition(node.get("split_condition")),
+            "Yes": _node_id(tree, node.get("yes")),
+            "No": _node_id(tree, node.get("no")),
+            "Missing": _node_id(tree, node.get("missing")),
+            "Gain": node["leaf"] if "leaf" in node else node["gain"],
+            "Cover": node["cover"],
+        }
+
+
+def _condition(condition: Any) -> dict[str, Any]:
+    """Return the columns that say where a split is: a threshold, or the categories that go one way."""
+    if isinstance(condition, list):
+        return {"Split": np.nan, "Category": ",".join(map(str, condition))}
+    return {"Split": np.nan if condition is None else condition, "Category": _NOTHING}
+
+
+def _node_id(tree: int, node: int | None) -> str:
+    return _NOTHING if node is None else f"{tree}-{node}"

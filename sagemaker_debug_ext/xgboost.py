@@ -1,0 +1,41 @@
+"""Capture in XGBoost scripts: ``import sagemaker_debug_ext.xgboost as smd``."""
+
+# ruff: noqa: E402 - XGBoost is looked for before anything imports it, so that the error says what to install
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
+
+import_optional("xgboost", "The XGBoost hook", extra="xgboost")
+
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.hooks.xgboost import Hook, del_hook, get_hook, set_hook
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import create_trial
+
+__all__ = [
+    "Collection",
+    "CollectionKeys",
+    "Hook",
+    "SaveConfig",
+    "SaveConfigMode",
+    "create_trial",
+    "del_hook",
+    "get_hook",
+    "modes",
+    "set_hook",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "create_trial":  # a training script rarely reads trials
+        from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415
+
+        return create_trial
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
