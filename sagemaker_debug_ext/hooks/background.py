@@ -58,7 +58,7 @@ class BackgroundWriter:
             False if there was no room, and no wait.
         """
         with self._changed:
-            while self._held_bytes and self._held_bytes + num_bytes > self._memory_limit_bytes and not self._failed:
+            while num_bytes and self._held_bytes and not self._has_room(num_bytes) and not self._failed:
                 if not wait:
                     return False
                 self._changed.wait()
@@ -72,6 +72,9 @@ class BackgroundWriter:
         if self._thread is None:
             self._work_off()
         return True
+
+    def _has_room(self, num_bytes: int) -> bool:
+        return self._held_bytes + num_bytes <= self._memory_limit_bytes
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until everything submitted so far is done, or writing has failed; tell whether that came in time."""

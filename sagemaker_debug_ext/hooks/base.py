@@ -36,7 +36,8 @@ from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.recorder import FlightRecorder
-from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
+from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array, reduction_names, without_output_number
+from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.statistics import compute_statistics
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep, Shown
 from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
@@ -51,8 +52,6 @@ LOG = logging.getLogger(__name__)
 
 _METRIC_COLLECTIONS: Final = frozenset({CollectionKeys.LOSSES, CollectionKeys.METRICS, CollectionKeys.SM_METRICS})
 _CATCH_ALLS: Final = frozenset({CollectionKeys.DEFAULT, CollectionKeys.ALL})
-
-_OUTPUT_NUMBER: Final = re.compile(r":\d+")
 
 _SelfT = TypeVar("_SelfT", bound="BaseHook")
 _P = ParamSpec("_P")
@@ -115,10 +114,12 @@ class BaseHook:
         statistics: Names of `sagemaker_debug_ext.vocabulary.STATISTICS`, to be saved of every tensor of which something
             is saved, scalar collections excepted.
         when_full: What happens when the limit is reached: ``block`` has training wait, ``drop`` leaves out whole steps,
-            which `num_dropped_steps` counts.
+            which `num_dropped_steps` counts, ``spill`` has steps wait in a temporary file (in ``TMPDIR``), and training
+            only when that is full, too.
         flight_recorder: Keep that many of the last steps in memory instead of writing them, within the same limit;
             they are written when a loss is not finite, when the script ends with an exception or by SIGTERM, and by
             `write_recording`.
+        spill_limit_bytes: How large that file may become.
         handle_sigterm: At SIGTERM write all steps that are complete, and end the trial if that ends the process; then
             happens what the script has set for the signal, or the default action, as without a hook.
 
@@ -158,6 +159,7 @@ class BaseHook:
         statistics: Iterable[str] = (),
         when_full: str = "block",
         flight_recorder: int = 0,
+        spill_limit_bytes: int = DEFAULT_SPILL_LIMIT_BYTES,
         handle_sigterm: bool = True,
     ) -> None:
         self.backend = _open(out_dir)
@@ -184,9 +186,10 @@ class BaseHook:
         if save_all:
             self._collections.save(CollectionKeys.ALL, [".*"])
         self._memory_limit_bytes = memory_limit_bytes
-        if when_full not in ("block", "drop"):
-            raise SMDebugValueError(f"when_full must be 'block' or 'drop' (got {when_full!r})")
+        if when_full not in ("block", "drop", "spill"):
+            raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
         self._drops_steps = when_full == "drop"
+        self._spill_limit_bytes = spill_limit_bytes if when_full == "spill" else 0
         self.num_dropped_steps = 0
         """How many steps were left out because too much waited to be written."""
         self._recorder = FlightRecorder(flight_recorder, memory_limit_bytes) if flight_recorder else None
@@ -486,7 +489,7 @@ class BaseHook:
         self._collections.note(name, decision.collections)
 
     def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
-        bare = _OUTPUT_NUMBER.sub("", name)
+        bare = without_output_number(name)
         for statistic, number in compute_statistics(self._view(value), self.statistics).items():
             step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
 
@@ -600,6 +603,7 @@ class BaseHook:
                 self._give_up,
                 TensorBoardOutput(self._open_tensorboard()) if self.export_tensorboard else None,
                 self._metrics,
+                self._spill_limit_bytes,
             )
             self._resume(self._output.last_steps())
         return not self._is_off
@@ -624,7 +628,7 @@ class BaseHook:
         position = self._counters.advance()
         self._last_step = position.global_step
         self._step_plan = None
-        self._step = OpenStep(position)
+        self._step = OpenStep(position, self.reduction_ddof)
         for name, waiting in self._waiting_scalars.items():
             self._save_scalar(self._step, name, waiting)
         self._waiting_scalars.clear()
@@ -773,13 +777,6 @@ class BaseHook:
         self.failure = error
         if not self.strict:
             LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
-
-
-@functools.lru_cache(maxsize=16384)
-def reduction_names(tensor_name: str, reductions: tuple[Reduction, ...]) -> tuple[str, ...]:
-    """Return the names under which reductions of a tensor are stored."""
-    bare = _OUTPUT_NUMBER.sub("", tensor_name)
-    return tuple(reduction_tensor_name(reduction.name, reduction.abs, bare) for reduction in reductions)
 
 
 def _open(out_dir: object) -> Backend:

@@ -13,6 +13,7 @@ from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.background import BackgroundWriter
 from sagemaker_debug_ext.hooks.claims import give_claim_back, take_claim
 from sagemaker_debug_ext.hooks.metrics_file import Metric, MetricsFile
+from sagemaker_debug_ext.hooks.spilling import SpillFile, pack, unpack
 from sagemaker_debug_ext.hooks.steps import OpenStep
 from sagemaker_debug_ext.hooks.tensorboard import Summary, TensorBoardOutput
 from sagemaker_debug_ext.store import manifest
@@ -51,6 +52,7 @@ class TrialOutput:
         on_failure: Called once, on the writing thread, with the first error.
         tensorboard: Where to show steps in TensorBoard, if anywhere.
         metrics: Where to write metrics of the job, if anywhere.
+        spill_limit_bytes: Bytes that may wait in a file when memory has no room.
 
     Raises:
         SMDebugRuntimeError: Another process has claimed the folder.
@@ -65,6 +67,7 @@ class TrialOutput:
         on_failure: Callable[[Exception], object],
         tensorboard: TensorBoardOutput | None = None,
         metrics: MetricsFile | None = None,
+        spill_limit_bytes: int = 0,
     ) -> None:
         self._tensorboard = tensorboard
         self._metrics = metrics
@@ -73,6 +76,8 @@ class TrialOutput:
         self._writer = TrialWriter(backend, worker.name)
         manifest.unfinish(backend, worker.name)
         self._background = BackgroundWriter(memory_limit_bytes, on_failure)
+        self._spill = SpillFile(spill_limit_bytes)
+        self._can_spill = spill_limit_bytes > 0
         self._unwritten_collections: list[Mapping[str, Any]] | None = None
         self._has_claim = False
         if worker.num_workers == 1 and isinstance(backend, LocalBackend):
@@ -109,8 +114,28 @@ class TrialOutput:
         Returns:
             Whether it will be written, as far as can be known.
         """
-        job = functools.partial(self._write_step, step, to_array)
-        return self._background.submit(job, step.num_bytes, wait=not may_drop)
+        job, num_bytes = functools.partial(self._write_step, step, to_array), step.num_bytes
+        if not self._can_spill:
+            return self._background.submit(job, num_bytes, wait=not may_drop)
+        return (
+            self._background.submit(job, num_bytes, wait=False)
+            or self._spill_step(step, to_array)
+            or self._background.submit(job, num_bytes)
+        )
+
+    def _spill_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> bool:
+        """Put a step into the file; False if there is no room, or the file cannot be written."""
+        try:
+            take_back = self._spill.put(pack(step, to_array))
+        except OSError:
+            LOG.exception("training waits from now on when too much waits to be written")
+            self._can_spill = False
+            return False
+        if take_back is None:
+            return False
+        step.release()
+        self._background.submit(lambda: self._write_step(unpack(take_back()), to_array))
+        return True
 
     def write_collections(self, collections: Sequence[Mapping[str, Any]]) -> None:
         """Write the collections file later."""
@@ -130,6 +155,7 @@ class TrialOutput:
             OSError: The back end failed.
         """
         self._background.close()
+        self._spill.close()
         try:
             if self._unwritten_collections is not None:
                 self._write_collections(self._unwritten_collections)

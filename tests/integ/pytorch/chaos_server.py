@@ -158,7 +158,7 @@ def fill_disk(folder: Path, moments: random.Random, report: Path) -> None:
 def slow_disk_down(folder: Path, moments: random.Random, report: Path) -> None:
     """Train on a disk that becomes slow, with little memory for what waits."""
     slow_from = moments.randrange(NUM_STEPS * 2)
-    when_full = moments.choice(["block", "drop"])
+    when_full = moments.choice(["block", "drop", "spill"])
 
     class SlowBackend(LocalBackend):
         num_written = 0
@@ -170,7 +170,8 @@ def slow_disk_down(folder: Path, moments: random.Random, report: Path) -> None:
             super().write(key, parts)
 
     limit = moments.randrange(BYTES_PER_STEP // 2, 6 * BYTES_PER_STEP)
-    hook = make_hook(SlowBackend(folder), memory_limit_bytes=limit, when_full=when_full)
+    room = moments.randrange(12 * BYTES_PER_STEP)
+    hook = make_hook(SlowBackend(folder), memory_limit_bytes=limit, when_full=when_full, spill_limit_bytes=room)
     digest = train(hook, NUM_STEPS)
     found = {"digest": digest, "policy": when_full, "dropped": hook.num_dropped_steps, "failure": repr(hook.failure)}
     report.write_text(json.dumps(found))

@@ -113,6 +113,6 @@ def test_hook_when_steps_may_be_dropped_then_training_never_waits(make_hook, tri
 
 
 def test_hook_when_policy_is_unknown_then_refuses(make_hook):
-    """There are two ways to deal with slow storage."""
-    with pytest.raises(SMDebugValueError, match="'block' or 'drop'"):
-        make_hook(when_full="spill")
+    """There are three ways to deal with slow storage."""
+    with pytest.raises(SMDebugValueError, match="'block', 'drop' or 'spill'"):
+        make_hook(when_full="wait")
