@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import torch
 from torch import nn
@@ -35,6 +37,13 @@ def in_place(net):
     return net
 
 
+def by_default(net):
+    return torch.compile(net, fullgraph=True)
+
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="PyTorch's own back end needs a C++ compiler")
+
+
 def train(compile_it, hook=None, steps=6):
     dynamo.reset()
     counters.clear()
@@ -54,7 +63,7 @@ def train(compile_it, hook=None, steps=6):
     return [parameter.detach().clone() for parameter in net.parameters()]
 
 
-@pytest.mark.parametrize("compile_it", [wrap, in_place])
+@pytest.mark.parametrize("compile_it", [wrap, in_place, pytest.param(by_default, marks=needs_compiler)])
 def test_compiled_model_when_captured_then_its_graph_stays_whole(make_hook, open_trial, compile_it):
     """One graph, no breaks, equal results, and the names of the model that is not compiled."""
     without = train(compile_it)
