@@ -44,19 +44,6 @@ class Collection(BaseCollection):
         self.include([f"^{name}_{kind}_" for kind, wanted in (("input", inputs), ("output", outputs)) if wanted])
 
 
-@attrs.frozen
-class _Watched:
-    """What is watched in the steps that share a plan.
-
-    Args:
-        blocks: Blocks that MXNet calls.
-        graphs: Hybridised blocks, for the sake of those inside them, which it does not call.
-    """
-
-    blocks: tuple[gluon.Block, ...]
-    graphs: tuple[GraphWatch, ...]
-
-
 @attrs.define(eq=False)
 class _Begun:
     """What is known of the forward passes of the open step.
@@ -125,8 +112,9 @@ class Hook(BaseHook):
         self._trainers = TrainerWatch(self._on_update, self._on_updated)
         self._begun: _Begun | None = None
         self._num_seen: dict[str, int] = {}
-        self._watched: dict[StepPlan, _Watched] = {}
-        self._graphs: tuple[GraphWatch, ...] = ()
+        self._wanted: dict[StepPlan, dict[int, gluon.Block]] = {}
+        self._graph_watches: dict[tuple[StepPlan, int], GraphWatch] = {}
+        self._graphs: list[GraphWatch] = []
         self._reported: set[str] = set()
         super().__init__(*args, **kwargs)
 
@@ -203,11 +191,8 @@ class Hook(BaseHook):
     @harmless
     def _begin_graph(self, block: gluon.Block, inputs: tuple[Any, ...]) -> None:
         for graph in self._graphs:
-            if graph.block is block and not has_symbols(inputs):
-                if graph.can_watch(inputs):
-                    graph.begin(inputs)
-                else:
-                    self._report_missing(graph.wanted)
+            if graph.block is block and not has_symbols(inputs) and not graph.begin(inputs):
+                self._report_missing(graph.wanted)
 
     @harmless
     def _end_graph(self, block: gluon.Block, *_: Any) -> None:
@@ -234,18 +219,19 @@ class Hook(BaseHook):
 
     def _register(self, block: gluon.Block, blocks: list[gluon.Block]) -> bool:
         known = [*self._models, *self._losses]
-        if any(each is _checked(block) for each in known):
+        _checked(block)
+        if any(each is block for each in known):
             LOG.warning("block %r is registered already", _name(block))
             return False
         owners = {id(part): root for root in known for part in _parts_of(root)}
-        for part in _parts_of(block):
+        for part in reversed(_parts_of(block)):
             if id(part) in owners:
                 raise SMDebugValueError(
                     f"block must not share parts with what is registered already "
                     f"({_name(part)!r} is a part of {_name(owners[id(part)])!r})"
                 )
         blocks.append(block)
-        self._watched.clear()
+        self._forget_plans()
         plan = self._current_plan()
         if plan and blocks is self._losses:
             self._tap(part for part in _parts_of(block) if _may_select(plan, _name(part)))
@@ -269,28 +255,27 @@ class Hook(BaseHook):
 
     def _watch_step(self, plan: StepPlan) -> None:
         """Have what is due at a step captured as it comes."""
-        if plan not in self._watched:
-            self._watched[plan] = self._find_watched(plan)
-        watched = self._watched[plan]
-        self._tap(watched.blocks)
-        self._graphs = watched.graphs
-        for graph in watched.graphs:
-            if not any(graph.block is model for model in self._models):  # those are being called right now
-                self._step_handles.append(graph.block.register_forward_pre_hook(_Tap(self._begin_graph)))
-            self._step_handles.append(graph.block.register_forward_hook(_Tap(self._end_graph)))
+        roots = (*self._models, *self._losses)
+        if plan not in self._wanted:
+            parts = [part for root in roots for part in _parts_of(root) if _may_select(plan, _name(part))]
+            self._wanted[plan] = {id(part): part for part in parts}
+        called = dict(self._wanted[plan])
+        for block in [block for root in roots for block in _outermost_hybridised(root)]:  # as of now
+            inside = [called.pop(id(part), None) for part in _parts_of(block) if part is not block]
+            parts = [part for part in inside if part is not None]
+            if parts:
+                self._watch_graph(plan, block, parts)
+        self._tap(called.values())
         self._trainers.attach()
 
-    def _find_watched(self, plan: StepPlan) -> _Watched:
-        roots = (*self._models, *self._losses)
-        graphs = {id(block): block for root in roots for block in _outermost_hybridised(root)}
-        inside = {id(part) for block in graphs.values() for part in _parts_of(block) if part is not block}
-        wanted = {id(part): part for root in roots for part in _parts_of(root) if _may_select(plan, _name(part))}
-        watches = []
-        for block in graphs.values():
-            parts = [part for part in _parts_of(block) if part is not block and id(part) in wanted]
-            if parts:
-                watches.append(GraphWatch(block, parts, self._on_node))
-        return _Watched(tuple(part for key, part in wanted.items() if key not in inside), tuple(watches))
+    def _watch_graph(self, plan: StepPlan, block: gluon.HybridBlock, parts: list[gluon.Block]) -> None:
+        """Have blocks captured that MXNet does not call, as a block around them is hybridised."""
+        if (plan, id(block)) not in self._graph_watches:
+            self._graph_watches[plan, id(block)] = GraphWatch(block, parts, self._on_node)
+        self._graphs.append(self._graph_watches[plan, id(block)])
+        if not any(block is model for model in self._models):  # those are being called right now
+            self._step_handles.append(block.register_forward_pre_hook(_Tap(self._begin_graph)))
+        self._step_handles.append(block.register_forward_hook(_Tap(self._end_graph)))
 
     def _tap(self, blocks: Iterable[gluon.Block]) -> None:
         for block in blocks:
@@ -362,10 +347,14 @@ class Hook(BaseHook):
         self._step_handles.clear()
         for graph in self._graphs:
             graph.end()
-        self._graphs = ()
+        self._graphs.clear()
         self._trainers.detach()
         self._num_seen.clear()
         self._begun = None
+
+    def _forget_plans(self) -> None:
+        self._wanted.clear()
+        self._graph_watches.clear()
 
     def _report(self, message: str) -> None:
         """Say something once."""
@@ -382,7 +371,7 @@ class Hook(BaseHook):
         return Worker(CHIEF, 1)
 
     def _before_plan(self) -> None:
-        self._watched.clear()
+        self._forget_plans()
 
     def _copy_value(self, value: Any) -> Any:
         parts = Parts((value,)) if isinstance(value, NDArray) else value
@@ -402,7 +391,7 @@ class Hook(BaseHook):
         self._handles.clear()
         self._models.clear()
         self._losses.clear()
-        self._watched.clear()
+        self._forget_plans()
 
 
 class _Tap:

@@ -63,31 +63,37 @@ class GraphWatch:
         self.wanted = list(wanted)
         self._offer = offer
         self._places: dict[str, list[Place]] = {}
+        self._shared: set[str] = set()
         self._missing: set[str] = set()
         self._relay = _Relay()
         self._executor: Any = None
         self._original: Any = None
 
-    def can_watch(self, inputs: tuple[Any, ...]) -> bool:
-        """Tell whether this knows the graph: arrays go in one by one, and no back end has changed it."""
-        is_plain = self.block._backend is None  # noqa: SLF001 - MXNet has no other way to ask
-        return is_plain and all(isinstance(value, NDArray) for value in inputs)
+    def begin(self, inputs: tuple[Any, ...]) -> bool:
+        """Watch a call that is about to be made; of what the call does, making the graph comes forward.
 
-    def begin(self, inputs: tuple[Any, ...]) -> None:
-        """Watch a call that is about to be made; of what the call does, making the graph comes forward."""
+        Returns:
+            Whether this knows the graph: arrays go in one by one, no back end has changed it, and it stays the same.
+        """
+        self.end()
         block = self.block
+        if block._backend is not None or not all(isinstance(value, NDArray) for value in inputs):  # noqa: SLF001
+            return False
         if block._cached_op is None:  # noqa: SLF001 - the block's executor, also below
             with inputs[0].context:
                 block._build_cache(*inputs)  # noqa: SLF001
         if self._original is not block._cached_op:  # noqa: SLF001
             self._original = block._cached_op  # noqa: SLF001
-            self._executor = _make_executor(block, self._relay)
-            self._places = _trace(block, len(inputs), self.wanted)
+            graph, self._places, self._shared = _trace(block, inputs, self.wanted)
+            self._executor = _make_executor(block, graph, self._relay)
+        if self._executor is None:
+            return False
         self._missing = set(self._places)
         self._relay.receive = self._tell
         for number, array in enumerate(inputs):
             self._tell(_ARGUMENT.format(number), array)
         block._cached_op = self._executor  # noqa: SLF001
+        return True
 
     def end(self) -> list[gluon.Block]:
         """Watch no longer; return the blocks of which not everything was told."""
@@ -99,19 +105,26 @@ class GraphWatch:
         return list({id(block): block for block in missing}.values())
 
     def _tell(self, name: str, array: NDArray) -> None:
-        if name in self._places:
+        if name in self._places and name not in self._shared:
             self._missing.discard(name)
             for place in self._places[name]:
                 self._offer(place, array)
 
 
-def _make_executor(block: gluon.HybridBlock, relay: _Relay) -> Any:
-    """Make a second executor of a block's graph, that tells of its nodes.
+def _make_executor(block: gluon.HybridBlock, graph: mx.sym.Symbol, relay: _Relay) -> Any:
+    """Make an executor for a graph of a block, one that tells of its nodes.
 
     It allocates memory at each call also where the block's own does once, as MXNet does not tell of all nodes then.
+
+    Returns:
+        None if the graph takes other inputs, or in another order, than the block's own.
     """
-    _, graph = block._cached_graph  # noqa: SLF001
     is_data = [is_argument for is_argument, _ in block._cached_op_args]  # noqa: SLF001
+    own, others = block._cached_graph[1].list_inputs(), graph.list_inputs()  # noqa: SLF001
+    if len(own) != len(others):
+        return None
+    if any(left != right for left, right, is_argument in zip(own, others, is_data, strict=True) if not is_argument):
+        return None
     flags = [
         ("data_indices", [at for at, is_argument in enumerate(is_data) if is_argument]),
         ("param_indices", [at for at, is_argument in enumerate(is_data) if not is_argument]),
@@ -123,24 +136,32 @@ def _make_executor(block: gluon.HybridBlock, relay: _Relay) -> Any:
     return executor
 
 
-def _trace(block: gluon.HybridBlock, num_inputs: int, wanted: Iterable[gluon.Block]) -> dict[str, list[Place]]:
-    """Return where the outputs of nodes are, leaving out those of nodes that share a name."""
+def _trace(
+    block: gluon.HybridBlock, inputs: tuple[NDArray, ...], wanted: Iterable[gluon.Block]
+) -> tuple[mx.sym.Symbol, dict[str, list[Place]], set[str]]:
+    """Return a block's graph, where in it the outputs of nodes are, and which names several nodes share."""
     places: dict[str, list[Place]] = collections.defaultdict(list)
 
-    def note(part: gluon.Block, inputs: Any, outputs: Any) -> None:
-        for kind, values in (("input", inputs), ("output", outputs)):
+    def note(part: gluon.Block, arguments: Any, outputs: Any) -> None:
+        for kind, values in (("input", arguments), ("output", outputs)):
             for symbol in _symbols_in(values):
                 places[_node(symbol.list_outputs()[0])].append(Place(part, kind))
 
     handles = [part.register_forward_hook(note) for part in wanted]
     try:
-        outputs = block.forward(*(mx.sym.var(_ARGUMENT.format(number)) for number in range(num_inputs)))
+        outputs = block.forward(*(_argument(number, array) for number, array in enumerate(inputs)))
     finally:
         for handle in handles:
             handle.detach()
-    graph = mx.sym.Group(list(_symbols_in(outputs))).get_internals()
-    counts = collections.Counter(map(_node, graph.list_outputs()))
-    return {name: found for name, found in places.items() if counts[name] == 1}
+    ends = list(_symbols_in(outputs))
+    graph = mx.sym.Group(ends, type(ends[0]))
+    counts = collections.Counter(map(_node, graph.get_internals().list_outputs()))
+    return graph, places, {name for name, count in counts.items() if count > 1}
+
+
+def _argument(number: int, array: NDArray) -> mx.sym.Symbol:
+    variable = mx.sym.var(_ARGUMENT.format(number))
+    return variable.as_np_ndarray() if isinstance(array, mx.np.ndarray) else variable
 
 
 def _symbols_in(values: Any) -> Iterator[mx.sym.Symbol]:
