@@ -25,6 +25,8 @@ GRACE_SECONDS: Final = 20.0
 
 _SEND_AGAIN_SECONDS: Final = 0.005
 _OWN_FOLDER: Final = str(Path(__file__).parent) + os.sep
+_AROUND_TRAINING: Final = _OWN_FOLDER + "auto" + os.sep
+"""Functions there stand around whole trainings."""
 
 
 class TerminationHandler:
@@ -119,7 +121,8 @@ def _do_nothing() -> None:
 def _is_in_hook(frame: FrameType | None) -> bool:
     """Tell whether a function of the hook is under way."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith(_OWN_FOLDER):
+        file = frame.f_code.co_filename
+        if file.startswith(_OWN_FOLDER) and not file.startswith(_AROUND_TRAINING):
             return True
         frame = frame.f_back
     return False

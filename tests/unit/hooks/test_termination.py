@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,6 +118,13 @@ class TestScriptsHandler:
         while not received:
             threading.Event().wait(0.001)
         assert seen_inside == []
+
+    def test_handler_when_hook_only_stands_around_training_then_does_not_wait(self, make_hook, received):
+        """What is put around a training for scripts as they are is not the hook's own work."""
+        make_hook()
+        around = Path(termination.__file__).with_name("auto") / "around.py"
+        exec(compile("terminate()", str(around), "exec"), {"terminate": terminate})
+        assert received == [signal.SIGTERM]
 
     def test_handler_when_hook_is_stuck_then_script_is_told_all_the_same(self, make_hook, received, monkeypatch):
         """A disk that hangs does not keep SIGTERM from the script for ever."""
