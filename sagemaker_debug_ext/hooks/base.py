@@ -12,7 +12,6 @@ import atexit
 import functools
 import logging
 import os
-import re
 import sys
 import threading
 import time
@@ -452,6 +451,14 @@ class BaseHook:
             self._save_custom_tensors()
             return self._current_plan() or None
 
+    def _cancel_step(self) -> None:
+        """Forget the open step, which did not take place after all; the next one takes its numbers."""
+        with self._lock:
+            if self._step is not None:
+                self._counters.retreat(self._step.position)
+                self._last_step = self._counters.last_global_step
+                self._step = self._step_plan = None
+
     def _current_plan(self) -> StepPlan | None:
         """Return what is due at the open step; None if nothing is saved (any more)."""
         if self._step is None or self._is_off:
@@ -628,7 +635,7 @@ class BaseHook:
         position = self._counters.advance()
         self._last_step = position.global_step
         self._step_plan = None
-        self._step = OpenStep(position, self.reduction_ddof)
+        self._step = OpenStep(position, reduction_ddof=self.reduction_ddof)
         for name, waiting in self._waiting_scalars.items():
             self._save_scalar(self._step, name, waiting)
         self._waiting_scalars.clear()

@@ -59,3 +59,9 @@ class StepCounters:
         mode_step = self._next_mode_steps.get(mode, self._first_mode_step)
         self._next_mode_steps[mode] = mode_step + 1
         return StepPosition(global_step, mode, mode_step)
+
+    def retreat(self, position: StepPosition) -> None:
+        """Forget the last step begun, which stood at `position`: the next one takes its numbers."""
+        self._next_global_step = position.global_step
+        if position.mode is not ModeKeys.GLOBAL:
+            self._next_mode_steps[position.mode] = position.mode_step

@@ -1,0 +1,85 @@
+"""Collections of Keras and TensorFlow tensors, which may be filled with variables and layers."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import keras
+
+from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.hooks.keras_values import is_variable
+
+LOG = logging.getLogger(__name__)
+
+
+class _LayerTensors(NamedTuple):
+    layer: Any
+    inputs: bool
+    outputs: bool
+
+
+class Collection(BaseCollection):
+    """A named group of tensors, to which variables, and inputs and outputs of layers, can be added."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._layers: list[_LayerTensors] = []
+        self._variables: list[Any] = []
+        self._members: set[str] = set()
+
+    def add_keras_layer(self, layer: Any, inputs: bool = False, outputs: bool = True) -> None:
+        """Include the inputs, the outputs, or both of a layer.
+
+        Raises:
+            SMDebugTypeError: It is no layer of Keras.
+        """
+        if not isinstance(layer, keras.Layer):
+            raise SMDebugTypeError(f"layer must be a keras.Layer (got {layer!r})")
+        self._layers.append(_LayerTensors(layer, inputs, outputs))
+
+    def add(self, arg: Any) -> None:
+        """Include a variable, the outputs of the layer that a symbolic tensor of Keras comes from, or a list of such.
+
+        Anything else is left out with a warning.
+        """
+        if isinstance(arg, (list, tuple, set)):
+            for each in arg:
+                self.add(each)
+        elif is_variable(arg):
+            self._variables.append(arg)
+        elif isinstance(arg, keras.KerasTensor) and isinstance(arg._keras_history.operation, keras.Layer):  # noqa: SLF001
+            self.add_keras_layer(arg._keras_history.operation)  # noqa: SLF001
+        else:
+            LOG.warning("collection %r: a %s cannot be added", self.name, type(arg).__name__)
+
+    def add_for_mode(self, arg: Any, mode: Any) -> None:  # noqa: ARG002 - variables are the same in every mode
+        """Include what `add` includes, in every mode."""
+        self.add(arg)
+
+    def add_member(self, tensor_name: str) -> None:
+        """Include a tensor by what it is; the collections file lists it once it is saved."""
+        self._members.add(tensor_name)
+
+    def has_variable(self, variable: Any) -> bool:
+        """Tell whether a variable was added."""
+        return any(each is variable or getattr(each, "value", None) is variable for each in self._variables)
+
+    def matches(self, tensor_name: str) -> bool:
+        """Tell whether a tensor of that name belongs to the collection."""
+        return tensor_name in self._members or super().matches(tensor_name)
+
+    def resolve_layers(self, names: Mapping[int, str]) -> None:
+        """Turn the layers added into patterns.
+
+        Args:
+            names: Names of the layers of the model by their `id`; others have their own.
+        """
+        for layer, inputs, outputs in self._layers:
+            name = re.escape(names.get(id(layer), layer.name))
+            kinds = [kind for kind, wanted in (("inputs", inputs), ("outputs", outputs)) if wanted]
+            self.include([rf"^{name}/{kind}(_\d+)?$" for kind in kinds])
+        self._layers.clear()

@@ -1,0 +1,137 @@
+"""How tensors of Keras models are called (`docs/capturing-tensorflow.md` lists the names)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import keras
+import numpy as np
+
+_AUTOMATIC: Final = re.compile(r"^(sequential|functional)(_\d+)?/")
+"""What Keras calls models without a class of their own; names of tensors do not begin with it."""
+
+_HYPERPARAMETERS: Final = ("beta_1", "beta_2", "rho", "momentum")
+"""Numbers of optimizers that were variables before Keras 3, and are still captured."""
+
+_RENAMED: Final = {"iteration": "iter"}
+
+
+class NamedVariable(NamedTuple):
+    """A variable of a model.
+
+    Args:
+        layer: Name of the layer it belongs to.
+        path: Its own name, such as ``dense/kernel``.
+        variable: The variable.
+    """
+
+    layer: str
+    path: str
+    variable: Any
+
+
+def variable_path(variable: Any) -> str:
+    """Return the name of a variable without the model that Keras has named itself."""
+    path = variable.path if isinstance(variable, keras.Variable) else variable.name.partition(":")[0]
+    return _AUTOMATIC.sub("", path)
+
+
+def layers_of(model: Any) -> list[tuple[str, Any]]:
+    """Return all layers with their names: those of nested models by their own, layers inside layers by their path."""
+    found: dict[int, tuple[str, Any]] = {}
+    taken: set[str] = set()
+
+    def visit(parent: Any, prefix: str) -> None:
+        for layer in _children(parent):
+            if id(layer) in found:
+                continue
+            found[id(layer)] = (_make_unique(prefix + layer.name, taken), layer)
+            visit(layer, "" if isinstance(layer, keras.Model) else f"{found[id(layer)][0]}/")
+
+    visit(model, "")
+    return list(found.values())
+
+
+def variables_of(model: Any) -> list[NamedVariable]:
+    """Return all variables of a model by layer, each once; those of layers inside a layer belong to that layer."""
+    found: dict[int, NamedVariable] = {}
+    taken: set[str] = set()
+    owners = [(name, layer) for name, layer in layers_of(model) if not isinstance(layer, keras.Model)]
+    for layer, owner in [*owners, (model.name, model)]:
+        for variable in owner.variables:
+            if id(variable) not in found:
+                path = _make_unique(variable_path(variable), taken)
+                found[id(variable)] = NamedVariable(layer.partition("/")[0], path, variable)
+    return list(found.values())
+
+
+def optimizers_of(model: Any) -> list[Any]:
+    """Return the optimizers of a model: the one it was compiled with, and those that are attributes of it."""
+    candidates = [getattr(model, "optimizer", None)]
+    for value in list(vars(model).values()):
+        candidates += value if isinstance(value, (list, tuple)) else [value]
+    found = {id(value): value for value in candidates if isinstance(value, keras.optimizers.Optimizer)}
+    return list(found.values())
+
+
+def optimizer_values(
+    optimizers: Iterable[Any], variables: Iterable[Any], path_of: Callable[[Any], str]
+) -> Iterator[tuple[str, Any]]:
+    """Yield variables and numbers of optimizers with their names, such as ``Adam/dense/kernel/momentum:0``.
+
+    Args:
+        optimizers: The optimizers.
+        variables: What they train.
+        path_of: Gives the name of such a variable.
+    """
+    slugs = {
+        variable.path.replace("/", "_"): path_of(variable)
+        for variable in variables
+        if isinstance(variable, keras.Variable)
+    }
+    taken: set[str] = set()
+    for optimizer in [each for one in optimizers for each in (one, getattr(one, "inner_optimizer", None)) if each]:
+        prefix = _make_unique(type(optimizer).__name__, taken)
+        own = {id(variable) for variable in getattr(getattr(optimizer, "inner_optimizer", None), "variables", ())}
+        names = set()
+        for variable in optimizer.variables:
+            if id(variable) not in own:
+                name = _slot_name(variable.path.partition("/")[2] or variable.path, slugs)
+                names.add(name)
+                yield f"{prefix}/{name}:0", variable
+        if "learning_rate" not in names and not own:
+            yield f"{prefix}/learning_rate:0", optimizer.learning_rate
+        for name in _HYPERPARAMETERS:
+            number = getattr(optimizer, name, None)
+            if isinstance(number, float):
+                yield f"{prefix}/{name}:0", np.float32(number)
+
+
+def _slot_name(path: str, slugs: dict[str, str]) -> str:
+    fitting = [slug for slug in slugs if path.startswith(f"{slug}_")]
+    if not fitting:
+        return _RENAMED.get(path, path)
+    slug = max(fitting, key=len)
+    return f"{slugs[slug]}/{path[len(slug) + 1 :]}"
+
+
+def _children(parent: Any) -> Iterable[Any]:
+    if isinstance(parent, keras.Model):
+        return list(parent.layers)
+    return list(parent._flatten_layers(include_self=False, recursive=False))  # noqa: SLF001 - there is no public way
+
+
+def _make_unique(name: str, taken: set[str]) -> str:
+    unique, number = name, 0
+    while unique in taken:
+        number += 1
+        unique = f"{name}_{number}"
+    taken.add(unique)
+    return unique
+
+
+def is_bias(path: str) -> bool:
+    """Tell whether a variable is a bias, by the last part of its name."""
+    return "bias" in path.rpartition("/")[2]

@@ -1,0 +1,252 @@
+"""What a step of a Keras model computes on its way: gradients, inputs and outputs of layers.
+
+A `Recording` notes tensors as they pass, and adds nothing to the computation. In a graph this happens when the graph
+is made, and the noted tensors become further outputs of it; otherwise they are the values themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from sagemaker_debug_ext.hooks.keras_values import is_numeric, is_tensorflow, tensors_in
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+Wants = Callable[[str, str], bool]
+"""Tells whether a tensor of that name, a member of that collection, may ever be saved."""
+
+_MISSING: Final = object()
+
+
+class _Local(threading.local):
+    """Which recording a thread is in; replicas of a model may run on threads of their own."""
+
+    recording: Recording | None = None
+
+
+_LOCAL: Final = _Local()
+
+
+def current_recording() -> Recording | None:
+    """Return the recording that this thread is in."""
+    return _LOCAL.recording
+
+
+class Recording:
+    """The tensors of one step, by name.
+
+    Args:
+        wants: Which of them are worth noting.
+    """
+
+    def __init__(self, wants: Wants) -> None:
+        self._wants = wants
+        self._home = _place()
+        self._seen: dict[tuple[str, str], list[Any]] = {}
+        self._gradients: dict[str, tuple[Any, Any]] = {}
+        self._outer: Recording | None = None
+
+    def __enter__(self) -> Recording:
+        self._outer, _LOCAL.recording = _LOCAL.recording, self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _LOCAL.recording, self._outer = self._outer, None
+
+    def note(self, name: str, collection: str, values: Any) -> None:
+        """Note all tensors in `values`; further ones of the same name are numbered."""
+        self._seen.setdefault((name, collection), []).extend(
+            value for value in tensors_in(values) if is_numeric(value) and self._is_at_home(value)
+        )
+
+    def note_call(self, layer: str, arguments: Iterable[Any], named: Mapping[str, Any], outputs: Any) -> None:
+        """Note what a layer was called with, masks excepted, and what came out."""
+        given = [*arguments, *(value for name, value in named.items() if not name.endswith("mask"))]
+        self.note(f"{layer}/inputs", CollectionKeys.LAYERS, given)
+        self.note(f"{layer}/outputs", CollectionKeys.LAYERS, outputs)
+
+    def note_gradient(self, path: str, gradient: Any, scale: Any = None) -> None:
+        """Note the gradient of a variable.
+
+        Args:
+            path: Name of the variable.
+            gradient: Its gradient.
+            scale: What the gradient has been multiplied by, if anything.
+        """
+        if gradient is not None:
+            self._gradients[f"gradients/{path}Grad"] = (gradient, scale)
+
+    def tensors(self, gather: bool = True) -> dict[str, Any]:
+        """Return what is wanted of all that was noted; called once, at the end of the step.
+
+        Args:
+            gather: Join what the replicas of a model have computed; otherwise the caller does.
+        """
+        found = {}
+        for (prefix, collection), values in self._seen.items():
+            for index, value in enumerate(values):
+                name = prefix if len(values) == 1 else f"{prefix}_{index}"
+                if self._wants(name, collection):
+                    found[name] = _join_batches(value) if gather else value
+        for name, (gradient, scale) in self._gradients.items():
+            if self._wants(name, CollectionKeys.GRADIENTS):
+                dense = _to_dense(gradient)
+                if self._is_at_home(dense):
+                    found[name] = _add_up(dense if scale is None else dense / _cast(scale, dense))
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _is_at_home(self, value: Any) -> bool:
+        """Tell whether a tensor is of the step itself, not of a loop, a branch or a try run inside it."""
+        if not is_tensorflow():
+            return str(getattr(value, "device", "")) != "meta"
+        return getattr(value, "graph", None) is self._home
+
+
+def tap_call(name: str, original: Callable[..., Any], guard: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a layer's `call` that also tells the recording of its thread.
+
+    Args:
+        name: Name of the layer.
+        original: Its `call`.
+        guard: Calls a function and swallows its errors.
+    """
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        outputs = original(*args, **kwargs)
+        recording = current_recording()
+        if recording is not None:
+            guard(recording.note_call, name, args, kwargs, outputs)
+        return outputs
+
+    return call
+
+
+def tap_model(original: Callable[..., Any], guard: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a model's `call` that also tells the recording of its thread what the model predicts."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        outputs = original(*args, **kwargs)
+        recording = current_recording()
+        if recording is not None:
+            guard(recording.note, "predictions", CollectionKeys.OUTPUTS, outputs)
+        return outputs
+
+    return call
+
+
+def tap_optimizer(
+    optimizer: Any, path_of: Callable[[Any], str], original: Callable[..., Any], guard: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return an optimizer's `apply` that also tells the recording of its thread."""
+
+    def note(gradients: Any, variables: Any, scale: Any) -> None:
+        recording = current_recording()
+        if recording is not None:
+            for gradient, variable in zip(gradients, variables, strict=False):
+                recording.note_gradient(path_of(variable), gradient, scale)
+
+    @functools.wraps(original)
+    def apply(grads: Any, trainable_variables: Any = None) -> Any:
+        recording = current_recording()
+        if recording is None:
+            return original(grads, trainable_variables)
+        gradients = list(grads)
+        variables = None if trainable_variables is None else list(trainable_variables)
+        scale = guard(loss_scale, optimizer)
+        with _paused():
+            result = original(gradients, variables)
+        guard(note, gradients, optimizer._trainable_variables if variables is None else variables, scale)  # noqa: SLF001
+        return result
+
+    return apply
+
+
+def loss_scale(optimizer: Any) -> Any:
+    """Return what an optimizer has multiplied the loss by; None if nothing."""
+    if hasattr(optimizer, "inner_optimizer"):
+        if not optimizer.built:
+            return optimizer.initial_scale
+        scale = optimizer.dynamic_scale.value
+        return scale.read_value() if is_tensorflow() else scale.detach().clone()
+    return getattr(optimizer, "loss_scale_factor", None)
+
+
+@contextlib.contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Put `value` into the place of one object's method for a while, past what its class does on setting attributes."""
+    members = vars(owner)
+    before = members.get(name, _MISSING)
+    members[name] = value
+    try:
+        yield
+    finally:
+        if before is _MISSING:
+            members.pop(name, None)
+        else:
+            members[name] = before
+
+
+@contextlib.contextmanager
+def _paused() -> Iterator[None]:
+    """Have nothing noted meanwhile, so that an optimizer inside another one is not noted again."""
+    recording, _LOCAL.recording = _LOCAL.recording, None
+    try:
+        yield
+    finally:
+        _LOCAL.recording = recording
+
+
+def _place() -> Any:
+    """Return the graph that is being made; None outside of any."""
+    if not is_tensorflow():
+        return None
+    import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
+
+    return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+
+
+def _to_dense(gradient: Any) -> Any:
+    if not is_tensorflow():
+        return gradient
+    import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
+
+    return tf.convert_to_tensor(gradient)
+
+
+def _cast(scale: Any, like: Any) -> Any:
+    if not is_tensorflow():
+        return scale
+    import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
+
+    return tf.cast(scale, like.dtype)
+
+
+def _replicas() -> Any:
+    """Return the context of this replica of a model; None if there is only one."""
+    if not is_tensorflow():
+        return None
+    import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
+
+    context = tf.distribute.get_replica_context()
+    return context if context is not None and context.num_replicas_in_sync > 1 else None
+
+
+def _add_up(gradient: Any) -> Any:
+    """Add up the gradients of all replicas, as the optimizer does."""
+    context = _replicas()
+    return gradient if context is None else context.all_reduce("SUM", gradient)
+
+
+def _join_batches(value: Any) -> Any:
+    """Put the parts of the batch that the replicas hold together; None of what cannot be."""
+    context = _replicas()
+    if context is None:
+        return value
+    return (
+        context.all_gather(value, axis=0) if value.shape.rank and value.dtype.name not in ("bool", "string") else None
+    )

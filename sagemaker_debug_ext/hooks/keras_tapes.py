@@ -1,0 +1,377 @@
+"""Loops of the script's own: gradient tapes and optimizers of TensorFlow, in eager code and inside of `tf.function`.
+
+In a graph, what the hook does at a step becomes part of the graph: one operation that asks, when the tape is opened,
+whether the step saves anything, and one that hands the tensors over, which runs only if so. A graph that is compiled
+(``jit_compile=True``) cannot ask, and is left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import attrs
+import tensorflow as tf
+
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.hooks.keras_names import layers_of, optimizer_values
+from sagemaker_debug_ext.hooks.keras_recording import Recording, Wants, tap_call, tap_model
+from sagemaker_debug_ext.hooks.keras_values import as_it_is, is_variable, read
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+LOG = logging.getLogger(__name__)
+
+PATTERNS: Final = {
+    CollectionKeys.WEIGHTS: "^weights/.*/((?!bias).)*$",
+    CollectionKeys.LOSSES: ".*loss.*",
+    CollectionKeys.GRADIENTS: "^gradient",
+}
+"""What collections include by pattern once a tape is captured."""
+
+
+class HookAccess(NamedTuple):
+    """What a hook does about loops of the script's own.
+
+    Args:
+        begin: Begins a step; tells whether it saves anything.
+        is_saving: Tells whether anything is saved any more.
+        offer: Saves a tensor with the open step, if that is decided.
+        save_waiting: Saves the script's own tensors that are due.
+        wants: Which tensors may ever be saved.
+        path_of: Gives the name of a variable.
+        join_variable: Makes a variable's tensor a member of the collections the variable was added to.
+        get_collection: Returns a collection.
+        guard: Calls a function and swallows its errors.
+    """
+
+    begin: Callable[[], Any]
+    is_saving: Callable[[], bool]
+    offer: Callable[[str, Any], None]
+    save_waiting: Callable[[], None]
+    wants: Wants
+    path_of: Callable[[Any], str]
+    join_variable: Callable[[str, Any], None]
+    get_collection: Callable[[str], Any]
+    guard: Callable[..., Any]
+
+
+@attrs.define(eq=False)
+class _TapedStep:
+    """A step between the opening of its tape and the next one.
+
+    Args:
+        graph: The graph that is being made; None in eager code.
+        is_due: Whether it saves anything; in a graph a tensor that will tell.
+        recording: What its layers compute.
+        num_open: How many tapes of it are open.
+        last: What the graph did last of all that has an order.
+    """
+
+    graph: Any
+    is_due: Any
+    recording: Recording
+    num_open: int = 1
+    last: list[Any] = attrs.field(factory=list)
+
+
+class TapeCapture:
+    """What a hook captures of tapes and optimizers.
+
+    Args:
+        hook: The hook.
+    """
+
+    def __init__(self, hook: HookAccess) -> None:
+        self._hook = hook
+        self._models: list[Any] = []
+        self._optimizers: list[Any] = []
+        self._undo: list[tuple[Any, str]] = []
+        self._steps: dict[int | None, _TapedStep] = {}
+        self._is_watching_layers = False
+        self._has_told_of_compiled = False
+        for name, pattern in PATTERNS.items():
+            collection = hook.get_collection(name)
+            if pattern not in collection.include_regex:
+                collection.include(pattern)
+
+    @property
+    def guard(self) -> Callable[..., Any]:
+        """Calls a function and swallows its errors."""
+        return self._hook.guard
+
+    # --- what the hook asks -------------------------------------------------------------------------------------------
+
+    def wrap(self, tape: Any) -> Any:
+        """Have a tape tell of what it sees.
+
+        Raises:
+            SMDebugTypeError: It is no `tf.GradientTape`.
+        """
+        if not isinstance(tape, tf.GradientTape):
+            raise SMDebugTypeError(f"tape must be a tf.GradientTape (got {tape!r})")
+        if not isinstance(tape, _Captured):
+            kind: Any = type(tape)
+            tape.__class__ = _captured_class(kind)
+        tape.capture = self
+        return tape
+
+    def add_model(self, model: Any) -> None:
+        """Have the layers of a model tell of what they compute."""
+        self._models.append(model)
+        self._is_watching_layers = False
+
+    def add_optimizer(self, optimizer: Any) -> None:
+        """Have an optimizer tell when it has been applied."""
+        if any(known is optimizer for known in self._optimizers):
+            LOG.warning("a %s is captured already", type(optimizer).__name__)
+            return
+        self._optimizers.append(optimizer)
+        original = optimizer.apply
+
+        @functools.wraps(original)
+        @as_it_is
+        def apply(grads: Any, trainable_variables: Any = None) -> Any:
+            result = original(grads, trainable_variables)
+            self._hook.guard(self._on_apply, optimizer)
+            return result
+
+        self._put(optimizer, "apply", apply)
+
+    def call_later(self, function: Callable[[Any], Any], value: Any) -> None:
+        """Have a function called with a value of a graph whenever the graph runs."""
+        if self._is_compiled():
+            return
+
+        def call(tensor: Any) -> None:
+            self._hook.guard(function, tensor)
+
+        self._add_to_graph(self._current_step(), lambda: tf.py_function(call, [tf.stop_gradient(value)], []))
+
+    def offer_gradients(self, gradients: Iterable[Any], variables: Iterable[Any]) -> None:
+        """Save gradients with the open step."""
+        step = self._current_step()
+        if step is not None:
+            self._hook.guard(self._hand_over, step, self._name_gradients(gradients, variables))
+
+    def offer_batch(self, inputs: Any, outputs: Any) -> None:
+        """Save what goes into a model and what comes out with the open step."""
+        step = self._current_step()
+        if step is not None:
+            self._hook.guard(self._hand_over_batch, step, inputs, outputs)
+
+    def detach(self) -> None:
+        """Leave models and optimizers as they were; graphs that exist do nothing any more."""
+        for owner, name in self._undo:
+            vars(owner).pop(name, None)
+        self._undo.clear()
+        self._models.clear()
+        self._optimizers.clear()
+        self._steps.clear()
+
+    # --- what tapes tell ----------------------------------------------------------------------------------------------
+
+    def on_open(self, tape: Any) -> None:
+        """Begin a step, unless one is open in another tape."""
+        if _is_other_replica() or not self._hook.is_saving():
+            return
+        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        key = None if graph is None else id(graph)
+        step = self._steps.get(key)
+        if step is not None and step.graph is graph and step.num_open:
+            step.num_open += 1
+            tape.step = step
+            return
+        if graph is not None and self._is_compiled():
+            return
+        self._watch_layers()
+        if graph is None:
+            is_due: Any = self._begin()
+        else:
+            is_due = tf.numpy_function(self._begin, [], tf.bool, stateful=True)
+            is_due.set_shape(())
+        step = tape.step = self._steps[key] = _TapedStep(graph, is_due, Recording(self._hook.wants))
+        step.last = [] if graph is None else [is_due]
+        step.recording.__enter__()
+
+    def on_close(self, tape: Any) -> None:
+        """Save what layers have computed, once no tape of the step is open."""
+        step = tape.step
+        if step is None:
+            return
+        step.num_open -= 1
+        if not step.num_open:
+            step.recording.__exit__()
+            self._hand_over(step, step.recording.tensors(gather=False))
+
+    def on_gradient(self, tape: Any, target: Any, sources: Any, gradients: Any) -> None:
+        """Save a loss, the variables it depends on, and their gradients."""
+        step = tape.step
+        if step is None:
+            return
+        losses = tf.nest.flatten(target)
+        names = ["loss"] if len(losses) == 1 else [f"loss_{index}" for index in range(len(losses))]
+        found = {name: _dense(loss) for name, loss in zip(names, losses, strict=True)}
+        flat_sources = tf.nest.flatten(sources)
+        found |= self._name_gradients(tf.nest.flatten(gradients), flat_sources)
+        known = {id(source): source for source in flat_sources if is_variable(source)}
+        known |= {id(each): each for model in self._models for each in model.trainable_variables}
+        for variable in known.values():
+            name = f"weights/{self._hook.path_of(variable)}:0"
+            self._hook.join_variable(name, variable)
+            if self._hook.wants(name, CollectionKeys.ALL):
+                found[name] = read(variable)
+        self._hand_over(step, found)
+
+    def _on_apply(self, optimizer: Any) -> None:
+        step = self._current_step()
+        if step is None or _is_other_replica():
+            return
+        hook = self._hook
+        trained = [variable for model in self._models for variable in model.trainable_variables]
+        trained = trained or optimizer._trainable_variables  # noqa: SLF001 - there is no public name
+        values = optimizer_values([optimizer], trained, hook.path_of)
+        wanted = [(name, value) for name, value in values if hook.wants(name, CollectionKeys.OPTIMIZER_VARIABLES)]
+        self._hand_over(step, {name: read(value) if is_variable(value) else value for name, value in wanted})
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> bool:
+        return bool(self._hook.begin())
+
+    def _current_step(self) -> _TapedStep | None:
+        graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        step = self._steps.get(None if graph is None else id(graph))
+        return step if step is not None and step.graph is graph else None
+
+    def _name_gradients(self, gradients: Iterable[Any], variables: Iterable[Any]) -> dict[str, Any]:
+        path_of = self._hook.path_of
+        return {
+            f"gradients/{path_of(variable)}Grad": _dense(gradient)
+            for gradient, variable in zip(gradients, variables, strict=False)
+            if gradient is not None and is_variable(variable)
+        }
+
+    def _hand_over_batch(self, step: _TapedStep, inputs: Any, outputs: Any) -> None:
+        batch = Recording(self._hook.wants)
+        batch.note("inputs", CollectionKeys.INPUTS, inputs)
+        batch.note("predictions", CollectionKeys.OUTPUTS, outputs)
+        self._hand_over(step, batch.tensors(gather=False))
+
+    def _hand_over(self, step: _TapedStep, tensors: Mapping[str, Any]) -> None:
+        """Save tensors of the step, those of a graph whenever it runs."""
+        hook = self._hook
+        if step.graph is None:
+            if step.is_due:
+                hook.save_waiting()
+                for name, value in tensors.items():
+                    hook.offer(name, value)
+            return
+        wanted = {name: value for name, value in tensors.items() if hook.wants(name, CollectionKeys.ALL)}
+        if not wanted:
+            return
+
+        def save(*values: Any) -> None:
+            if hook.is_saving():
+                hook.guard(hook.save_waiting)
+                for name, value in zip(wanted, values, strict=True):
+                    hook.guard(hook.offer, name, value)
+
+        values = [tf.stop_gradient(value) for value in wanted.values()]
+        self._add_to_graph(step, lambda: tf.cond(step.is_due, lambda: _run(save, values), tf.no_op))
+
+    def _add_to_graph(self, step: _TapedStep | None, make: Callable[[], Any]) -> None:
+        """Add an operation that runs after those of the step that were added before."""
+        if step is None:
+            make()
+            return
+        with tf.control_dependencies(step.last):
+            made = make()
+        step.last = [made] if made is not None else step.last
+
+    def _watch_layers(self) -> None:
+        """Put taps on the layers that may be saved; models that are registered later need a further look."""
+        if self._is_watching_layers:
+            return
+        self._is_watching_layers = True
+        guard = self._hook.guard
+        for model in self._models:
+            for name, layer in layers_of(model):
+                names = [f"{name}/{kind}{number}" for kind in ("inputs", "outputs") for number in ("", "_0", "_1")]
+                if any(self._hook.wants(each, CollectionKeys.LAYERS) for each in names):
+                    self._put(layer, "call", tap_call(name, layer.call, guard))
+            if "call" not in vars(model):
+                self._put(model, "call", tap_model(model.call, guard))
+
+    def _put(self, owner: Any, name: str, value: Any) -> None:
+        if name not in vars(owner):
+            vars(owner)[name] = value
+            self._undo.append((owner, name))
+
+    def _is_compiled(self) -> bool:
+        """Tell whether the graph that is being made will be compiled, in which nothing can be captured."""
+        is_compiled = any(_is_compiled_function(value) for value in _callers())
+        if is_compiled and not self._has_told_of_compiled:
+            self._has_told_of_compiled = True
+            LOG.warning("nothing is saved of what runs in a tf.function with jit_compile=True")
+        return is_compiled
+
+
+class _Captured(tf.GradientTape):  # type: ignore[misc]
+    """A tape that tells of what it sees; tapes are made into this one after the fact."""
+
+    capture: TapeCapture
+    step: _TapedStep | None = None
+
+    @as_it_is
+    def __enter__(self) -> Any:
+        self.capture.guard(self.capture.on_open, self)
+        return super().__enter__()
+
+    @as_it_is
+    def __exit__(self, *error: object) -> Any:
+        result = super().__exit__(*error)
+        self.capture.guard(self.capture.on_close, self)
+        return result
+
+    @as_it_is
+    def gradient(self, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the gradients, and save them."""
+        gradients = super().gradient(target, sources, *args, **kwargs)
+        self.capture.guard(self.capture.on_gradient, self, target, sources, gradients)
+        return gradients
+
+
+@functools.cache
+def _captured_class(kind: Any) -> type[Any]:
+    """Return the class of captured tapes of a kind."""
+    return type(kind.__name__, (_Captured, kind), {}) if kind is not tf.GradientTape else _Captured
+
+
+def _run(save: Callable[..., None], values: list[Any]) -> Any:
+    with tf.control_dependencies([tf.py_function(save, values, [])]):
+        return tf.no_op()
+
+
+def _dense(value: Any) -> Any:
+    return tf.convert_to_tensor(value)
+
+
+def _is_other_replica() -> bool:
+    """Tell whether another replica of the model does the same; the first one is captured."""
+    context = tf.distribute.get_replica_context()
+    return context is None or (context.num_replicas_in_sync > 1 and context.replica_id_in_sync_group != 0)
+
+
+def _callers() -> Iterator[Any]:
+    """Yield what the functions that are running are methods of."""
+    frame = sys._getframe(1)  # noqa: SLF001 - there is no public way to see what a graph is made for
+    while frame is not None:
+        yield frame.f_locals.get("self")
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def _is_compiled_function(value: Any) -> bool:
+    return isinstance(value, tf.types.experimental.PolymorphicFunction) and bool(getattr(value, "_jit_compile", False))

@@ -1,0 +1,47 @@
+"""Capture in Keras and TensorFlow scripts: ``import sagemaker_debug_ext.tensorflow as smd``."""
+
+# ruff: noqa: E402 - Keras is looked for before anything imports it, so that the error says what to install
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext.config.reductions import ReductionConfig
+from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
+
+import_optional("keras", "The Keras hook", extra="tensorflow")
+
+from sagemaker_debug_ext.hooks.appending import save_tensor
+from sagemaker_debug_ext.hooks.keras import EstimatorHook, KerasHook, SessionHook, del_hook, get_hook, set_hook
+from sagemaker_debug_ext.hooks.keras_collections import Collection
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import create_trial
+
+__all__ = [
+    "Collection",
+    "CollectionKeys",
+    "EstimatorHook",
+    "KerasHook",
+    "ReductionConfig",
+    "SaveConfig",
+    "SaveConfigMode",
+    "SessionHook",
+    "create_trial",
+    "del_hook",
+    "get_hook",
+    "modes",
+    "save_tensor",
+    "set_hook",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "create_trial":  # a training script rarely reads trials
+        from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415
+
+        return create_trial
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
