@@ -28,7 +28,7 @@ from sagemaker_debug_ext.hooks.xgboost_collections import (
 )
 from sagemaker_debug_ext.hooks.xgboost_data import as_matrix
 from sagemaker_debug_ext.hooks.xgboost_models import OF_ONE_MODEL, ModelKind, number, parameter_value
-from sagemaker_debug_ext.hooks.xgboost_trees import describe_round, tree_table
+from sagemaker_debug_ext.hooks.xgboost_trees import describe_refreshed_round, describe_round, tree_table
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -331,7 +331,8 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             self._offer(f"average_shap/{feature}", averages[column : column + 1])
 
     def _offer_trees(self, training: _Training, model: Any) -> None:
-        trees = describe_round(model, training.first_round + training.epoch)
+        describe = describe_refreshed_round if training.kind.is_refreshed else describe_round
+        trees = describe(model, training.first_round + training.epoch)
         first = training.kind.num_trees + training.epoch * len(trees)
         for column, values in tree_table(trees, first).items():
             self._offer(f"trees/{column}", values)

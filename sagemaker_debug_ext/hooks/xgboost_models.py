@@ -32,6 +32,7 @@ class ModelKind:
         lacking: Collections of which it has nothing.
         reason: Why, as the end of a sentence.
         is_ensemble: Whether it is several models, trained for cross-validation.
+        is_refreshed: Whether training goes once more through trees that were made before.
     """
 
     features: list[str] = attrs.field(factory=list)
@@ -41,6 +42,7 @@ class ModelKind:
     lacking: frozenset[str] = frozenset()
     reason: str = ""
     is_ensemble: bool = False
+    is_refreshed: bool = False
 
     @classmethod
     def of(cls, model: Any) -> ModelKind:
@@ -49,14 +51,12 @@ class ModelKind:
             features = _features(model.cvfolds[0].bst)
             return cls(features, lacking=OF_ONE_MODEL, reason="xgboost.cv trains several models", is_ensemble=True)
         features = _features(model)
-        lacking, reason, num_trees = _read(json.loads(model.save_config())["learner"])
+        found = _read(json.loads(model.save_config())["learner"])
         return cls(
             features,
             feature_names=None if model.feature_names is None else tuple(features),
             num_rounds=model.num_boosted_rounds(),
-            num_trees=num_trees,
-            lacking=lacking,
-            reason=reason,
+            **found,
         )
 
     def find_mismatch(self, matrix: Any) -> str | None:
@@ -75,17 +75,25 @@ def _features(booster: Any) -> list[str]:
     return [f"f{number}" for number in range(count)] if names is None else list(names)
 
 
-def _read(learner: Mapping[str, Any]) -> tuple[frozenset[str], str, int]:
-    """Return what a model lacks, why, and its number of trees, by its own configuration."""
+def _read(learner: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model's own configuration tells of its trees."""
     booster = learner["gradient_booster"]
     if booster["name"] == "gblinear":
-        return _OF_TREES, "a linear model has no trees", 0
-    num_trees = int(booster.get("gbtree", booster)["gbtree_model_param"]["num_trees"])
+        return {"lacking": _OF_TREES, "reason": "a linear model has no trees"}
+    booster = booster.get("gbtree", booster)  # dart has one inside
+    found: dict[str, Any] = {
+        "num_trees": int(booster["gbtree_model_param"]["num_trees"]),
+        # XGBoost forgets to tell the process type, but trees that nothing grows are not new.
+        "is_refreshed": "grow" not in booster["gbtree_train_param"].get("updater", "grow"),
+    }
     outputs = learner["learner_model_param"]
     num_outputs = max(int(outputs["num_class"]), int(outputs.get("num_target", 1)))
     if learner["learner_train_param"].get("multi_strategy") == "multi_output_tree" and num_outputs > 1:
-        return _OF_TREES | _OF_CONTRIBUTIONS, "XGBoost tells nothing of trees with several outputs", num_trees
-    return frozenset(), "", num_trees
+        found |= {
+            "lacking": _OF_TREES | _OF_CONTRIBUTIONS,
+            "reason": "XGBoost tells nothing of trees with several outputs",
+        }
+    return found
 
 
 def number(value: float) -> Array:

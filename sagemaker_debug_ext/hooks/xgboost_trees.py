@@ -38,7 +38,27 @@ def describe_round(model: Any, number: int) -> list[str]:
     Returns:
         What XGBoost says of each tree, in JSON.
     """
-    trees: list[str] = model[number : number + 1].get_dump(with_stats=True, dump_format="json")
+    return _describe(model[number : number + 1])
+
+
+def describe_refreshed_round(model: Any, number: int) -> list[str]:
+    """Return all trees that a round has refreshed of a model made before.
+
+    XGBoost cannot take such a model apart before all of its trees are refreshed.
+
+    Args:
+        model: A booster of trees that holds those refreshed so far.
+        number: Which round, counted from 0: the last.
+
+    Returns:
+        What XGBoost says of each tree, in JSON.
+    """
+    trees = _describe(model)
+    return trees[-(len(trees) // (number + 1)) :]
+
+
+def _describe(model: Any) -> list[str]:
+    trees: list[str] = model.get_dump(with_stats=True, dump_format="json")
     return trees
 
 
