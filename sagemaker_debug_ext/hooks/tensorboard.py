@@ -9,6 +9,8 @@ import struct
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from sagemaker_debug_ext.hooks.counters import StepPosition
 from sagemaker_debug_ext.hooks.histograms import Histogram, histogram
 from sagemaker_debug_ext.store import records
@@ -22,7 +24,7 @@ _NOT_IN_TAGS: Final = re.compile(r"[^-/\w.]")
 
 
 class Summary(NamedTuple):
-    """What to show of one tensor: its value if that is a single number, how its values are spread otherwise."""
+    """What to show of one tensor: the mean of its values as a number, or how they are spread."""
 
     tag: str
     value: Array
@@ -63,9 +65,10 @@ def clean_tag(name: str) -> str:
 
 def _event(summary: Summary, step: int) -> _Event | None:
     if summary.is_scalar:
-        if summary.value.size != 1 or summary.value.dtype.kind not in "biuf":
+        if summary.value.size == 0 or summary.value.dtype.kind not in "biuf":
             return None
-        content = b"\x15" + _FLOAT.pack(float(summary.value.reshape(-1)[0]))
+        # Of a loss that has a number for each sample the curve shows the mean, as the file of metrics does.
+        content = b"\x15" + _FLOAT.pack(float(np.mean(summary.value)))
     else:
         spread = histogram(summary.value)
         if spread is None:

@@ -49,9 +49,18 @@ def test_write_step_when_there_is_nothing_then_writes_no_file():
     """What cannot be shown leaves no trace."""
     backend = MemoryBackend()
     TensorBoardOutput(backend).write_step(
-        StepPosition(0, ModeKeys.TRAIN, 0), [Summary("a", np.ones(3), 0.0, True), Summary("b", np.ones(0), 0.0, False)]
+        StepPosition(0, ModeKeys.TRAIN, 0), [Summary("a", np.ones(0), 0.0, True), Summary("b", np.ones(0), 0.0, False)]
     )
     assert backend.list() == []
+
+
+def test_write_step_when_scalar_has_several_values_then_shows_their_mean():
+    """A loss that has a number for each sample is a curve all the same."""
+    backend = MemoryBackend()
+    summaries = [Summary("loss", np.array([1.0, 2.0, 6.0]), 0.0, True)]
+    TensorBoardOutput(backend).write_step(StepPosition(0, ModeKeys.TRAIN, 0), summaries)
+    (info,) = backend.list()
+    assert payloads(backend.read(info.key))[1].endswith(struct.pack("<f", 3.0))
 
 
 @pytest.mark.parametrize(("name", "tag"), [("a b:0", "a_b_0"), ("/x/y.z-1", "x/y.z-1"), ("ö", "ö")])
