@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import pickle
 import sys
 import types
@@ -570,19 +569,24 @@ def test_close_when_attached_then_model_and_trainer_are_as_before(make_hook, tra
     training.train(1)
 
 
-def test_close_when_trainer_was_replaced_since_then_leaves_that(make_hook, trainer, monkeypatch):
+def test_close_when_trainer_was_replaced_since_then_leaves_that(make_hook, trainer):
     """What somebody else put over the trainer's function stays, and ours only passes on."""
     plain = gluon.Trainer.step
     hook = make_hook(save_all=True)
     training = trainer(hook).train(1)
     ours = gluon.Trainer.step
-    monkeypatch.setattr(gluon.Trainer, "step", functools.partialmethod(ours))
-    theirs = gluon.Trainer.step
-    hook.close()
-    assert gluon.Trainer.step is theirs
-    training.hook = None
-    training.train(1)
-    monkeypatch.setattr(gluon.Trainer, "step", plain)
+
+    def theirs(*args):
+        return ours(*args)
+
+    try:
+        gluon.Trainer.step = theirs
+        hook.close()
+        assert gluon.Trainer.step is theirs
+        training.hook = None
+        training.train(1)
+    finally:
+        gluon.Trainer.step = plain
 
 
 def test_model_when_used_elsewhere_then_can_be_copied_and_stored(make_hook, open_trial, trainer):
