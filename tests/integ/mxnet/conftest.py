@@ -31,9 +31,10 @@ CONV0_TENSORS = [
 
 
 def pytest_collection_modifyitems(items):
-    """Let MXNet use what numpy deprecates, and warn of hooks where a test hybridises what is registered."""
+    """Let MXNet use what numpy deprecates; and a library of the original look for modules in an old way, once loaded."""
     for item in items:
         item.add_marker(pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet"))
+        item.add_marker(pytest.mark.filterwarnings("ignore:_SixMetaPathImporter:ImportWarning"))
 
 
 class Trainer:
