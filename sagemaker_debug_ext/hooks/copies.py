@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,10 +28,38 @@ _COPY_ALL: Final = getattr(torch, "_foreach_copy_", None)
 """Not a public function, and so not counted on."""
 
 
+_WORTH_SHARING: Final = 1 << 18
+"""From this many elements on, several threads copy faster than one."""
+
+
 class _Kind(NamedTuple):
     dtype: torch.dtype
     shape: torch.Size
     is_pinned: bool
+
+
+_ArrayKind: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
+
+
+class ArrayCopy(Borrowed):
+    """The copy of one array."""
+
+    __slots__ = ("_kind", "_pool", "array", "nbytes", "shape")
+
+    def __init__(self, kind: _ArrayKind, pool: CopyPool) -> None:
+        dtype, self.shape = kind
+        self.array: Array = np.empty(self.shape, dtype)
+        self.nbytes = self.array.nbytes
+        self._kind = kind
+        self._pool = pool
+
+    def to_array(self) -> Array:
+        """Return the copy."""
+        return self.array
+
+    def release(self) -> None:
+        """Let a later copy have the memory."""
+        self._pool.take_back(self, self._kind)
 
 
 class TensorCopy(Borrowed):
@@ -78,7 +107,7 @@ class CopyPool:
 
     def __init__(self, max_free_bytes: int) -> None:
         self._max_free_bytes = max_free_bytes
-        self._free: dict[_Kind, deque[TensorCopy]] = {}
+        self._free: dict[_Kind | _ArrayKind, deque[Any]] = {}
         self._free_bytes = 0
         self._num_idle_steps = 0
         self._lock = threading.Lock()  # copies are taken on the training thread and come back from the writing one
@@ -92,6 +121,16 @@ class CopyPool:
         made = self._find_memory(tensor)
         made.tensor.copy_(tensor, non_blocking=tensor.is_cuda)
         made.note_arrival()
+        return made
+
+    def copy_array(self, array: Array) -> ArrayCopy:
+        """Copy an array."""
+        kind = (array.dtype, array.shape)
+        made: ArrayCopy = self._take(kind) or ArrayCopy(kind, self)
+        if array.size >= _WORTH_SHARING and array.flags.writeable and torch.get_num_threads() > 1:
+            torch.from_numpy(made.array).copy_(torch.from_numpy(array))
+        else:
+            np.copyto(made.array, array)
         return made
 
     def copy_all(self, tensors: Sequence[Tensor]) -> list[TensorCopy]:
@@ -109,20 +148,26 @@ class CopyPool:
 
     def _find_memory(self, tensor: Tensor) -> TensorCopy:
         kind = _Kind(tensor.dtype, tensor.shape, tensor.is_cuda)
+        made: TensorCopy | None = self._take(kind)
+        return made or TensorCopy(kind, self)
+
+    def _take(self, kind: _Kind | _ArrayKind) -> Any:
+        """Return memory of that kind that nobody uses; None if there is none."""
         self._num_idle_steps = 0
         with self._lock:
             free = self._free.get(kind)
-            made = free.pop() if free else None
-            if made is not None:
-                self._free_bytes -= made.nbytes
-        return made or TensorCopy(kind, self)
+            if not free:
+                return None
+            made = free.pop()
+            self._free_bytes -= made.nbytes
+        return made
 
-    def take_back(self, copy: TensorCopy, kind: _Kind) -> None:
+    def take_back(self, copy: TensorCopy | ArrayCopy, kind: _Kind | _ArrayKind) -> None:
         """Keep the memory of a copy; where that is too much, hand back what has not been used for longest."""
         with self._lock:
             self._keep(copy, kind)
 
-    def _keep(self, copy: TensorCopy, kind: _Kind) -> None:
+    def _keep(self, copy: TensorCopy | ArrayCopy, kind: _Kind | _ArrayKind) -> None:
         self._free_bytes += copy.nbytes
         # The kinds are in the order of their last use.
         free = self._free.pop(kind, None) or deque()

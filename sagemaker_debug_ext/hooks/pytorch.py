@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import operator
 import sys
 import time
 import weakref
@@ -21,16 +22,26 @@ from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.base import BaseHook, harmless, reduction_names
+from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.batches import SMALL
 from sagemaker_debug_ext.hooks.copies import CopyPool
-from sagemaker_debug_ext.hooks.decisions import StepPlan
+from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
 from sagemaker_debug_ext.hooks.loss_detector import LossDetector
+from sagemaker_debug_ext.hooks.members import Members, Named
 from sagemaker_debug_ext.hooks.numbers import NeedsCareError, Summary, can_summarise
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
+from sagemaker_debug_ext.hooks.reductions import reduction_names
 from sagemaker_debug_ext.hooks.shards import is_sharded, local_shard
-from sagemaker_debug_ext.hooks.steps import Captured, Numbers, OpenStep
+from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, Numbers, OpenStep, ToReduce
 from sagemaker_debug_ext.hooks.taps import Tap
-from sagemaker_debug_ext.hooks.tensors import as_dense, can_capture, reduce_tensor, tensor_to_array
+from sagemaker_debug_ext.hooks.tensors import (
+    as_dense,
+    can_capture,
+    is_plain,
+    plain_array,
+    reduce_tensor,
+    tensor_to_array,
+)
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -97,6 +108,7 @@ class _Root:
     module: nn.Module
     name: str
     is_model: bool
+    _members: Members | None = None
 
     @property
     def plain(self) -> nn.Module:
@@ -114,12 +126,41 @@ class _Root:
         starts += [module for module in self.plain.modules() if _compiled_call(module) is not None]
         return {id(module) for start in starts for module in start.modules()}
 
-    def parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield the parameters that exist by now, with the names of their tensors."""
-        if self.is_model:
-            for path, parameter in self.plain.named_parameters():
-                if not nn.parameter.is_lazy(parameter):
-                    yield f"{self.name}_{path}", parameter
+    def parameters(self) -> Named:
+        """Return the parameters that exist by now, with the names of their tensors; the same list while they stay."""
+        if not self.is_model:
+            return []
+        if self._members is None or not self._members.are_current():
+            self._members = Members.of(self.plain, f"{self.name}_")
+        return self._members.named
+
+
+@attrs.frozen(eq=False)
+class _Watch:
+    """What is watched in steps that save the same of the same parameters.
+
+    Args:
+        plan: What is due.
+        parameters: The parameters of each root, as it lists them.
+        trained: Which of all these have gradients.
+        weights: What is due of each root's weights, by the `id` of its module.
+        shards: Parameters spread over processes whose gradients are due, by the name of the gradient.
+    """
+
+    plan: StepPlan
+    parameters: tuple[Named, ...]
+    trained: tuple[bool, ...]
+    weights: Mapping[int, list[tuple[str, nn.Parameter, Decision]]]
+    shards: Mapping[str, nn.Parameter]
+
+    def is_for(self, plan: StepPlan, parameters: tuple[Named, ...], trained: tuple[bool, ...]) -> bool:
+        """Tell whether nothing has changed."""
+        return (
+            self.plan is plan
+            and self.trained == trained
+            and len(self.parameters) == len(parameters)
+            and all(map(operator.is_, self.parameters, parameters))
+        )
 
 
 def _class_name(module: nn.Module) -> str:
@@ -188,6 +229,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._roots: list[_Root] = []
         self._shared: dict[int, tuple[_Root, str]] = {}  # parameters of several models: the first one, and its name
         self._handles: list[_Removable] = []
+        self._watch: _Watch | None = None
+        self._watch_handles: list[_Removable] = []
         self._step_handles: list[_Removable] = []
         self._num_seen: dict[str, int] = {}
         self._tapped: dict[StepPlan, list[tuple[str, nn.Module]]] = {}
@@ -292,6 +335,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         plan = self._begin_step(hand_over=False)
         try:
             if plan is None:
+                self._unwatch()
                 self._copies.rest()
             else:
                 self._watch_step(module, plan)
@@ -300,7 +344,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @harmless
     def _on_gradient(self, name: str, gradient: Tensor) -> None:
-        self._save_custom_tensors()
+        if self._custom_tensors:
+            self._save_custom_tensors()
         self._offer(name, gradient)
 
     @harmless
@@ -346,57 +391,75 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         )
         self._roots.append(root)
         self._tapped.clear()
+        self._unwatch()
         return True
 
-    def _parameters(self, root: _Root) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield the parameters of a model; those it shares with others have the names that the first of these gives."""
+    def _parameters(self, root: _Root) -> Named:
+        """Return the parameters of a model; what it shares with others has the name that the first of these gives."""
+        named = root.parameters()
         if not self._shared:
-            yield from root.parameters()
-            return
-        for name, parameter in root.parameters():
-            _, first_name = self._shared.get(id(parameter), (root, name))
-            yield first_name, parameter
+            return named
+        return [(self._shared.get(id(parameter), (root, name))[1], parameter) for name, parameter in named]
 
     def _watch_step(self, module: nn.Module, plan: StepPlan) -> None:
         """Save what is due at the beginning of a step, and have the rest captured as it comes."""
         self._saved_roots = {id(module)}
+        parameters = tuple([root.parameters() for root in self._roots])
+        trained = tuple([parameter.requires_grad for named in parameters for _, parameter in named])
+        if self._watch is None or not self._watch.is_for(plan, parameters, trained):
+            self._unwatch()
+            self._watch = self._begin_watch(plan, parameters, trained)
+        if self._watch.shards:
+            self._save_shards_before_update(self._watch.shards)
+        self._save_weights(self._watch.weights.get(id(module), ()))
+
+    def _begin_watch(self, plan: StepPlan, parameters: tuple[Named, ...], trained: tuple[bool, ...]) -> _Watch:
+        """Have gradients, inputs and outputs captured, from now on until `_unwatch`."""
         is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
-        weights = []
+        weights = {}
         shards = {}
         for root in self._roots:
-            for name, parameter in self._parameters(root):
-                if root.module is module:
-                    weights.append((name, parameter))
+            named = self._parameters(root)
+            weights[id(root.module)] = _due(plan, named)
+            for name, parameter in named if is_training else ():
                 if id(parameter) in self._shared and self._shared[id(parameter)][0] is not root:
                     continue  # its gradient has been dealt with
-                if is_training and parameter.requires_grad:
-                    self._watch_gradient(plan, f"gradient/{name}", parameter)
-                    if is_sharded(parameter) and plan.decide(f"gradient/{name}") is not None:
-                        shards[f"gradient/{name}"] = parameter
-        if shards:
-            self._save_shards_before_update(shards)
-        self._save_weights(plan, weights)
+                gradient = f"gradient/{name}"
+                if parameter.requires_grad and plan.decide(gradient) is not None:
+                    self._watch_handles.append(parameter.register_hook(Tap(self._on_gradient, gradient)))  # type: ignore[no-untyped-call]
+                    if is_sharded(parameter):
+                        shards[gradient] = parameter
         self._watch_modules(plan)
+        return _Watch(plan, parameters, trained, weights, shards)
+
+    def _unwatch(self) -> None:
+        """Take off the model what captures gradients, inputs and outputs."""
+        for handle in self._watch_handles:
+            handle.remove()
+        self._watch_handles.clear()
+        self._watch = None
 
     def _save_late_weights(self, plan: StepPlan, module: nn.Module) -> None:
         """Save the parameters of a model that runs for the first time in a step that another model has begun."""
         if id(module) in self._saved_roots:
             return
         self._saved_roots.add(id(module))
-        weights = [each for root in self._roots if root.module is module for each in self._parameters(root)]
-        self._save_weights(plan, weights)
+        for root in self._roots:
+            if root.module is module:
+                self._save_weights(_due(plan, self._parameters(root)))
 
-    def _save_weights(self, plan: StepPlan, weights: Iterable[tuple[str, nn.Parameter]]) -> None:
-        """Save all parameters that are due, copied in one go."""
-        due = []
-        for name, parameter in weights:
-            decision = plan.decide(name)
-            value = None if decision is None else self._find_numbers(name, parameter)
-            if decision is not None and value is not None:
-                due.append((name, as_dense(value), decision))
-        copies = iter(self._copies.copy_all([value for _, value, decision in due if decision.value]))
+    def _save_weights(self, weights: Iterable[tuple[str, nn.Parameter, Decision]]) -> None:
+        """Save parameters, those that PyTorch has to copy in one go."""
+        others = []
+        for name, parameter, decision in weights:
+            value = self._find_numbers(name, parameter)
+            if isinstance(value, Tensor):
+                others.append((name, as_dense(value), decision))
+            elif value is not None:
+                self._save(name, value, decision)
+        copies = iter(self._copies.copy_all([value for _, value, decision in others if decision.value]))
         now = time.time()
-        for name, value, decision in due:
+        for name, value, decision in others:
             taken = Captured(next(copies), now) if decision.value else None
             self._save(name, value, decision, taken)
 
@@ -414,13 +477,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         handle = register_optimizer_step_pre_hook(lambda *_: on_update(self))
         self._step_handles.append(handle)
 
-    def _watch_gradient(self, plan: StepPlan, name: str, parameter: nn.Parameter) -> None:
-        """Have a gradient captured until the next step begins, if it is due."""
-        if plan.decide(name) is not None:
-            self._step_handles.append(parameter.register_hook(Tap(self._on_gradient, name)))  # type: ignore[no-untyped-call]
-
     def _watch_modules(self, plan: StepPlan) -> None:
-        """Have the inputs and outputs that are due captured until the next step begins."""
+        """Have the inputs and outputs that are due captured."""
         if plan not in self._tapped:
             named = {id(module): (name, module) for root in reversed(self._roots) for name, module in root.modules()}
             wanted = [(name, module) for name, module in named.values() if _may_select(plan, name)]
@@ -433,14 +491,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 )
             self._tapped[plan] = [(name, module) for name, module in wanted if id(module) not in compiled]
         for name, module in self._tapped[plan]:
-            self._step_handles.append(module.register_forward_hook(Tap(self._on_module, name)))
+            self._watch_handles.append(module.register_forward_hook(Tap(self._on_module, name)))
 
     def _watch_loss(self, loss_module: nn.Module) -> None:
         """Have a loss captured that was registered in the middle of a step."""
         plan = self._current_plan()
         name = type(loss_module).__name__
         if plan and _may_select(plan, name):
-            self._step_handles.append(loss_module.register_forward_hook(Tap(self._on_module, name)))
+            self._watch_handles.append(loss_module.register_forward_hook(Tap(self._on_module, name)))
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
         for value in _tensors_in(values):
@@ -449,7 +507,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._offer(f"{prefix}_{index}", value)
 
     def _release_step(self) -> None:
-        """Take the hooks of the step off again."""
+        """Forget what was noted of a step for that step alone."""
         for handle in self._step_handles:
             handle.remove()
         self._step_handles.clear()
@@ -474,6 +532,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._tapped.clear()
 
     def _copy_value(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray) and is_plain(value):
+            return self._copies.copy_array(value)
         return self._copies.copy(as_dense(value)) if isinstance(value, Tensor) else super()._copy_value(value)
 
     def _view(self, value: Any) -> Array:
@@ -483,11 +543,20 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         return tensor_to_array(value) if isinstance(value, Tensor) else super()._to_array(value)
 
     def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
+        if isinstance(value, np.ndarray) and is_plain(value) and value.flags.writeable:
+            value = torch.from_numpy(value)
         return reduce_tensor(value, reductions) if isinstance(value, Tensor) else super()._reduce(value, reductions)
 
     def _save_reductions(
         self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
     ) -> None:
+        if isinstance(value, Borrowed):
+            value = value.to_array()
+        if isinstance(value, np.ndarray) and value.dtype.char in "ef" and value.size <= SMALL:
+            step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
+            return
+        if isinstance(value, np.ndarray) and value.dtype.char in "efd" and value.flags.writeable:
+            value = torch.from_numpy(value)
         if isinstance(value, Tensor) and value.device.type == "cpu" and value.is_floating_point():
             dense = as_dense(value)
             if dense.element_size() < 4:
@@ -502,17 +571,21 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _offer(self, name: str, value: Any) -> None:
         plan = self._current_plan()
-        if plan is None or plan.decide(name) is None:
+        decision = None if plan is None else plan.decide(name)
+        if decision is None:
             return
         numbers = self._find_numbers(name, value)
         if numbers is not None:
-            super()._offer(name, numbers)
+            self._save(name, numbers, decision)
 
-    def _find_numbers(self, name: str, value: Tensor) -> Tensor | None:
+    def _find_numbers(self, name: str, value: Tensor) -> Tensor | Array | None:
         """Return what this process holds of a tensor; None if that is nothing it can read.
 
         Of a sharded tensor this is the process's own shard; the shape of the whole is saved beside it.
         """
+        array = plain_array(value)
+        if array is not None:
+            return array
         if is_sharded(value):
             if self._step is not None:
                 self._step.shapes[name] = tuple(value.shape)
@@ -524,6 +597,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _detach(self) -> None:
         self._release_step()
+        self._unwatch()
         if self._detector is not None:
             self._detector.detach()
         for handle in self._handles:
@@ -596,6 +670,12 @@ def _find_peer() -> Worker | None:
         if rank is not None and size is not None and (is_ready is None or is_ready()):
             return Worker(f"worker_{rank()}", size())
     return None
+
+
+def _due(plan: StepPlan, named: Named) -> list[tuple[str, nn.Parameter, Decision]]:
+    """Return the parameters that are due, and what of each."""
+    decided = [(name, parameter, plan.decide(name)) for name, parameter in named]
+    return [(name, parameter, decision) for name, parameter, decision in decided if decision is not None]
 
 
 def _may_select(plan: StepPlan, module_name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -9,8 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
 
 Array = npt.NDArray[Any]
+
+_OUTPUT_NUMBER: Final = re.compile(r":\d+")
 
 _OPERATIONS: Final[dict[str, Callable[[Array], Any]]] = {
     "min": np.min,
@@ -70,3 +75,21 @@ def _spread(values: Array, operation: str, ddof: int) -> Array:
     if values.size <= ddof:
         return np.asarray(np.nan, dtype=values.real.dtype)
     return np.asarray((np.std if operation == "std" else np.var)(values, ddof=ddof))
+
+
+def without_output_number(tensor_name: str) -> str:
+    """Return the name that reductions of a tensor are named after."""
+    return _OUTPUT_NUMBER.sub("", tensor_name)
+
+
+@functools.lru_cache(maxsize=16384)
+def reduction_names(tensor_name: str, reductions: tuple[Reduction, ...]) -> tuple[str, ...]:
+    """Return the names under which reductions of a tensor are stored."""
+    bare = without_output_number(tensor_name)
+    return tuple(reduction_tensor_name(reduction.name, reduction.abs, bare) for reduction in reductions)
+
+
+@functools.lru_cache(maxsize=64)
+def names_of_all(tensor_names: tuple[str, ...], reductions: tuple[Reduction, ...]) -> tuple[str, ...]:
+    """Return the names of the reductions of several tensors, one tensor after the other."""
+    return tuple(name for tensor_name in tensor_names for name in reduction_names(tensor_name, reductions))

@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.batches import reduce_batch
 from sagemaker_debug_ext.hooks.counters import StepPosition
+from sagemaker_debug_ext.hooks.reductions import names_of_all
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTensor, StepData
 
@@ -45,6 +48,13 @@ class Numbers(NamedTuple):
     wall_time: float
 
 
+class ToReduce(NamedTuple):
+    """A small array, as captured, of which only reductions are to be saved."""
+
+    captured: Captured
+    reductions: tuple[Reduction, ...]
+
+
 class Shown(NamedTuple):
     """How TensorBoard shows a tensor: as a number or as a histogram, and under which tag."""
 
@@ -61,30 +71,34 @@ class OpenStep:
         tensors: What is to be saved, reductions included unless they are among `numbers`.
         shapes: Shapes to be saved.
         numbers: Reductions to be saved, by the name of their tensor.
+        small: Arrays of at most 32-bit floats that are reduced all at once when the step is written, by name.
         metrics: Names of tensors that are metrics of the job.
         shown: What TensorBoard shows of which tensors.
         only_shown: Values that TensorBoard shows and the trial does not hold.
+        reduction_ddof: What the framework subtracts from the count in `std` and `variance`.
     """
 
     position: StepPosition
     tensors: dict[str, Captured] = attrs.field(factory=dict)
     shapes: dict[str, tuple[int, ...]] = attrs.field(factory=dict)
     numbers: dict[str, Numbers] = attrs.field(factory=dict)
+    small: dict[str, ToReduce] = attrs.field(factory=dict)
     metrics: set[str] = attrs.field(factory=set)
     shown: dict[str, Shown] = attrs.field(factory=dict)
     only_shown: dict[str, Captured] = attrs.field(factory=dict)
+    reduction_ddof: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.tensors or self.shapes or self.numbers)
+        return bool(self.tensors or self.shapes or self.numbers or self.small)
 
     def has(self, name: str) -> bool:
         """Tell whether something of a tensor, besides its shape, has been captured."""
-        return name in self.tensors or name in self.numbers
+        return name in self.tensors or name in self.numbers or name in self.small
 
     @property
     def num_bytes(self) -> int:
         """Memory that the captured values hold."""
-        held = sum([int(value.nbytes) for some in (self.tensors, self.only_shown) for value, _ in some.values()])
+        held = sum([int(captured.value.nbytes) for captured in self._all_captured()])
         return held + sum([8 * len(numbers.names) for numbers in self.numbers.values()])
 
     def to_data(self, to_array: Callable[[Any], Array]) -> StepData:
@@ -100,14 +114,30 @@ class OpenStep:
             mode_step,
             [NamedTensor(name, to_array(value), wall_time) for name, (value, wall_time) in self.tensors.items()],
             [NamedShape(name, shape, name) for name, shape in self.shapes.items()],
-            _join(self.numbers.values()),
+            [*_join(self.numbers.values()), *self._reduce_small(to_array)],
         )
 
     def release(self) -> None:
         """Give borrowed memory back, once the step is written."""
-        for captured in (*self.tensors.values(), *self.only_shown.values()):
+        for captured in self._all_captured():
             if isinstance(captured.value, Borrowed):
                 captured.value.release()
+
+    def _all_captured(self) -> list[Captured]:
+        return [*self.tensors.values(), *self.only_shown.values(), *[small.captured for small in self.small.values()]]
+
+    def _reduce_small(self, to_array: Callable[[Any], Array]) -> list[NamedNumbers]:
+        members: dict[tuple[Reduction, ...], list[tuple[str, Captured]]] = {}
+        for name, (captured, reductions) in self.small.items():
+            members.setdefault(reductions, []).append((name, captured))
+        found = []
+        for reductions, some in members.items():
+            values = reduce_batch([to_array(captured.value) for _, captured in some], reductions, self.reduction_ddof)
+            names = names_of_all(tuple([name for name, _ in some]), reductions)
+            times = np.repeat([captured.wall_time for _, captured in some], len(reductions))
+            with np.errstate(over="ignore"):  # as in `_join`
+                found.append(NamedNumbers(names, values.reshape(-1).astype(np.float32), times))
+        return found
 
 
 def _join(numbers: Any) -> list[NamedNumbers]:

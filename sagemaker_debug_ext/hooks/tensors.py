@@ -59,6 +59,31 @@ _NUMPY_DTYPES: Final = frozenset(
 )
 
 
+_PLAIN_DTYPES: Final = frozenset(torch.empty(0, dtype=dtype).numpy().dtype for dtype in _NUMPY_DTYPES)
+_PLAIN_TYPES: Final = (Tensor, torch.nn.Parameter)
+
+
+def plain_array(tensor: Tensor) -> Array | None:
+    """Return an ordinary tensor of the CPU as an array, which shares its memory; None if it is anything else.
+
+    This is the quick way for what most tensors are: no call in here lets other threads run.
+    """
+    if (
+        type(tensor) not in _PLAIN_TYPES
+        or not tensor.is_cpu
+        or tensor.layout is not torch.strided
+        or tensor.dtype not in _NUMPY_DTYPES
+    ):
+        return None
+    array: Array = tensor.numpy(force=True)  # past what would need a gradient or is conjugated only later
+    return array
+
+
+def is_plain(array: Array) -> bool:
+    """Tell whether PyTorch has the dtype of an array, in this byte order."""
+    return array.dtype in _PLAIN_DTYPES
+
+
 def can_capture(tensor: Tensor) -> bool:
     """Tell whether a tensor holds numbers of its own that this process can read.
 

@@ -197,6 +197,6 @@ def _content(array: Array) -> Buffer:
     """Return the bytes of an array in C order, sharing its memory where it is laid out so already."""
     if not array.size:
         return b""
-    if array.ndim and array.dtype.kind in "biuf" and array.flags.c_contiguous:
+    if array.ndim and array.dtype.isbuiltin == 1 and array.dtype.kind in "biuf" and array.flags.c_contiguous:
         return array.data.cast("B")
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
