@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext import __version__
-from sagemaker_debug_ext.cli import demo, ls, rules, run, show
+from sagemaker_debug_ext.cli import consolidate, demo, ls, rules, run, show
 from sagemaker_debug_ext.errors import DebugExtError
 
 EXIT_USAGE: Final = 2
@@ -26,7 +26,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (demo, ls, show, rules, run):
+    for command in (demo, ls, show, consolidate, rules, run):
         command.add_parser(commands)
     return parser
 

@@ -20,6 +20,9 @@ CLAIM_KEY: Final = "claim.smd"
 FINISHED_PREFIX: Final = "finished/"
 """Where workers say that they are done, as long as others are not; the original reader does not look there."""
 
+CONSOLIDATED_KEY: Final = "consolidated/index"
+"""All index files as one; the original reader does not look there."""
+
 STEPS_PER_INDEX_FOLDER: Final = 1000
 _REDUCTION_PREFIX: Final = "smdebug/reductions/"
 _COLLECTIONS_SUFFIX: Final = "_collections.json"

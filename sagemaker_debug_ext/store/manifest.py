@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError
+from sagemaker_debug_ext.store import consolidated
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.keys import (
     CLAIM_KEY,
@@ -19,6 +21,8 @@ from sagemaker_debug_ext.store.keys import (
     mangle_worker,
     parse_collections_key,
 )
+
+LOG = logging.getLogger(__name__)
 
 
 @attrs.frozen
@@ -90,7 +94,8 @@ def write_end(backend: Backend) -> None:
 def finish(backend: Backend, worker: str, num_workers: int) -> None:
     """Note that a worker is done; the last of all of them marks the job as ended.
 
-    Workers end at different times, and a reader that sees the end marker looks no further.
+    Workers end at different times, and a reader that sees the end marker looks no further. If the environment asks for
+    it, the last one also writes the consolidated index; that it cannot is no failure.
     """
     if num_workers > 1:
         backend.create(_finished_key(worker))
@@ -99,6 +104,11 @@ def finish(backend: Backend, worker: str, num_workers: int) -> None:
     write_end(backend)
     for info in backend.list(FINISHED_PREFIX):
         backend.delete(info.key)
+    if consolidated.is_wanted():
+        try:
+            consolidated.consolidate(backend)
+        except OSError:
+            LOG.warning("the consolidated index of %s could not be written", backend.url, exc_info=True)
 
 
 def unfinish(backend: Backend, worker: str) -> None:

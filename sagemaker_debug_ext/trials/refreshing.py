@@ -8,17 +8,19 @@ from typing import Final
 
 from sagemaker_debug_ext.errors import IndexReaderException
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ByteRange, ObjectInfo
+from sagemaker_debug_ext.store.consolidated import ConsolidatedIndex
 from sagemaker_debug_ext.store.index import IndexParser
+from sagemaker_debug_ext.store.index_table import IndexedFile
 from sagemaker_debug_ext.store.keys import INDEX_PREFIX, StepFile, last_index_key, parse_index_key
 from sagemaker_debug_ext.trials.index import SavedFile, TrialIndex
-from sagemaker_debug_ext.trials.index_cache import CachedFile, IndexCache
+from sagemaker_debug_ext.trials.index_cache import IndexCache
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.ranges import StepRange
 
 _FILES_AT_ONCE: Final = 256
 
 _WORTH_KEEPING: Final = 64
-"""From how many newly read files on the index is kept on disk."""
+"""From how many newly read files on the index is kept on disk, or a consolidated one looked for."""
 
 
 class IndexReader:
@@ -50,7 +52,7 @@ class IndexReader:
         self._step_range = step_range
         self._cache = cache
         self._on_replaced = on_replaced
-        self._cached: dict[str, CachedFile] | None = None
+        self._cached: dict[str, IndexedFile] | None = None
         self._watch = backend.watch(INDEX_PREFIX)
         self._parser = IndexParser()
         self._unsettled: set[int] = set()
@@ -112,9 +114,29 @@ class IndexReader:
             step_file = self._parse_key(info.key)
             if step_file is not None and step_file.step in self._step_range:
                 to_read.append((info, step_file))
+        if len(to_read) >= _WORTH_KEEPING:
+            to_read = self._take_consolidated(to_read, steps)
         for start in range(0, len(to_read), _FILES_AT_ONCE):
             self._read(to_read[start : start + _FILES_AT_ONCE], steps)
         return steps
+
+    def _take_consolidated(
+        self, files: Sequence[tuple[ObjectInfo, StepFile]], steps: set[int]
+    ) -> list[tuple[ObjectInfo, StepFile]]:
+        """Take in what the consolidated index holds; return the files that have to be read."""
+        consolidated = ConsolidatedIndex.load(self._backend)
+        if consolidated is None:
+            return list(files)
+        rest = []
+        for info, step_file in files:
+            known = consolidated.find(info)
+            if known is None:
+                rest.append((info, step_file))
+            else:
+                self._add(known, steps)
+        if self._backend.is_remote:  # a kept index is quicker to fetch than a consolidated one
+            self._num_read += len(files) - len(rest)
+        return rest
 
     def _parse_key(self, key: str) -> StepFile | None:
         try:
@@ -139,12 +161,12 @@ class IndexReader:
                 self._add(read, steps)
                 self._num_read += 1
 
-    def _parse(self, info: ObjectInfo, step_file: StepFile, content: Buffer | None) -> CachedFile:
+    def _parse(self, info: ObjectInfo, step_file: StepFile, content: Buffer | None) -> IndexedFile:
         if content is None:
             raise IndexReaderException(f"{info.key}: the index file is gone")
-        return CachedFile(info.version, *step_file, self._parser.parse(bytes(content), info.key))
+        return IndexedFile(info.version, *step_file, self._parser.parse(bytes(content), info.key))
 
-    def _add(self, file: CachedFile, steps: set[int]) -> None:
+    def _add(self, file: IndexedFile, steps: set[int]) -> None:
         replaced = self._index.add(file.step, file.worker, file.entry, file.version)
         if replaced is not None and self._on_replaced is not None:
             self._on_replaced(replaced)

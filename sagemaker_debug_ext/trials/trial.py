@@ -23,6 +23,7 @@ from sagemaker_debug_ext.errors import (
 )
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
+from sagemaker_debug_ext.store.consolidated import consolidate
 from sagemaker_debug_ext.store.keys import COLLECTIONS_PREFIX, index_key
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.trials.collections import CollectionManager, FoundCollections, find_collections
@@ -56,7 +57,7 @@ _NUMERIC_SUFFIX: Final = re.compile(r"\d+$")
 
 
 class Trial:
-    """The saved output of one job. It only reads; most users open one with `create_trial`.
+    """The saved output of one job. It only reads, but for `consolidate`; most users open one with `create_trial`.
 
     A trial may be opened while the job is running. Methods that say so look for new steps before they answer, unless
     `dynamic_refresh` is False or the job has ended and everything has been read (`loaded_all_steps`).
@@ -203,6 +204,21 @@ class Trial:
     def refresh_tensor(self, tname: str, steps: Iterable[int] | None = None) -> None:  # noqa: ARG002 - part of the API
         """Look for new steps, as `refresh_data` does."""
         self.refresh_data()
+
+    def consolidate(self) -> int:
+        """Write all index files once more as one object beside them, so that others open the trial by reading that one.
+
+        The original library does not look at it. A reader uses it for index files that are as they were then, told by
+        their checksum on S3 and by size and time in a folder, and reads the others. It is the one thing that a trial
+        writes.
+
+        Returns:
+            How many index files it holds.
+
+        Raises:
+            OSError: It cannot be written, or the index cannot be read; `StorageError` on S3.
+        """
+        return consolidate(self._backend)
 
     def problems(self) -> tuple[Problem, ...]:
         """Return what is wrong with files of the trial, each with its path; none of it stops the rest being read."""

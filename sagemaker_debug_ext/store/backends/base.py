@@ -15,13 +15,15 @@ class ObjectInfo(NamedTuple):
     """A listed object.
 
     `version` changes whenever its content may have. `modified_at` is when it was written, in seconds since the epoch by
-    the back end's clock; 0 where that is not known.
+    the back end's clock; 0 where that is not known. `md5` is the checksum of the content in hexadecimal digits, where
+    the back end gives it without reading.
     """
 
     key: str
     size: int
     version: str
     modified_at: float = 0.0
+    md5: str = ""
 
 
 class ByteRange(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +34,9 @@ _NEAR_BYTES: Final = 256 << 10
 
 _PART_BYTES: Final = 8 * _MIB
 """Larger ranges are fetched by several requests at once, larger objects written in parts."""
+
+_MD5_TAG: Final = re.compile(r'"?[0-9a-f]{32}"?')
+"""ETag of an object that was written in one piece. Under a key of KMS it looks the same and is no checksum."""
 
 _BODY_ATTEMPTS: Final = 6
 _FIRST_PAUSE_SECONDS: Final = 0.1
@@ -170,11 +174,13 @@ class S3Backend(Backend):
 
     def _info(self, item: Mapping[str, Any]) -> ObjectInfo:
         modified = item.get("LastModified")
+        tag = item.get("ETag", "")
         return ObjectInfo(
             item["Key"][len(self._root) :],
             item["Size"],
-            f"{item.get('ETag', '')}-{item['Size']}",
+            f"{tag}-{item['Size']}",
             modified.timestamp() if modified is not None else 0.0,
+            tag.strip('"') if _MD5_TAG.fullmatch(tag) else "",
         )
 
     def watch(self, prefix: str) -> Watch:

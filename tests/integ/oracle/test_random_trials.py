@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from sagemaker_debug_ext.store.backends import LocalBackend
+from sagemaker_debug_ext.store.consolidated import consolidate
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.testing.strategies import DTYPES
@@ -64,6 +65,7 @@ def write_with_ours(folder, workers, steps):
             tensors = [NamedTensor(name, value, 1.5) for name, value in step.tensors[worker].items()]
             writer.write_step(StepData(step.number, step.mode, step.mode_step, tensors))
     writer.end()
+    assert consolidate(backend) == len(workers) * len(steps)  # the original must not notice
 
 
 def write_with_the_original(original, folder, workers, steps):

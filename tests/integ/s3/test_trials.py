@@ -118,6 +118,25 @@ def test_trial_when_opened_again_then_its_index_is_not_read_again(big_trial, pro
     assert len(again.tensor("layer3/weight").values()) == 60
 
 
+def test_trial_when_consolidated_then_its_index_is_one_object(
+    big_trial, bucket, s3_client, proxy, options, monkeypatch
+):
+    """Checksums in the listing tell which index files are as they were, whatever their times; others are read."""
+    monkeypatch.setattr("sagemaker_debug_ext.trials.refreshing._WORTH_KEEPING", 10)
+    url, _ = big_trial
+    assert create_trial(url, s3=options).consolidate() == 60
+    key = f"t/{index_key(7, 'worker_0')}"
+    content = s3_client.get_object(Bucket=bucket, Key=key)["Body"].read()
+    s3_client.put_object(Bucket=bucket, Key=key, Body=content.replace(b'"mode_step": 7', b'"mode_step": 9'))
+    proxy.reset()
+    trial = create_trial(url, s3=options)
+    assert [path for kind, path in proxy.paths if kind == "GET" and "/index/" in path] == [f"/{bucket}/{key}"]
+    assert proxy.counts["GET"] <= 4
+    assert trial.mode_modestep(6) == (modes.TRAIN, 6)
+    assert trial.mode_modestep(7) == (modes.TRAIN, 9)
+    assert len(trial.tensor("layer3/weight").values()) == 60
+
+
 def test_running_job_when_followed_then_a_look_costs_two_requests(bucket, proxy, options):
     """Looking for news costs one listing of what is new and one look for the end, however long the job has run."""
     writer = SmallTrial(f"s3://{bucket}/live", s3=options)

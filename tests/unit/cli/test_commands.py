@@ -36,6 +36,15 @@ def run_json(capsys, *arguments):
     return status, json.loads(capsys.readouterr().out)
 
 
+def test_consolidate_writes_one_index(trial, capsys):
+    """What it did is said, and the trial is as it was."""
+    before = run_json(capsys, "ls", trial)
+    assert main(["consolidate", trial]) == 0
+    assert capsys.readouterr().out == f"{trial}: consolidated 3 index files\n"
+    assert run_json(capsys, "consolidate", trial) == (0, {"path": trial, "index_files": 3})
+    assert run_json(capsys, "ls", trial) == before
+
+
 class TestLs:
     def test_lists_steps_collections_and_tensors(self, trial, capsys):
         """A person sees where tensors are and what they look like."""

@@ -1,0 +1,82 @@
+"""Many index files as one: the inverse of each other, and nothing but the documented errors."""
+
+from __future__ import annotations
+
+from array import array
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.store import index_table
+from sagemaker_debug_ext.store.index import IndexContent, IndexEntry, SavedShape
+from sagemaker_debug_ext.store.index_table import DAMAGE, IndexedFile, decode_table, encode_table
+from sagemaker_debug_ext.store.keys import event_key, index_key
+from sagemaker_debug_ext.store.records import masked_crc
+from sagemaker_debug_ext.testing import strategies
+
+contents = st.builds(
+    lambda places, shapes: IndexContent(
+        tuple(places),
+        array("Q", [number for place in places.values() for number in place]),
+        tuple((name, SavedShape(tuple(shape), name)) for name, shape in shapes.items()),
+    ),
+    st.dictionaries(st.text(max_size=8), st.tuples(st.integers(0, 2**40), st.integers(0, 2**40)), max_size=4),
+    st.dictionaries(st.text(max_size=8), st.lists(st.integers(0, 2**40), max_size=3), max_size=2),
+)
+files = st.builds(
+    lambda version, step, worker, mode, mode_step, has_events, content: IndexedFile(
+        version, step, worker, IndexEntry(mode, mode_step, event_key(step, worker) if has_events else None, content)
+    ),
+    st.text(min_size=1, max_size=8),
+    strategies.steps,
+    strategies.workers,
+    strategies.modes,
+    st.integers(-(2**63), 2**63 - 1),
+    st.booleans(),
+    contents,
+)
+
+
+def exact(file):
+    *rest, content = file.entry
+    return file[:3], rest, content.names, content.places, content.shapes, content.end
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(files, max_size=6, unique_by=lambda file: index_key(file.step, file.worker)), st.text())
+def test_table_when_decoded_then_what_was_encoded(drawn, label):
+    """Every number, name and shape comes back."""
+    found_label, found = decode_table(encode_table(drawn, label))
+    assert found_label == label
+    assert {key: exact(file) for key, file in found.items()} == {
+        index_key(file.step, file.worker): exact(file) for file in drawn
+    }
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=400))
+def test_table_when_made_of_anything_then_one_of_the_documented_errors(data):
+    """Bytes with a right checksum and a senseless content are refused, too."""
+    body = index_table._MAGIC + index_table.masked_crc(data).to_bytes(4, "little") + data
+    for content in (data, body):
+        with pytest.raises(DAMAGE):
+            decode_table(content)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(files, min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_table_when_changed_and_given_a_right_checksum_then_an_error_or_a_table(drawn, chosen):
+    """A checksum keeps accidents out, not malice: whoever made it, it leads to nothing worse than to wrong entries."""
+    data = bytearray(encode_table(drawn, "x"))
+    start = len(index_table._MAGIC) + 4
+    for _ in range(chosen.randint(1, 5)):
+        data[chosen.randrange(start, len(data))] = chosen.randrange(256)
+    data[start - 4 : start] = masked_crc(bytes(data[start:])).to_bytes(4, "little")
+    try:
+        _, found = decode_table(bytes(data))
+    except DAMAGE:
+        return
+    assert all(key.startswith("index/") and ".." not in key.split("/") for key in found)
+    for file in found.values():
+        assert file.entry.event_file is None or file.entry.event_file.startswith("events/")
