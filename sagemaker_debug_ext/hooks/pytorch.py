@@ -53,6 +53,9 @@ _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
 }
 
 
+_NO_PARAMETERS: Final[Named] = []
+
+
 class _Removable(Protocol):
     def remove(self) -> None: ...
 
@@ -129,7 +132,7 @@ class _Root:
     def parameters(self) -> Named:
         """Return the parameters that exist by now, with the names of their tensors; the same list while they stay."""
         if not self.is_model:
-            return []
+            return _NO_PARAMETERS
         if self._members is None or not self._members.are_current():
             self._members = Members.of(self.plain, f"{self.name}_")
         return self._members.named
