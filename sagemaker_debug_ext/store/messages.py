@@ -44,7 +44,8 @@ _NUMBERS: Final = {
 
 _QUANTISED: Final = {11: "int8", 12: "uint8", 13: "int32", 15: "int16", 16: "uint16"}
 _NAMES: Final = {number: name for name, number in _NUMBERS.items()} | _QUANTISED
-_EXTENSION_DTYPES: Final = ("bfloat16", "float8_e5m2", "float8_e4m3fn")
+EXTENSION_DTYPES: Final = ("bfloat16", "float8_e5m2", "float8_e4m3fn")
+"""Those that NumPy itself does not know, nor the original reader."""
 
 _TEXT_NUMBERS: Final = (0, 7)
 """Texts carry no dtype in this format, and DT_STRING in files of TensorFlow itself."""
@@ -102,7 +103,7 @@ def _numpy_dtype(number: int, where: str) -> np.dtype[Any]:
     name = _NAMES.get(number)
     if name is None:
         raise CorruptRecordError(where, f"dtype number {number} is none of {sorted(_NAMES)}")
-    if name in _EXTENSION_DTYPES:
+    if name in EXTENSION_DTYPES:
         extension: np.dtype[Any] = np.dtype(getattr(import_optional("ml_dtypes", f"Reading dtype {name}"), name))
         return extension
     return np.dtype(name)

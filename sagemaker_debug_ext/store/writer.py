@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +22,13 @@ from sagemaker_debug_ext.store.keys import (
     try_parse_index_key,
 )
 from sagemaker_debug_ext.store.layout import Entry, StepKind, StepLayout, record_tail
-from sagemaker_debug_ext.store.messages import Array, array_bytes, encode_record, varint
+from sagemaker_debug_ext.store.messages import EXTENSION_DTYPES, Array, array_bytes, encode_record, varint
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+_TOLD: Final[set[str]] = set()
+"""The trials of which was said that smdebug cannot read all of them."""
 
 _MAX_LAYOUTS: Final = 32
 """How many kinds of steps are remembered; a job has a few, unless its shapes change all the time."""
@@ -140,6 +146,7 @@ class TrialWriter:
         if layout is None:
             if len(self._layouts) >= _MAX_LAYOUTS:
                 self._layouts.clear()
+            self._tell_what_the_original_cannot_read(kind)
             layout = StepLayout.build(_entries(data), kind, data.global_step, data.mode_step)
             self._layouts[kind] = layout
         if not layout.template:
@@ -154,6 +161,22 @@ class TrialWriter:
             record_tail(data.mode, data.mode_step),
         )
         return parts, layout.index(data.mode, data.mode_step, event_key(data.global_step, self.worker))
+
+    def _tell_what_the_original_cannot_read(self, kind: StepKind) -> None:
+        """Say of the first tensor of a trial, if any, that only readers that know its dtype can read it."""
+        if self.backend.url in _TOLD:
+            return
+        for name, (dtype, _) in zip(kind.names, kind.specs, strict=True):
+            if dtype.name in EXTENSION_DTYPES:
+                _TOLD.add(self.backend.url)
+                LOG.warning(
+                    "tensor %r in %s is saved as %s, which smdebug cannot read: save it as float32 if smdebug is to"
+                    " read it; this package reads it where ml_dtypes is installed",
+                    name,
+                    self.backend.url,
+                    dtype,
+                )
+                return
 
     def _encode_texts(self, data: StepData) -> tuple[list[Buffer], bytes]:
         """Return the records and the index of a step with texts, whose length is their own."""

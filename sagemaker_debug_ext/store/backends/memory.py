@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ObjectInfo, check_key
+
+_NUMBERS = itertools.count(1)
 
 
 class MemoryBackend(Backend):
     """Objects are entries of a dictionary."""
 
     def __init__(self) -> None:
-        self.url = f"memory://{id(self):x}"
+        self.url = f"memory://{next(_NUMBERS)}"
         self._objects: dict[str, tuple[bytes, int]] = {}
         self._writes = 0
         self._lock = threading.Lock()

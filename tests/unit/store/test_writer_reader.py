@@ -249,3 +249,20 @@ def test_records_of_a_step_are_those_of_its_tensors_one_by_one(values, mode, mod
         for (name, value), time in zip(entries, times, strict=True)
     ]
     assert backend.read(event_key(300, "worker_0")) == b"".join(expected)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "float8_e4m3fn"])
+def test_writer_when_a_dtype_is_new_to_the_original_then_says_so_once(dtype, caplog):
+    """Who saves what smdebug cannot read learns which tensor it is and what to do, once for a trial."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    small = np.ones(3, getattr(ml_dtypes, dtype))
+    backend = MemoryBackend()
+    for worker in ("worker_0", "worker_1"):
+        writer = TrialWriter(backend, worker)
+        for step in range(3):
+            tensors = [NamedTensor("w", np.ones(step + 1), 0.0), NamedTensor("half", small, 0.0)]
+            writer.write_step(StepData(step, ModeKeys.TRAIN, step, tensors))
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    for said in ("'half'", dtype, "float32", "ml_dtypes", backend.url):
+        assert said in record.getMessage()
