@@ -21,7 +21,9 @@ from sagemaker_debug_ext.errors import (
     StepNotYetAvailable,
 )
 from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule
+from sagemaker_debug_ext.rules.blocks import Blocks
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.columns import CLEAR, UNSURE
 from sagemaker_debug_ext.rules.following import POLL_SECONDS, follow_steps
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.results import MAX_KEPT_ISSUES, write_result
@@ -41,8 +43,11 @@ class _Run:
         self, name: str, rule: Rule, *, stop_on_first_issue: bool, clock: Callable[[], float], output_path: str | None
     ) -> None:
         self.rule = rule
-        self.status = RuleStatus(name=name, rule=rule.rule_name, modified_at=clock())
         self.is_active = True
+        self._status = RuleStatus(name=name, rule=rule.rule_name, modified_at=clock())
+        self._num_steps = 0
+        self._num_skipped = 0
+        self._modified_at = self._status.modified_at
         self._stop_on_first_issue = stop_on_first_issue
         self._clock = clock
         self._kept_issues: list[Issue] = []
@@ -51,14 +56,31 @@ class _Run:
             rule.output_path = self._result_folder
         self._status_lock = threading.RLock()  # `announce_stop` comes from another thread
 
+    @property
+    def status(self) -> RuleStatus:
+        """How far the rule is."""
+        with self._status_lock:
+            return attrs.evolve(
+                self._status,
+                num_steps=self._num_steps,
+                num_skipped=self._num_skipped,
+                modified_at=self._modified_at,
+            )
+
+    def pass_over(self, *, is_judged: bool) -> None:
+        """Take note of a step at which the rule is known to find nothing, or to have nothing to judge."""
+        self._num_steps += is_judged
+        self._num_skipped += not is_judged
+        self._modified_at = self._clock()
+
     def judge(self, step: int) -> list[Issue]:
         """Return the issues that the rule finds at a global step."""
         ends = False
         try:
             issues = self.rule.issues_at(step)
         except (*NO_VERDICT, StepNotYetAvailable, NoMoreData) as reason:
-            LOG.debug("rule %s gives no verdict at step %d: %s", self.status.name, step, reason)
-            self._update(num_skipped=self.status.num_skipped + 1)
+            LOG.debug("rule %s gives no verdict at step %d: %s", self._status.name, step, reason)
+            self.pass_over(is_judged=False)
             return []
         except RuleEvaluationConditionMet as met:  # raised by a rule itself, as some custom rules do
             issues = [self.rule.issue(step)]
@@ -66,7 +88,7 @@ class _Run:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule is foreign code; the others go on without it
             self.fail(error)
             return []
-        self._update(num_steps=self.status.num_steps + 1)
+        self.pass_over(is_judged=True)
         recorded = self._record(step, issues)
         if ends:
             self.end("IssuesFound")
@@ -83,7 +105,7 @@ class _Run:
 
     def fail(self, error: BaseException) -> None:
         """End the rule with an error."""
-        LOG.warning("rule %s failed", self.status.name, exc_info=error)
+        LOG.warning("rule %s failed", self._status.name, exc_info=error)
         self.end("Error", error_details(error))
 
     def end(self, status: EvaluationStatus, details: str = "") -> None:
@@ -94,7 +116,7 @@ class _Run:
         if status != "Error":
             status, details = self._let_finish(status, details)
         with self._status_lock:
-            if status == "Error" or self.status.status != "IssuesFound":
+            if status == "Error" or self._status.status != "IssuesFound":
                 self._update(status=status, details=details)
         if self._result_folder is not None:
             write_result(self._result_folder, self.status, self._kept_issues)
@@ -102,7 +124,7 @@ class _Run:
     def announce_stop(self) -> None:
         """Say that the rule is about to be stopped."""
         with self._status_lock:
-            if self.is_active and self.status.status == "InProgress":
+            if self.is_active and self._status.status == "InProgress":
                 self._update(status="Stopping")
 
     def _let_finish(self, status: EvaluationStatus, details: str) -> tuple[EvaluationStatus, str]:
@@ -110,19 +132,19 @@ class _Run:
         try:
             self.rule.evaluation_ended()
         except (Exception, SystemExit) as error:
-            LOG.warning("rule %s could not finish", self.status.name, exc_info=error)
+            LOG.warning("rule %s could not finish", self._status.name, exc_info=error)
             return "Error", error_details(error)
         return status, details
 
     def _record(self, step: int, issues: Sequence[Issue]) -> list[Issue]:
         if not issues:
             return []
-        if self.status.first_issue_step is None:
+        if self._status.first_issue_step is None:
             details = condition_met_details(self.rule.rule_name, step)
             self._update(status="IssuesFound", details=details, first_issue_step=step)
         self.rule.actions.invoke(issues[0].message)
-        self._update(num_issues=self.status.num_issues + len(issues))
-        named = [attrs.evolve(issue, rule=self.status.name) for issue in issues]
+        self._update(num_issues=self._status.num_issues + len(issues))
+        named = [attrs.evolve(issue, rule=self._status.name) for issue in issues]
         if self._result_folder is not None:
             self._kept_issues += named[: MAX_KEPT_ISSUES - len(self._kept_issues)]
         if self._stop_on_first_issue:
@@ -131,7 +153,8 @@ class _Run:
 
     def _update(self, **changes: object) -> None:
         with self._status_lock:
-            self.status = attrs.evolve(self.status, modified_at=self._clock(), **changes)  # type: ignore[arg-type]
+            self._modified_at = self._clock()
+            self._status = attrs.evolve(self._status, **changes)  # type: ignore[arg-type]
 
 
 class Evaluation(Iterator[Issue]):
@@ -172,7 +195,8 @@ class Evaluation(Iterator[Issue]):
             sleep=sleep or self._stop_requested.wait,
         )
         self._trials = list(dict.fromkeys(each for run in self._runs for each in run.rule.trials))
-        _share_views([run.rule for run in self._runs], trial)
+        views = _share_views([run.rule for run in self._runs], trial)
+        self._blocks = Blocks(views, end_step)
         self._issues = self._evaluate()
 
     @property
@@ -192,6 +216,7 @@ class Evaluation(Iterator[Issue]):
     def close(self) -> None:
         """End the evaluation now; rules that are still running count as stopped."""
         self._issues.close()
+        self._blocks.close()
         self._end_all("Stopped")
 
     def __next__(self) -> Issue:
@@ -207,12 +232,23 @@ class Evaluation(Iterator[Issue]):
             for run in self._runs:
                 run.fail(error)
             raise
+        finally:
+            self._blocks.close()
         self._end_all("Stopped" if self._stop_requested.is_set() else "NoIssuesFound")
 
     def _judge(self, step: int) -> list[Issue]:
         """Return what all rules find at a step, with the trials standing still meanwhile."""
+        found: list[Issue] = []
         with no_refresh(self._trials):
-            return [issue for run in self._runs if run.is_active for issue in run.judge(step)]
+            active = [run for run in self._runs if run.is_active]
+            block = self._blocks.at(step, [run.rule for run in active])
+            for run in active:
+                outlook = UNSURE if block is None else block.outlook(run.rule, step)
+                if outlook == UNSURE:
+                    found += run.judge(step)
+                else:
+                    run.pass_over(is_judged=outlook == CLEAR)
+        return found
 
     def _wait(self) -> list[Issue]:
         """Return what all rules find in the fact that there is no news."""
@@ -317,9 +353,10 @@ def _as_file_name(name: str) -> str:
     return re.sub(r"[^\w.\- ]", "_", name).lstrip(".") or "_"
 
 
-def _share_views(rules: Iterable[Rule], trial: Trial) -> None:
+def _share_views(rules: Iterable[Rule], trial: Trial) -> StepViews:
     """Let the rules that read through views read each tensor once."""
     views = StepViews(trial)
     for rule in rules:
         if isinstance(rule, BuiltinRule):
             rule.views = views
+    return views

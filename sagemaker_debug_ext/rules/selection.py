@@ -23,7 +23,7 @@ def _as_tuple(names: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(names or ())
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Selection:
     """A choice of tensors: those in any of the collections, and those in whose name any of the patterns is found.
 

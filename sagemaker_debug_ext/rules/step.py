@@ -16,6 +16,7 @@ from sagemaker_debug_ext.errors import StepUnavailable, TensorUnavailable, Tenso
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.blocks import Block
     from sagemaker_debug_ext.rules.selection import Selection
     from sagemaker_debug_ext.trials import Trial
 
@@ -38,6 +39,18 @@ def is_numeric(dtype: np.dtype[Any]) -> bool:
 def to_float64(value: Array) -> Array:
     """Return `value` in double precision, so that no statistic of it overflows earlier than it must."""
     return value.astype(np.complex128 if value.dtype.kind == "c" else np.float64, copy=False)
+
+
+def count_along_batch(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return how many flags are set along the first axis.
+
+    Faster than NumPy's own functions, which widen each flag to eight bytes before they add it.
+    """
+    bits = flags.view(np.uint8)
+    total = np.zeros(flags.shape[1:], np.int64)
+    for start in range(0, len(bits), 255):  # as many as one byte can count
+        total += np.add.reduce(bits[start : start + 255], axis=0, dtype=np.uint8)
+    return total
 
 
 def norm(value: Array) -> float:
@@ -96,7 +109,7 @@ class StepView:
     @functools.cached_property
     def tensor_names(self) -> tuple[str, ...]:
         """Names of the tensors saved at this step, sorted."""
-        return tuple(self.trial.tensor_names(step=self.step))
+        return self._views.names_at(self.step)
 
     def selected(self, selection: Selection) -> list[str]:
         """Return the selected tensors among those saved at the step, sorted by name."""
@@ -152,8 +165,8 @@ class StepView:
 class StepViews:
     """Gives the view of a step; rules that share an instance share what they read.
 
-    Only the latest step is kept, because rules visit steps in order; of earlier ones only values, and only if a rule
-    has asked for an earlier value before.
+    Only the latest step is kept, because rules visit steps in order; of earlier ones only values of those tensors that
+    a rule has asked for an earlier value of before.
 
     Args:
         trial: The trial.
@@ -164,27 +177,32 @@ class StepViews:
         self._latest: StepView | None = None
         self._values: OrderedDict[tuple[str, int], Array | None] = OrderedDict()
         self._kept_bytes = 0
-        self._keeps_earlier = False
-        self._selected: dict[tuple[Selection, tuple[str, ...]], tuple[int, list[str]]] = {}
+        self._looked_back: set[str] = set()
+        self._selected: dict[tuple[Selection, int], tuple[int, list[str]]] = {}
+        self._names: dict[tuple[int, ...], tuple[list[object], tuple[str, ...]]] = {}
+        self._blocks: tuple[Block, ...] = ()
         self._saved_steps: dict[tuple[str, ModeKeys], list[int]] = {}
 
     def at(self, step: int) -> StepView:
         """Return the view of a global step."""
         if self._latest is None or self._latest.step != step:
             self._latest = StepView(self.trial, step, self)
-            if not self._keeps_earlier:
-                self._values.clear()
-                self._kept_bytes = 0
+            for key in [key for key in self._values if key[0] not in self._looked_back]:
+                dropped = self._values.pop(key)
+                self._kept_bytes -= 0 if dropped is None else dropped.nbytes
         return self._latest
 
     def value(self, name: str, step: int, *, is_earlier: bool = False) -> Array | None:
         """Return a tensor's value at a global step, from memory if it is kept there; None as in `usable_value`."""
-        self._keeps_earlier = self._keeps_earlier or is_earlier
+        if is_earlier:
+            self._looked_back.add(name)
         key = (name, step)
         if key in self._values:
             self._values.move_to_end(key)
             return self._values[key]
-        value = usable_value(self.trial, name, step)
+        value = next((found for block in self._blocks if (found := block.value(name, step)) is not None), None)
+        if value is None:
+            value = usable_value(self.trial, name, step)
         size = 0 if value is None else value.nbytes
         if size <= KEPT_BYTES:
             self._values[key] = value
@@ -194,11 +212,27 @@ class StepViews:
                 self._kept_bytes -= 0 if dropped is None else dropped.nbytes
         return value
 
+    def use(self, block: Block) -> None:
+        """Take values from a block of steps, and from the block used before, rather than read them again."""
+        if not self._blocks or self._blocks[0] is not block:
+            self._blocks = (block, *self._blocks[:1])
+
+    def names_at(self, step: int) -> tuple[str, ...]:
+        """Return the names of the tensors saved at a global step, sorted: the very same object for the same names."""
+        reader = self.trial.index_reader
+        with reader.lock:
+            layouts = [file.layout for file in reader.index.files_at(step, ModeKeys.GLOBAL)]
+        key = tuple(map(id, layouts))
+        found = self._names.get(key)
+        if found is None:  # the layouts are kept as well, so that no other one gets the same identity
+            found = self._names[key] = (list(layouts), tuple(self.trial.tensor_names(step=step)))
+        return found[1]
+
     def selected(self, selection: Selection, names: tuple[str, ...]) -> list[str]:
-        """Return the selected ones of some names; what the same names gave before is remembered."""
+        """Return the selected ones of some names, which `names_at` has returned; asked again, it remembers."""
         known = self.trial.collections()
         members = sum(len(known[group].tensor_names) for group in selection.collections if group in known)
-        key = (selection, names)
+        key = (selection, id(names))
         if key not in self._selected or self._selected[key][0] != members:
             self._selected[key] = (members, selection.among(names, self.trial))
         return self._selected[key][1]

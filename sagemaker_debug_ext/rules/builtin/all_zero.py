@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.columns import Column, Outlook
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView
 
@@ -43,6 +44,11 @@ class AllZero(TensorRule):
     def configure(self) -> None:
         """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where enough elements are not 0."""
+        share = 100.0 * (column.sizes - column.some_non_zero) / column.sizes
+        return column.clear_where(share < self.parameters["threshold"])
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of zeros."""

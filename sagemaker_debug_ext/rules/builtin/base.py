@@ -13,6 +13,7 @@ import numpy as np
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules.base import NoVerdict, Rule
+from sagemaker_debug_ext.rules.columns import Column, Outlook
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
@@ -159,8 +160,28 @@ class Reading:
 class TensorRule(BuiltinRule):
     """A rule that judges each of its tensors by itself, and names those that meet its condition in one issue.
 
-    Subclasses write `measure` and `describe`.
+    Subclasses write `measure` and `describe`; those whose verdict at a step follows from the trial alone may also write
+    `outlook`, which spares judging steps at which they find nothing.
+
+    Attributes:
+        looks_back: Whether `outlook` compares values with those saved before.
     """
+
+    looks_back: ClassVar[bool] = False
+
+    @property
+    def tells_outlook(self) -> bool:
+        """Whether `outlook` speaks for the rule: it does not for a subclass that judges in its own way."""
+        origin = _origin(type(self), "outlook")
+        judging = ("measure", "judge", "find_issues", "invoke_at_step", "issues_at")
+        return origin is not TensorRule and all(issubclass(origin, _origin(type(self), each)) for each in judging)
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell at which steps a tensor does not meet the condition for certain; see `rules.columns`.
+
+        It must be right for each value by itself, and is called by several threads.
+        """
+        return column.all_unsure()
 
     @abc.abstractmethod
     def measure(self, view: StepView, name: str) -> Reading | None:
@@ -188,6 +209,11 @@ class TensorRule(BuiltinRule):
     def _measure_all(self, view: StepView) -> Mapping[str, Reading]:
         measured = {name: self.measure(view, name) for name in self.selection.names(view)}
         return {name: reading for name, reading in measured.items() if reading is not None}
+
+
+def _origin(rule_class: type, name: str) -> type:
+    """Return the class that a method of a class comes from."""
+    return next(each for each in rule_class.__mro__ if name in vars(each))
 
 
 def _rank(severity: float) -> float:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.columns import Column, Outlook, first_samples
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import Array, StepView
+from sagemaker_debug_ext.rules.step import Array, StepView, count_along_batch
 
 
 def unit_activity_percent(output: Array) -> Array | None:
@@ -23,8 +24,7 @@ def unit_activity_percent(output: Array) -> Array | None:
     """
     if output.ndim == 0 or output.shape[0] < 2:
         return None
-    positive = np.count_nonzero(output > 0, axis=0)
-    return np.asarray(100.0 * positive / output.shape[0])
+    return np.asarray(100.0 * count_along_batch(output > 0) / output.shape[0])
 
 
 def dead_percent(activity: Array, threshold_inactivity: float) -> float:
@@ -61,6 +61,17 @@ class DeadRelu(TensorRule):
     def configure(self) -> None:
         """Choose the tensors."""
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where the first samples show that enough units are alive."""
+        inactivity, limit = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
+
+        def is_alive(output: Array) -> bool:
+            positive = count_along_batch(first_samples(output, inactivity) > 0)
+            return dead_percent(100.0 * positive / len(output), inactivity) <= float(limit)
+
+        proved = [batch and is_alive(output) for batch, output in zip(column.are_batches, column.rows(), strict=True)]
+        return column.clear_where(np.array(proved, np.bool_))
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of dead units of a layer."""

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.columns import Column, Outlook
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import ALL_TENSORS, Selection
 from sagemaker_debug_ext.rules.step import Array, ReductionKey, StepView
@@ -82,6 +83,10 @@ class ExplodingTensor(TensorRule):
     def needs(self) -> tuple[Need, ...]:
         """Return the tensors, values or reductions of them."""
         return (Need("tensors", self.selection, takes_reductions=True),)
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where all elements are finite."""
+        return column.clear_where(column.are_finite)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return how many elements are not finite; of reductions, whether one is not."""

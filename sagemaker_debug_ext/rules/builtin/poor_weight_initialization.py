@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.builtin.tensor_variance import variance
+from sagemaker_debug_ext.rules.columns import variance_bounds
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+_FEWEST: Final = 1024
+"""Elements from which on a bound of their spread is worth the trouble."""
 
 
 def full_variance(value: Array) -> float:
@@ -43,6 +47,23 @@ def spread(gradient: Array) -> float | None:
         return float(high - low)
 
 
+def least_spread(gradient: Array) -> float:
+    """Return a distance that `spread` does not fall short of, cheaper to find than that; NaN if none was found.
+
+    If enough elements lie at or below one value and enough at or above another, the percentiles lie beyond the two.
+    """
+    flat = gradient.reshape(-1)
+    if flat.dtype.kind != "f" or flat.size < _FEWEST:
+        return math.nan
+    sample = np.sort(flat[:: flat.size // 128])
+    low, high = sample[len(sample) // 3], sample[-len(sample) // 3]
+    enough = 0.05 * flat.size + 2
+    quarter = flat[: flat.size // 4]
+    if np.count_nonzero(quarter <= low) < enough or np.count_nonzero(quarter >= high) < enough:
+        return math.nan
+    return (1 - 1e-6) * (float(high) - float(low))
+
+
 @attrs.define
 class _LossWatch:
     """How many observations in a row did not improve on the best."""
@@ -59,6 +80,9 @@ class _LossWatch:
             self.without_improvement += 1
         self.observed = True
         return self.without_improvement
+
+
+T = TypeVar("T")
 
 
 class _Finding(NamedTuple):
@@ -119,8 +143,8 @@ class PoorWeightInitialization(BuiltinRule):
         step = view.step_in(mode)
         if step is None or not self._is_among_the_first(view, mode, step):
             return None
-        variances = _measured(view, self._inputs, full_variance)
-        spreads = _measured(view, self._gradients, spread)
+        variances = self._variances(view)
+        spreads = self._spreads(view)
         losses = view.scalars(self._losses)
         if not (variances or spreads or losses):
             return None
@@ -129,6 +153,25 @@ class PoorWeightInitialization(BuiltinRule):
         if found is None:
             return []
         return [self.found(view, found.text, tensors=found.tensors, value=found.value, threshold=found.threshold)]
+
+    def _variances(self, view: StepView) -> dict[str, float]:
+        """Return the variances of inputs; if they are surely much the same, only about what they are."""
+        bounds = _measured(view, self._inputs, variance_bounds)
+        highest = max((high for _, high in bounds.values()), default=math.nan)
+        if bounds and all(low > 0 and highest <= self.parameters["threshold"] * low for low, _ in bounds.values()):
+            return {name: low for name, (low, _) in bounds.items()}
+        return _measured(view, self._inputs, full_variance)
+
+    def _spreads(self, view: StepView) -> dict[str, float]:
+        """Return the spreads of gradients; of those that are far from the limit, a bound of it."""
+        limit: float = self.parameters["distribution_range"]
+        found = {}
+        for name in view.selected(self._gradients):
+            least = view.statistic(name, least_spread)
+            measured = least if least is not None and least >= limit else view.statistic(name, spread)
+            if measured is not None:
+                found[name] = measured
+        return found
 
     def _is_among_the_first(self, view: StepView, mode: ModeKeys, step: int) -> bool:
         first_steps = view.trial.steps(mode=mode)[: self.parameters["steps"]]
@@ -170,7 +213,7 @@ class PoorWeightInitialization(BuiltinRule):
         return _Finding(names, counts[names[0]], patience, text)
 
 
-def _measured(view: StepView, selection: Selection, function: Callable[[Array], float | None]) -> dict[str, float]:
+def _measured(view: StepView, selection: Selection, function: Callable[[Array], T | None]) -> dict[str, T]:
     """Return a statistic of the selected tensors, without those that have none."""
     measured = {name: view.statistic(name, function) for name in view.selected(selection)}
     return {name: value for name, value in measured.items() if value is not None}

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.columns import NOTHING, Column, Outlook, first_samples
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import Array, StepView
+from sagemaker_debug_ext.rules.step import Array, StepView, count_along_batch
 
 
 def activation_of(name: str) -> str | None:
@@ -31,8 +32,13 @@ def unsaturated_percent(inputs: Array, low: float, high: float) -> Array | None:
     """
     if inputs.ndim == 0 or inputs.shape[0] < 2:
         return None
-    active = np.count_nonzero((inputs > low) & (inputs < high), axis=0)
+    active = count_along_batch((inputs > low) & (inputs < high))
     return np.asarray(100.0 * active / inputs.shape[0])
+
+
+def saturated_percent(activity: Array, threshold_inactivity: float) -> float:
+    """Return the percentage of nodes whose activity is below the threshold."""
+    return 100.0 * int(np.count_nonzero(activity < threshold_inactivity)) / activity.size
 
 
 class SaturatedActivation(TensorRule):
@@ -79,6 +85,22 @@ class SaturatedActivation(TensorRule):
             kind: (given[f"threshold_{kind}_min"], given[f"threshold_{kind}_max"]) for kind in ("tanh", "sigmoid")
         }
 
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where the first samples show that enough inputs lie between the limits."""
+        kind = activation_of(column.name)
+        if kind is None:
+            return np.full(len(column.positions), NOTHING, np.int8)
+        low, high = self._limits[kind]
+        inactivity, limit = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
+
+        def is_alive(inputs: Array) -> bool:
+            first = first_samples(inputs, inactivity)
+            activity = 100.0 * count_along_batch((first > low) & (first < high)) / len(inputs)
+            return saturated_percent(activity, inactivity) <= float(limit)
+
+        proved = [batch and is_alive(inputs) for batch, inputs in zip(column.are_batches, column.rows(), strict=True)]
+        return column.clear_where(np.array(proved, np.bool_))
+
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of saturated nodes of a layer."""
         kind = activation_of(name)
@@ -86,8 +108,7 @@ class SaturatedActivation(TensorRule):
         activity = None if kind is None or inputs is None else unsaturated_percent(inputs, *self._limits[kind])
         if activity is None:
             return None
-        saturated = int(np.count_nonzero(activity < self.parameters["threshold_inactivity"]))
-        share = 100.0 * saturated / activity.size
+        share = saturated_percent(activity, self.parameters["threshold_inactivity"])
         limit: float = self.parameters["threshold_layer"]
         return Reading(share, fires=share > limit, threshold=limit, severity=share, text=kind or "")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.columns import MARGIN, Column, Outlook
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
@@ -51,6 +52,17 @@ class TensorVariance(TensorRule):
     def needs(self) -> tuple[Need, ...]:
         """Return the tensors, values or reductions of them."""
         return (Need("tensors", self.selection, takes_reductions=True),)
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where the variance is within both limits."""
+        squares = column.mean_squares
+        high, low = self.parameters["max_threshold"], self.parameters["min_threshold"]
+        proved = np.isfinite(squares) & (column.sizes > 1)
+        if high is not None:
+            proved &= squares * (1 + MARGIN) < high  # the variance is not above the mean square
+        if low is not None:
+            proved &= squares * (1 - MARGIN) - np.square(column.sums / column.sizes) > low
+        return column.clear_where(proved)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the variance of a tensor."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.columns import Column, Outlook
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
@@ -41,6 +42,7 @@ class UnchangedTensor(TensorRule):
     """
 
     spec_name = "UnchangedTensor"
+    looks_back = True
     judges_steps_alone = True
     advice = (
         "Check that the tensor is meant to change: that its parameters are in the optimizer and not frozen, that the "
@@ -50,6 +52,15 @@ class UnchangedTensor(TensorRule):
     def configure(self) -> None:
         """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where a tensor differs from its value before, those before that being known as well."""
+        if not column.is_gapless:
+            return column.all_unsure()
+        proved = column.differ_from_the_one_before(self.parameters["atol"], self.parameters["rtol"])
+        # whether enough was saved before the first ones is not known here
+        proved[: max(self.parameters["num_steps"] - 1 - column.num_before, 0)] = False
+        return column.clear_where(proved)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return for how many saved steps the tensor has not changed."""

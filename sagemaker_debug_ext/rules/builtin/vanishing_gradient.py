@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.columns import Column, Outlook
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
@@ -45,6 +46,10 @@ class VanishingGradient(TensorRule):
     def needs(self) -> tuple[Need, ...]:
         """Return the gradients, values or reductions of them."""
         return (Need("gradients", self.selection, takes_reductions=True),)
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where a gradient is large enough."""
+        return column.clear_where(column.have_mean_abs_above(self.parameters["threshold"]))
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the mean absolute value, that of the saved reductions where there is no other."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.columns import Column, Outlook
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, norm, train_or_all
@@ -59,6 +60,7 @@ class WeightUpdateRatio(TensorRule):
     """
 
     spec_name = "WeightUpdateRatio"
+    looks_back = True
     judges_steps_alone = True
     advice = (
         "Lower the learning rate if the ratio is too large, raise it if too small; ratios of about 0.001 are usual. A "
@@ -69,6 +71,23 @@ class WeightUpdateRatio(TensorRule):
     def needs(self) -> tuple[Need, ...]:
         """Return the weights."""
         return (Need("weights", self.selection),)
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where a weight changed by as much as it should since the step before."""
+        mode = ModeKeys.TRAIN if self._has_trained() else ModeKeys.GLOBAL
+        weights = column.of_mode(mode)
+        known = column.all_unsure()
+        if self.parameters["num_steps"] is None and len(weights.positions) and weights.is_gapless:
+            limits = self.parameters["small_threshold"], self.parameters["large_threshold"]
+            proved = weights.have_update_ratio_within(*limits, self.parameters["epsilon"])
+            known[column.are_of(mode)] = weights.clear_where(proved)
+        return known
+
+    def _has_trained(self) -> bool:
+        """Tell whether the trial has a step of training."""
+        reader = self.base_trial.index_reader
+        with reader.lock:
+            return reader.index.last_step(ModeKeys.TRAIN) is not None
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the ratio of a weight's change to the weight."""

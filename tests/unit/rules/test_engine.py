@@ -258,14 +258,20 @@ def test_a_running_trial_is_followed_to_its_end(tmp_path):
 def test_built_in_rules_read_each_tensor_once(trial, monkeypatch):
     """However many of them need it."""
     reads = []
-    tensor_type = type(trial.tensor("x"))
-    read = tensor_type.value
+    tensor_type, reader_type = type(trial.tensor("x")), type(trial.index_reader)
+    read, read_columns = tensor_type.value, reader_type.read_columns
 
     def counting(self, step, *arguments, **keywords):
         reads.append((self.name, step))
         return read(self, step, *arguments, **keywords)
 
+    def counting_columns(self, names, steps, mode, worker):
+        for each in read_columns(self, names, steps, mode, worker):
+            reads.extend((each.name, step) for step in each.steps)
+            yield each
+
     monkeypatch.setattr(tensor_type, "value", counting)
+    monkeypatch.setattr(reader_type, "read_columns", counting_columns)
     names = ("ExplodingTensor", "VanishingGradient", "ExplodingTensor")
     rules = {f"{position}": create_rule(name, trial) for position, name in enumerate(names)}
     assert evaluate(rules, trial).run() == []

@@ -1,0 +1,404 @@
+"""Some steps of a trial at once: their tensors read together, in several threads, and what is clear about them told.
+
+Rules that can say of many steps together that they find nothing there (`TensorRule.outlook`) need not be asked step by
+step; see `rules.columns`. While the rules judge one block, the next one is read.
+"""
+
+from __future__ import annotations
+
+import bisect
+import concurrent.futures
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, TensorRule
+from sagemaker_debug_ext.rules.columns import UNSURE, Column, Outlook, Part, join
+from sagemaker_debug_ext.rules.step import Array, StepViews, usable_value
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.base import Rule
+    from sagemaker_debug_ext.store.index import IndexContent
+    from sagemaker_debug_ext.trials import Trial
+
+BLOCK_BYTES: Final = 32 * 2**20
+"""How many bytes of tensors a block has at most, unless one step has more."""
+
+BLOCK_STEPS: Final = 256
+
+_SMALL_BYTES: Final = 64 * 2**10
+"""Tensors up to this size are read together, larger ones one by one and in several threads."""
+
+_NUM_THREADS: Final = min(4, os.cpu_count() or 1)
+
+_THREADED_BYTES: Final = 2**19
+"""Tensors from this size are read by other threads; for smaller ones, threads would mostly wait for each other."""
+
+_CHUNK_BYTES: Final = 2**20
+"""How many bytes of a large tensor are read before rules are asked."""
+
+_LATEST_BYTES: Final = 256 * 2**20
+"""How many bytes of large tensors are kept for the comparison with the next block; others are read again."""
+
+Known: TypeAlias = tuple[npt.NDArray[np.intp], Outlook]
+"""Positions in a block, and what is known there."""
+
+Pool = concurrent.futures.ThreadPoolExecutor
+
+
+@attrs.frozen
+class _Loaded:
+    """What a thread has found out about some tensors of a block: their columns, and what rules know of them."""
+
+    columns: Mapping[str, Column]
+    outlooks: Mapping[int, Sequence[Known]]
+
+
+class Block:
+    """Consecutive steps of a trial.
+
+    Args:
+        steps: Global steps, ascending.
+        rules: Rules that may tell what is clear about them.
+        parts: What threads find out about them, one part of the tensors each.
+        num_bytes: Size of the tensors.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[int],
+        rules: Sequence[TensorRule],
+        parts: Sequence[Callable[[], _Loaded]],
+        num_bytes: int,
+    ) -> None:
+        self.steps = steps
+        self.num_bytes = num_bytes
+        self._rules = rules
+        self._parts = parts
+        self._positions = {step: position for position, step in enumerate(steps)}
+        self._columns: dict[str, Column] | None = None
+        self._outlooks: dict[int, list[int]] = {}
+
+    def __contains__(self, step: int) -> bool:
+        return step in self._positions
+
+    def outlook(self, rule: Rule, step: int) -> int:
+        """Return what is clear about a step for a rule; `UNSURE` if the rule cannot tell."""
+        self._gather()
+        known = self._outlooks.get(id(rule))
+        return UNSURE if known is None else known[self._positions[step]]
+
+    def value(self, name: str, step: int) -> Array | None:
+        """Return a tensor's value, if it is kept here; None does not mean that there is none."""
+        column = self._gather().get(name) if step in self._positions else None
+        return None if column is None else column.value(self._positions[step])
+
+    def _gather(self) -> dict[str, Column]:
+        """Wait for the threads, and put together what they found."""
+        if self._columns is not None:
+            return self._columns
+        self._columns = {}
+        known: dict[int, list[Known]] = {id(rule): [] for rule in self._rules}
+        for part in self._parts:
+            loaded = part()
+            self._columns.update(loaded.columns)
+            for key, outlooks in loaded.outlooks.items():
+                known[key] += outlooks
+        self._parts = ()
+        self._outlooks = {key: join(len(self.steps), outlooks).tolist() for key, outlooks in known.items()}
+        return self._columns
+
+
+class Blocks:
+    """Gives the block that a step is in. For the rules of one evaluation, which visits steps in order.
+
+    Args:
+        views: What the rules read through.
+        end_step: First global step that is not judged; None for no bound.
+    """
+
+    def __init__(self, views: StepViews, end_step: int | None = None) -> None:
+        self._views = views
+        self._trial = views.trial
+        self._end_step = end_step
+        self._current: Block | None = None
+        self._next: Block | None = None
+        self._sizes: dict[tuple[int, int], tuple[IndexContent, int, dict[str, int]]] = {}
+        self._pool: Pool | None = None
+        self._latest: dict[str, tuple[int, Column]] = {}
+        self._is_remote = views.trial.index_reader.events.backend.is_remote
+
+    def at(self, step: int, active: Sequence[Rule]) -> Block | None:
+        """Return the block of a global step; None if no rule has any use for one.
+
+        Args:
+            step: The step, which the trial has.
+            active: The rules that still judge.
+        """
+        if self._current is not None and step in self._current:
+            return self._current
+        rules = [rule for rule in active if isinstance(rule, BuiltinRule)]
+        if not rules:
+            return None
+        block = self._next if self._next is not None and step in self._next else None
+        self._current = block or self._make(step, rules)
+        self._next = None
+        self._views.use(self._current)
+        last = self._current.steps[-1]
+        if self._current.num_bytes <= BLOCK_BYTES:  # of huge steps, one at a time fills the memory
+            upcoming = self._upcoming(last + 1)
+            if upcoming:
+                self._next = self._make(upcoming[0], rules)
+        return self._current
+
+    def close(self) -> None:
+        """End the threads."""
+        self._current = self._next = None
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+    def _upcoming(self, step: int) -> list[int]:
+        reader = self._trial.index_reader
+        with reader.lock:
+            steps = reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False)
+        begin = bisect.bisect_left(steps, step)
+        found = steps[begin : begin + BLOCK_STEPS]
+        return found if self._end_step is None else [each for each in found if each < self._end_step]
+
+    def _make(self, step: int, rules: Sequence[BuiltinRule]) -> Block:
+        """Begin to read a block that begins with a step."""
+        screeners = [rule for rule in rules if isinstance(rule, TensorRule) and rule.tells_outlook]
+        wanted: dict[str, list[TensorRule]] = {}
+        saved: dict[str, list[int]] = {}
+        large: dict[str, int] = {}
+        steps: list[int] = []
+        num_bytes = 0
+        chosen: dict[int, dict[str, list[TensorRule]]] = {}
+        for each in self._upcoming(step) or [step]:
+            names = self._views.names_at(each)
+            if id(names) not in chosen:
+                chosen[id(names)] = self._choose(names, rules, screeners)
+            choice = chosen[id(names)]
+            step_bytes, step_large = self._measure(each, choice, id(names))
+            if steps and num_bytes + step_bytes > BLOCK_BYTES:
+                break
+            num_bytes += step_bytes
+            large |= step_large
+            for name, of_rules in choice.items():
+                if of_rules or name not in step_large:
+                    wanted[name] = of_rules
+                    saved.setdefault(name, []).append(len(steps))
+            steps.append(each)
+        parts = self._start(steps, wanted, saved, large)
+        return Block(steps, screeners, parts, num_bytes)
+
+    def _choose(
+        self, names: tuple[str, ...], rules: Sequence[BuiltinRule], screeners: Sequence[TensorRule]
+    ) -> dict[str, list[TensorRule]]:
+        """Return which tensors to read, and which rules can tell something of each."""
+        choice: dict[str, list[TensorRule]] = {
+            name: [] for rule in rules for need in rule.needs() for name in self._views.selected(need.selection, names)
+        }
+        for rule in screeners:
+            for name in self._views.selected(rule.selection, names):
+                choice.setdefault(name, []).append(rule)
+        for of_rules in choice.values():  # what those who look back find out of a tensor, the others can use
+            of_rules.sort(key=lambda rule: not rule.looks_back)
+        return choice
+
+    def _measure(self, step: int, choice: Mapping[str, Sequence[TensorRule]], key: int) -> tuple[int, dict[str, int]]:
+        """Return how many bytes the chosen tensors have at a step, and the sizes of the large ones."""
+        reader = self._trial.index_reader
+        with reader.lock:
+            files = reader.index.files_at(step, ModeKeys.GLOBAL)
+            known = self._sizes.get((id(files[0].content), key)) if len(files) == 1 else None
+            if known is not None:
+                return known[1:]
+            sizes: dict[str, int] = {}
+            for file in files:
+                for name, slot in file.layout.slots.items():
+                    if name in choice and slot.value >= 0:
+                        sizes.setdefault(name, file.content.location(slot.value).length)
+        large = {name: size for name, size in sizes.items() if size > _SMALL_BYTES}
+        total = sum(size for name, size in sizes.items() if choice[name] or name not in large)
+        if len(files) == 1:  # steps are mostly alike
+            self._sizes[id(files[0].content), key] = (files[0].content, total, large)
+        return total, large
+
+    def _start(
+        self,
+        steps: Sequence[int],
+        wanted: Mapping[str, list[TensorRule]],
+        saved: Mapping[str, list[int]],
+        large: Mapping[str, int],
+    ) -> list[Callable[[], _Loaded]]:
+        loader = _Loader(self._trial, steps, wanted, saved, latest=self._latest)
+        small = [name for name in saved if name not in large]
+        parts: list[Callable[[], _Loaded]] = []
+        for name in (name for name in saved if name in large):
+            task = functools.partial(loader.load_one, name)
+            is_threaded = self._is_remote or large[name] >= _THREADED_BYTES
+            parts.append(self._submit(task) if is_threaded else task)
+        if small:
+            task = functools.partial(loader.load_together, small)
+            parts.append(self._submit(task) if self._is_remote else task)
+        return parts
+
+    def _submit(self, task: Callable[[], _Loaded]) -> Callable[[], _Loaded]:
+        if self._pool is None:
+            self._pool = Pool(_NUM_THREADS, "rules")
+        return self._pool.submit(task).result
+
+
+class _Loader:
+    """Reads tensors at the steps of a block, and asks rules about them."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        steps: Sequence[int],
+        wanted: Mapping[str, Sequence[TensorRule]],
+        saved: Mapping[str, Sequence[int]],
+        *,
+        latest: dict[str, tuple[int, Column]],
+    ) -> None:
+        self._trial = trial
+        self._steps = steps
+        self._wanted = wanted
+        self._saved = saved
+        self._latest = latest
+        # from a disk, reading a value again takes less time than finding new memory for each one that is kept
+        self._keeps_all = trial.index_reader.events.backend.is_remote
+        self._modes = {position: _mode_of(trial, step) for position, step in enumerate(steps)}
+
+    def load_one(self, name: str) -> _Loaded:
+        """Read a large tensor some values at a time, and ask rules while these are in the processor's cache."""
+        saved = self._saved[name]
+        found: list[_Loaded] = []
+        kept: list[Part] = []
+        before = self._before(name)
+        begin = 0
+        while begin < len(saved):
+            read: list[Part] = []
+            end, num_bytes = begin, 0
+            while end < len(saved) and num_bytes < _CHUNK_BYTES:
+                value = self._read(name, self._steps[saved[end]])
+                if value is not None:
+                    read.append(Part(np.array([saved[end]]), value[np.newaxis]))
+                    num_bytes += value.nbytes
+                end += 1
+            column = Column(name, read, self._modes, is_complete=len(read) == end - begin, before=before)
+            loaded = self._ask({name: column}, {name: saved[begin:end]})
+            found.append(loaded)
+            kept += self._kept_of(read, loaded)
+            before = column if len(read) == end - begin else None
+            begin = end
+        self._remember(name, before)
+        outlooks: dict[int, list[Known]] = {}
+        for each in found:
+            for key, known in each.outlooks.items():
+                outlooks.setdefault(key, []).extend(known)
+        return _Loaded({name: Column(name, kept, self._modes)}, outlooks)
+
+    def _kept_of(self, parts: Sequence[Part], loaded: _Loaded) -> list[Part]:
+        """Return the values to be kept: those that rules will ask for, which others may but seldom do."""
+        if self._keeps_all:
+            return list(parts)
+        unsure = {
+            position
+            for all_known in loaded.outlooks.values()
+            for positions, known in all_known
+            for position in positions[known == UNSURE].tolist()
+        }
+        return [part for part in parts if int(part.positions[0]) in unsure]
+
+    def _before(self, name: str) -> Column | None:
+        """Return the column of the value saved before the block, if a rule needs it."""
+        if not any(rule.looks_back for rule in self._wanted[name]):
+            return None
+        reader = self._trial.index_reader
+        with reader.lock:
+            steps = reader.index.course_of_tensor(name, ModeKeys.GLOBAL).steps
+            place = bisect.bisect_left(steps, self._steps[0]) - 1
+            step = steps[place] if place >= 0 else None
+        known = self._latest.get(name)
+        if known is not None and known[0] == step:
+            return known[1]
+        value = None if step is None else self._read(name, step)
+        if step is None or value is None:
+            return None
+        modes = {0: _mode_of(self._trial, step)}
+        return Column(name, [Part(np.array([0]), value[np.newaxis])], modes)
+
+    def _remember(self, name: str, column: Column | None) -> None:
+        """Keep the last value for the next block, if a rule looks back at it."""
+        self._latest.pop(name, None)
+        if column is None or not any(rule.looks_back for rule in self._wanted[name]):
+            return
+        last = column.only_last()
+        if sum(each.num_bytes for _, each in self._latest.values()) + last.num_bytes <= _LATEST_BYTES:
+            self._latest[name] = (self._steps[self._saved[name][-1]], last)
+
+    def load_together(self, names: Sequence[str]) -> _Loaded:
+        """Read many small tensors, each event file once."""
+        parts: dict[str, list[Part]] = {name: [] for name in names}
+        place = {step: position for position, step in enumerate(self._steps)}
+        reader = self._trial.index_reader
+        try:
+            for name, steps, values in reader.read_columns(names, self._steps, ModeKeys.GLOBAL, None):
+                positions = np.array([place[step] for step in steps], np.intp)
+                if isinstance(values, np.ndarray):
+                    parts[name].append(Part(positions, values))
+                    continue
+                for position, step, value in zip(positions.tolist(), steps, values, strict=True):
+                    found = self._read(name, step) if value is None else value
+                    if found is not None:
+                        parts[name].append(Part(np.array([position]), found[np.newaxis]))
+        except (OSError, DebugExtError):  # the rule that needs what cannot be read is to meet the error
+            parts = {name: [] for name in names}
+        columns = {
+            name: Column(
+                name,
+                each,
+                self._modes,
+                is_complete=sum(len(part.positions) for part in each) == len(self._saved[name]),
+                before=self._before(name),
+            )
+            for name, each in parts.items()
+        }
+        return self._ask(columns, self._saved)
+
+    def _read(self, name: str, step: int) -> Array | None:
+        try:
+            return usable_value(self._trial, name, step)
+        except (OSError, DebugExtError):  # as above
+            return None
+
+    def _ask(self, columns: Mapping[str, Column], saved: Mapping[str, Sequence[int]]) -> _Loaded:
+        outlooks: dict[int, list[Known]] = {}
+        with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
+            for name, column in columns.items():
+                positions = column.positions
+                missing = np.empty(0, np.intp)
+                if len(positions) < len(saved[name]):  # of some there are only reductions, say
+                    missing = np.setdiff1d(np.array(saved[name], np.intp), positions)
+                for rule in self._wanted[name]:
+                    known = outlooks.setdefault(id(rule), [])
+                    if len(missing):
+                        known.append((missing, np.full(len(missing), UNSURE, np.int8)))
+                    if len(positions):
+                        known.append((positions, rule.outlook(column)))
+        return _Loaded(columns, outlooks)
+
+
+def _mode_of(trial: Trial, step: int) -> tuple[ModeKeys, int | None]:
+    mode, mode_step = trial.mode_modestep(step)
+    return mode or ModeKeys.GLOBAL, mode_step

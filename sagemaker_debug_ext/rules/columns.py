@@ -1,0 +1,382 @@
+"""One tensor at many steps, and what can be told of all of them at once: `Column`.
+
+Most steps of most jobs are sound, and that is cheaper to prove than a statistic is to compute: one pass in the tensor's
+own precision bounds its mean, its variance and its norm closely enough. What is not proved is judged step by step, in
+double precision, as ever; so nothing here changes what a rule finds.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.rules.step import Array, is_numeric
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+NOTHING: Final = 0
+"""There is nothing that the rule could judge."""
+CLEAR: Final = 1
+"""The rule finds nothing at the step."""
+UNSURE: Final = 2
+"""The rule has to judge the step."""
+
+Outlook: TypeAlias = npt.NDArray[np.int8]
+"""What is known of each of some steps before they are judged: `CLEAR`, `NOTHING` or `UNSURE`."""
+
+ModeStep: TypeAlias = tuple[ModeKeys, "int | None"]
+"""A mode, and a step counted within it."""
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+MARGIN: Final = 1e-2
+"""Relative error that bounds allow for; those of `Column` are ten times better."""
+
+_SAMPLE: Final = 1024
+"""How many elements are looked at first where few may do."""
+
+_CHUNK: Final = 2**15
+"""Elements whose squares are summed in single precision before the sum goes on in double precision."""
+
+_TINY: Final = 1e-30
+"""A mean square below this may have lost elements whose squares are too small for single precision."""
+
+
+class Part(NamedTuple):
+    """Values of the same shape and type: at which positions of the block, and the values, the first axis being those.
+
+    Both are ascending in the steps.
+    """
+
+    positions: npt.NDArray[np.intp]
+    values: Array
+
+    @property
+    def flat(self) -> Array:
+        """The values with one axis for the steps and one for the elements."""
+        return self.values.reshape(len(self.positions), -1)
+
+
+class Column:
+    """One tensor at some steps of a block: the values of the default worker, and bounds of their statistics.
+
+    Everything that returns an array returns an element for each value, in the order of `positions`.
+
+    Args:
+        name: The tensor.
+        parts: The values. What is empty or no number is no value.
+        modes: Mode and step within it, by position.
+        is_complete: Whether no value is missing that was saved at a step in between.
+        before: The column of the values saved right before, if that is known.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parts: Sequence[Part],
+        modes: Mapping[int, ModeStep],
+        *,
+        is_complete: bool = True,
+        before: Column | None = None,
+    ) -> None:
+        self.name = name
+        self._modes = modes
+        self._is_complete = is_complete
+        self._before = before
+        self._parts = sorted(
+            (part for part in parts if part.values.size and is_numeric(part.values.dtype)),
+            key=lambda part: int(part.positions[0]),
+        )
+        self._places: dict[int, tuple[Array, int]] | None = None
+
+    @functools.cached_property
+    def positions(self) -> npt.NDArray[np.intp]:
+        """Which steps of the block the values belong to."""
+        return np.concatenate([part.positions for part in self._parts]) if self._parts else np.empty(0, np.intp)
+
+    def value(self, position: int) -> Array | None:
+        """Return the value at one step of the block; None if none is known."""
+        if self._places is None:
+            self._places = {
+                each: (part.values, row) for part in self._parts for row, each in enumerate(part.positions.tolist())
+            }
+        place = self._places.get(position)
+        return None if place is None else place[0][place[1]]
+
+    def rows(self) -> Iterator[Array]:
+        """Yield the values one by one."""
+        for part in self._parts:
+            yield from part.values
+
+    def are_of(self, mode: ModeKeys) -> Flags:
+        """Whether the steps are of a mode."""
+        return np.array([self._modes[each][0] is mode for each in self.positions.tolist()], np.bool_)
+
+    def of_mode(self, mode: ModeKeys) -> Column:
+        """Return the values of the steps of one mode."""
+        parts = []
+        for part in self._parts:
+            chosen = [self._modes[each][0] is mode for each in part.positions.tolist()]
+            if all(chosen):
+                parts.append(part)
+            elif any(chosen):
+                parts.append(Part(part.positions[chosen], part.values[chosen]))
+        before = self._before
+        if before is not None and (before.last_mode is None or before.last_mode[0] is not mode):
+            before = None
+        return Column(self.name, parts, self._modes, is_complete=self._is_complete, before=before)
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of the values."""
+        return sum(part.values.nbytes for part in self._parts)
+
+    @property
+    def last_mode(self) -> ModeStep | None:
+        """Mode of the last value's step, and its number in it; None without values."""
+        return self._modes[int(self.positions[-1])] if len(self.positions) else None
+
+    @property
+    def last_value(self) -> Array | None:
+        """The last value, with an axis of one step before its own; None without values."""
+        return self._parts[-1].values[-1:] if self._parts else None
+
+    def only_last(self) -> Column:
+        """Return a column of the last value alone, which knows what is known of it already."""
+        parts = [Part(part.positions[-1:], part.values[-1:]) for part in self._parts[-1:]]
+        last = Column(self.name, parts, self._modes, is_complete=self._is_complete)
+        for name in ("mean_squares", "sums"):
+            if name in vars(self):
+                vars(last)[name] = vars(self)[name][-1:]
+        return last
+
+    @functools.cached_property
+    def is_gapless(self) -> bool:
+        """Whether the values follow each other in one mode, and those before, if they are known."""
+        modes = [self._modes[each] for each in self.positions.tolist()]
+        if self._before is not None and self._before.last_mode is not None:
+            modes.insert(0, self._before.last_mode)
+        steps = [step for _, step in modes if step is not None]
+        ascends = len(steps) == len(modes) and all(a < b for a, b in itertools.pairwise(steps))
+        is_in_order = bool(np.all(np.diff(self.positions) > 0))
+        return self._is_complete and is_in_order and ascends and len({mode for mode, _ in modes}) == 1
+
+    @property
+    def num_before(self) -> int:
+        """How many values without a gap before the first one are known of."""
+        before = self._before
+        return 0 if before is None or not before.is_gapless else len(before.positions) + before.num_before
+
+    @functools.cached_property
+    def are_batches(self) -> Flags:
+        """Whether the first axis has two elements or more."""
+        return self._flags_of_parts(lambda part: part.values.ndim > 1 and part.values.shape[1] > 1)
+
+    def all_unsure(self) -> Outlook:
+        """Return that nothing is known."""
+        return np.full(len(self.positions), UNSURE, np.int8)
+
+    def clear_where(self, proved: Flags) -> Outlook:
+        """Return `CLEAR` where something is proved, and `UNSURE` elsewhere."""
+        return np.where(proved, CLEAR, UNSURE).astype(np.int8)
+
+    # --- bounds ------------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def sizes(self) -> Floats:
+        """Number of elements."""
+        return self._of_parts(lambda part: np.full(len(part.positions), float(part.flat.shape[1])))
+
+    @functools.cached_property
+    def sums(self) -> Floats:
+        """Sums, about as precise as the tensor's type; NaN for types whose sums say nothing here."""
+        return self._of_parts(_sums)
+
+    @functools.cached_property
+    def are_finite(self) -> Flags:
+        """Whether every element is finite for certain."""
+        known = vars(self).get("mean_squares")  # where these are known, no further pass over the elements is needed
+        if known is not None and np.isfinite(known).all():
+            return np.ones(len(known), np.bool_)
+        return np.isfinite(self.sums) | self._flags_of_parts(lambda part: part.values.dtype.kind in "biu")
+
+    @functools.cached_property
+    def mean_squares(self) -> Floats:
+        """Means of the squares, within a tenth of `MARGIN`; NaN where they cannot be told so."""
+        return self._of_parts(lambda part: _mean_squares(part.flat))
+
+    @functools.cached_property
+    def lows(self) -> Floats:
+        """Smallest elements; NaN if an element is."""
+        return self._of_parts(lambda part: _extremes(part, np.minimum))
+
+    @functools.cached_property
+    def highs(self) -> Floats:
+        """Largest elements; NaN if an element is."""
+        return self._of_parts(lambda part: _extremes(part, np.maximum))
+
+    @functools.cached_property
+    def some_non_zero(self) -> Floats:
+        """How many elements are not 0 at least."""
+        return self._of_parts(lambda part: np.count_nonzero(part.flat[:, :_SAMPLE], axis=1).astype(np.float64))
+
+    def have_mean_abs_above(self, limit: float) -> Flags:
+        """Tell whether the mean of the absolute values is finite and above `limit` for certain."""
+        enough = limit * (1 + MARGIN) * self.sizes
+        proved = self._of_parts(lambda part: _abs_sums(part, _SAMPLE)) > enough
+        if not proved.all():  # the first elements do not tell, as those of an embedding seldom do
+            proved |= self._of_parts(lambda part: _abs_sums(part, None)) > enough
+        return proved & np.isfinite(self.sums)
+
+    def have_update_ratio_within(self, low: float, high: float, epsilon: float) -> Flags:
+        """Tell where the norm of the change since the value before lies within two limits for certain.
+
+        Args:
+            low: Limit below, of the change relative to the norm before and `epsilon`.
+            high: Limit above.
+            epsilon: Added to the norm that is divided by.
+        """
+        before = [np.full(1, np.nan)] if self._before is None else [self._before.mean_squares[-1:]]
+        norms = np.sqrt(np.concatenate([*before, self.mean_squares])[: len(self.sizes)] * self.sizes)
+        # no change is larger than what was and what is together; that most are not tiny, few elements show
+        proved = (np.sqrt(self.mean_squares * self.sizes) + norms) * (1 + MARGIN) < high * (norms + epsilon)
+        enough = low * (1 + MARGIN) * (norms + epsilon)
+        for number in (_SAMPLE, None):
+            changes = [_mean_squares(flat, earlier, number) for flat, earlier in self._pairs()]
+            lengths = self.sizes if number is None else np.minimum(self.sizes, number)
+            is_large_enough: Flags = np.sqrt(np.concatenate(changes) * lengths) * (1 - MARGIN) > enough
+            if (is_large_enough | ~proved).all():
+                break
+        return proved & is_large_enough
+
+    def differ_from_the_one_before(self, atol: float, rtol: float) -> Flags:
+        """Tell whether an element differs from the value before for certain, by more than the tolerance."""
+        return np.concatenate([_differ(flat, earlier, atol, rtol) for flat, earlier in self._pairs()])
+
+    def _pairs(self) -> Iterator[tuple[Array, Array | None]]:
+        """Yield rows and those before them; None for one that has none, or none of the same shape and type."""
+        last = None if self._before is None else self._before.last_value
+        for part in self._parts:
+            values, flat = part.values, part.flat
+            alike = last is not None and last.shape[1:] == values.shape[1:] and last.dtype == values.dtype
+            yield flat[:1], last.reshape(1, -1) if alike and last is not None else None
+            if len(values) > 1:
+                yield flat[1:], flat[:-1]
+            last = values[-1:]
+
+    def _flags_of_parts(self, function: Callable[[Part], bool]) -> Flags:
+        flags = [np.full(len(part.positions), function(part)) for part in self._parts]
+        return np.concatenate(flags) if flags else np.empty(0, np.bool_)
+
+    def _of_parts(self, function: Callable[[Part], Floats]) -> Floats:
+        return np.concatenate([function(part) for part in self._parts]) if self._parts else np.empty(0)
+
+
+def _is_plain(part: Part) -> bool:
+    """Tell whether arithmetic in the part's own type is precise enough for bounds."""
+    return part.values.dtype.kind == "f" and part.values.dtype.itemsize >= 4
+
+
+def _unknown(part: Part) -> Floats:
+    return np.full(len(part.positions), np.nan)
+
+
+def _sums(part: Part) -> Floats:
+    kind = part.values.dtype.kind
+    if kind not in "fc":
+        return _unknown(part)
+    values = part.flat.view(part.values.real.dtype) if kind == "c" else part.flat
+    precise = values.dtype.itemsize >= 4
+    found: Floats = np.add.reduce(values, axis=1, dtype=None if precise else np.float32).astype(np.float64)
+    return found
+
+
+def _abs_sums(part: Part, number: int | None) -> Floats:
+    if not _is_plain(part):
+        return _unknown(part)
+    found: Floats = np.add.reduce(np.abs(part.flat[:, :number]), axis=1).astype(np.float64)
+    return found
+
+
+def _extremes(part: Part, function: np.ufunc) -> Floats:
+    if part.values.dtype.kind != "f":
+        return _unknown(part)
+    found: Floats = function.reduce(part.flat, axis=1).astype(np.float64)
+    return found
+
+
+_NO_EARLIER: Final = np.empty((0, 0))
+
+
+def _mean_squares(flat: Array, earlier: Array | None = _NO_EARLIER, number: int | None = None) -> Floats:
+    """Return the mean square of each row, or of its difference to an earlier one; NaN where it cannot be told so.
+
+    Squares are summed in pieces that stay in the processor's cache, in single precision within each.
+
+    Args:
+        flat: The rows.
+        earlier: As many rows, each earlier than one of the former; None for rows that have none.
+        number: How many elements of each to look at; None for all.
+    """
+    size = flat.shape[1] if number is None else min(number, flat.shape[1])
+    if earlier is None or flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
+        return np.full(len(flat), np.nan)
+    total = np.zeros(len(flat))
+    num_rows = max(_CHUNK // size, 1)
+    for row in range(0, len(flat), num_rows):
+        rows = slice(row, row + num_rows)
+        for start in range(0, size, _CHUNK):
+            columns = slice(start, min(start + _CHUNK, size))
+            piece = flat[rows, columns]
+            if earlier.size:
+                piece = piece - earlier[rows, columns]
+            total[rows] += np.einsum("ij,ij->i", piece, piece)
+    mean = total / size
+    return np.where(np.isfinite(mean) & (mean > _TINY), mean, np.nan)
+
+
+def variance_bounds(value: Array) -> tuple[float, float]:
+    """Return two numbers that the variance of a tensor lies between; NaN where they cannot be told."""
+    flat = value.reshape(1, -1)
+    if flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
+        return np.nan, np.nan
+    square = float(_mean_squares(flat)[0])
+    about = square - float(np.add.reduce(flat[0]) / flat.size) ** 2
+    return about - MARGIN * square, about + MARGIN * square
+
+
+def first_samples(layer: Array, threshold_percent: float) -> Array:
+    """Return so many of a layer's samples that they are likely to show that its units are active.
+
+    Args:
+        layer: Values of a layer, the first axis being the batch.
+        threshold_percent: In which percentage of the samples a unit has to be active.
+    """
+    return layer[: max(8, 4 * math.ceil(threshold_percent * len(layer) / 100))]
+
+
+def _differ(later: Array, earlier: Array | None, atol: float, rtol: float) -> Flags:
+    if earlier is None or later.dtype.kind != "f":
+        return np.zeros(len(later), np.bool_)
+    a, b = later[:, :_SAMPLE].astype(np.float64), earlier[:, :_SAMPLE].astype(np.float64)
+    found: Flags = np.any(np.abs(a - b) > (1 + MARGIN) * (atol + rtol * np.maximum(np.abs(a), np.abs(b))), axis=1)
+    return found
+
+
+def join(size: int, outlooks: Iterable[tuple[npt.NDArray[np.intp], Outlook]]) -> Outlook:
+    """Return what is known of the steps of a block, from what is known for each of some tensors.
+
+    Args:
+        size: Number of steps of the block.
+        outlooks: For each tensor, positions in the block and what is known there.
+    """
+    joined: Outlook = np.full(size, NOTHING, np.int8)
+    for positions, outlook in outlooks:
+        joined[positions] = np.maximum(joined[positions], outlook)
+    return joined

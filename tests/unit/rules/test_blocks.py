@@ -1,0 +1,151 @@
+"""Many steps looked at together give what looking at each gives."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.rules import blocks as blocks_module
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.rules.blocks import Blocks
+from sagemaker_debug_ext.rules.builtin.base import TensorRule
+from sagemaker_debug_ext.rules.builtin.exploding_tensor import ExplodingTensor
+from sagemaker_debug_ext.rules.step import StepViews
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+RULES = {
+    "vanishing": ("VanishingGradient", {"threshold": 0.5}),
+    "exploding": ("ExplodingTensor", {}),
+    "only nan": ("ExplodingTensor", {"only_nan": True}),
+    "dead": ("DeadRelu", {"tensor_regex": "a", "threshold_inactivity": 30}),
+    "saturated": ("SaturatedActivation", {"tensor_regex": "tanh", "threshold_tanh_max": 1, "threshold_layer": 30}),
+    "update": ("WeightUpdateRatio", {"large_threshold": 1.5, "small_threshold": 0.1}),
+    "zero": ("AllZero", {"tensor_regex": ".*", "threshold": 50}),
+    "high variance": ("TensorVariance", {"tensor_regex": ".*", "max_threshold": 0.5}),
+    "low variance": ("TensorVariance", {"tensor_regex": ".*", "min_threshold": 0.2}),
+    "unchanged": ("UnchangedTensor", {"tensor_regex": ".*", "num_steps": 3}),
+    "initialization": ("PoorWeightInitialization", {"activation_inputs_regex": "tanh", "distribution_range": 0.5}),
+}
+NUMBERS = [0.0, 0.25, 1.0, 1.02, 3.0, -2.0, 1e-25, 3e38, math.nan, math.inf]
+DTYPES = [np.float32, np.float64, np.float16, np.int32]
+NAMES = ("net_weight", "gradient/w", "a_output", "tanh_input")
+
+
+@st.composite
+def arrays(draw):
+    """Sound arrays mostly, some with odd values, types and shapes."""
+    shape = draw(st.sampled_from([(), (1,), (2, 3), (2, 3), (2, 3), (0, 2), (9, 300)]))
+    dtype = draw(st.sampled_from([np.float32, np.float32, *DTYPES]))
+    rng = np.random.default_rng(draw(st.integers(0, 3)))
+    array = rng.normal(size=shape)
+    if array.size and draw(st.booleans()):
+        array = array.copy()
+        array.reshape(-1)[draw(st.integers(0, array.size - 1))] = draw(st.sampled_from(NUMBERS))
+    if draw(st.integers(0, 5)) == 0:
+        array = np.full(shape, draw(st.sampled_from(NUMBERS)))
+    with np.errstate(all="ignore"):
+        return array.astype(dtype) if dtype is not np.int32 else np.nan_to_num(array).astype(dtype)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from([ModeKeys.TRAIN, ModeKeys.TRAIN, ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.GLOBAL]),
+        st.dictionaries(st.sampled_from(NAMES), arrays()),
+        st.booleans(),
+    ),
+    max_size=12,
+)
+
+
+def write(folder, steps):
+    writer = SmallTrial(folder)
+    mode_steps = dict.fromkeys(ModeKeys, 0)
+    for number, (mode, tensors, only_reductions) in enumerate(steps):
+        saved = tensors
+        if only_reductions and number % 3 == 0:
+            saved = {reduction_tensor_name(name, "mean", True): 1.0 for name in tensors}
+        writer.write(mode, number if mode is ModeKeys.GLOBAL else mode_steps[mode], saved)
+        mode_steps[mode] += 1
+    writer.end()
+
+
+def judge(folder):
+    trial = create_trial(folder, index_cache=False)
+    rules = {key: create_rule(name, trial, parameters) for key, (name, parameters) in RULES.items()}
+    evaluation = evaluate(rules, trial, clock=lambda: 0.0)
+    issues = [issue.to_json() for issue in evaluation]
+    return issues, evaluation.statuses
+
+
+@pytest.mark.parametrize("small_bytes", [blocks_module._SMALL_BYTES, 0], ids=["together", "one by one"])
+@pytest.mark.parametrize("chunk_bytes", [1, 2**20])
+@settings(max_examples=25, deadline=None)
+@given(STEPS)
+def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, chunk_bytes, steps):
+    """However many steps are looked at together, and however large the tensors are taken to be."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        write(folder, steps)
+        patch.setattr(blocks_module, "_SMALL_BYTES", small_bytes)
+        patch.setattr(blocks_module, "_THREADED_BYTES", 1000)
+        patch.setattr(blocks_module, "_CHUNK_BYTES", chunk_bytes)
+        patch.setattr(blocks_module, "BLOCK_BYTES", 4000)
+        found = judge(folder)
+        patch.setattr(TensorRule, "tells_outlook", property(lambda self: False))
+        assert found == judge(folder)
+        assert all(status.status != "Error" for status in found[1])
+
+
+def test_sound_steps_are_not_judged_one_by_one(tmp_path, monkeypatch):
+    """That is the point of it."""
+    rng = np.random.default_rng(0)
+    tensors = [{"gradient/w": rng.normal(size=(8, 8)), "net_weight": rng.normal(size=(8, 8))} for _ in range(9)]
+    write(tmp_path, [(ModeKeys.TRAIN, each, False) for each in tensors])
+    measured = []
+    for name in ("VanishingGradient", "ExplodingTensor", "WeightUpdateRatio"):
+        trial = create_trial(str(tmp_path))
+        rule = create_rule(name, trial)
+        monkeypatch.setattr(rule, "measure", lambda *_: measured.append(1))
+        evaluate([rule], trial).run()
+    assert len(measured) == 1  # of the first weight there is no earlier one
+
+
+def test_a_subclass_that_measures_in_its_own_way_judges_each_step(tmp_path):
+    """What its parent knows of steps is not what it looks for."""
+
+    class Strict(ExplodingTensor):
+        def measure(self, view, name):
+            reading = super().measure(view, name)
+            return type(reading)(value=1.0, fires=True)
+
+    write(tmp_path, [(ModeKeys.TRAIN, {"x": np.ones(3)}, False)])
+    trial = create_trial(str(tmp_path))
+    assert not Strict(trial).tells_outlook
+    assert [issue.step for issue in evaluate([Strict(trial)], trial)] == [0]
+
+
+def test_blocks_end_where_the_evaluation_ends(tmp_path):
+    """Nothing is read that nobody asked to be judged."""
+    write(tmp_path, [(ModeKeys.TRAIN, {"x": np.ones(3)}, False)] * 6)
+    trial = create_trial(str(tmp_path))
+    block = Blocks(StepViews(trial), end_step=4).at(1, [create_rule("ExplodingTensor", trial)])
+    assert block.steps == [1, 2, 3]
+
+
+def test_a_damaged_tensor_is_the_error_of_the_rules_that_need_it(tmp_path):
+    """Reading ahead hides nothing, and the other rules go on."""
+    write(tmp_path, [(ModeKeys.TRAIN, {"gradient/w": np.ones(3), "loss": 1.0}, False)] * 3)
+    (event_file,) = list((tmp_path / "events").rglob("000000000001_worker_0.tfevents"))
+    event_file.write_bytes(b"\0" * event_file.stat().st_size)
+    trial = create_trial(str(tmp_path))
+    rules = [create_rule(name, trial) for name in ("VanishingGradient", "DeadRelu")]
+    evaluation = evaluate(rules, trial)
+    evaluation.run()
+    assert [status.status for status in evaluation.statuses] == ["Error", "NoIssuesFound"]
