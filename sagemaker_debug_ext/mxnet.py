@@ -15,6 +15,10 @@ except AttributeError as error:  # MXNet asks numpy for names that it no longer 
     raise SMDebugRuntimeError(
         f"MXNet cannot be imported with this numpy, it needs one before 1.24 ({error})"
     ) from error
+except OSError as error:  # its shared library needs some of the system's
+    raise SMDebugRuntimeError(
+        f"MXNet cannot be loaded, it needs what Debian's packages libgomp1 and libquadmath0 bring ({error})"
+    ) from error
 
 from sagemaker_debug_ext.hooks.appending import save_tensor
 from sagemaker_debug_ext.hooks.mxnet import Collection, Hook, del_hook, get_hook, set_hook

@@ -15,11 +15,12 @@ from mxnet.gluon.utils import HookHandle
 from mxnet.ndarray import NDArray
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook, harmless
 from sagemaker_debug_ext.hooks.decisions import StepPlan
-from sagemaker_debug_ext.hooks.mxnet_arrays import Parts, arrays_in, has_symbols
+from sagemaker_debug_ext.hooks.mxnet_arrays import Parts, Reduced, Reductions, arrays_in, has_symbols
 from sagemaker_debug_ext.hooks.mxnet_graphs import GraphWatch, Place
 from sagemaker_debug_ext.hooks.mxnet_trainers import TrainerWatch
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
@@ -77,8 +78,9 @@ class Hook(BaseHook):
     * the same of registered losses.
 
     Parameters are captured at the end of a step, so those of the last step when the hook is closed. Copies are left to
-    MXNet's engine, so training does not wait for them; reductions, and steps with scalars, wait. Nothing is touched in
-    steps that save nothing: there the hook runs once per forward pass and counts.
+    MXNet's engine, so training waits for no value; it does for `save_scalar` of an array, for statistics, and with a
+    flight recorder for losses. Nothing is touched in steps that save nothing: there the hook runs once per forward pass
+    and counts.
 
     Args:
         args: As for `BaseHook`.
@@ -128,7 +130,8 @@ class Hook(BaseHook):
 
         Raises:
             SMDebugTypeError: It is no block of Gluon.
-            SMDebugValueError: A block inside it is registered already.
+            SMDebugValueError: It is a part of what is registered already, or the other way round. Blocks that share
+                parts may be registered.
         """
         if isinstance(block, gluon.loss.Loss):
             self.register_loss(block)
@@ -142,7 +145,7 @@ class Hook(BaseHook):
 
         Raises:
             SMDebugTypeError: It is no block of Gluon.
-            SMDebugValueError: It is registered already as a part of another block.
+            SMDebugValueError: It is a part of what is registered already, or the other way round.
         """
         if not self._register(block, self._losses):
             return
@@ -223,12 +226,11 @@ class Hook(BaseHook):
         if any(each is block for each in known):
             LOG.warning("block %r is registered already", _name(block))
             return False
-        owners = {id(part): root for root in known for part in _parts_of(root)}
-        for part in reversed(_parts_of(block)):
-            if id(part) in owners:
+        for inner, outer in [(block, other) for other in known] + [(other, block) for other in known]:
+            if any(part is inner for part in _parts_of(outer)):
                 raise SMDebugValueError(
-                    f"block must not share parts with what is registered already "
-                    f"({_name(part)!r} is a part of {_name(owners[id(part)])!r})"
+                    f"block must not be registered together with a part of it "
+                    f"({_name(inner)!r} is a part of {_name(outer)!r})"
                 )
         blocks.append(block)
         self._forget_plans()
@@ -378,10 +380,15 @@ class Hook(BaseHook):
         return parts.copy() if isinstance(parts, Parts) else super()._copy_value(value)
 
     def _to_array(self, value: Any) -> Array:
-        return value.to_array() if isinstance(value, Parts) else super()._to_array(value)
+        return value.to_array() if isinstance(value, (Parts, Reduced)) else super()._to_array(value)
 
-    def _reduce(self, value: Any, reductions: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
-        return super()._reduce(self._to_array(value), reductions)
+    def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
+        if not isinstance(value, Parts):
+            yield from super()._reduce(value, reductions)
+            return
+        wanted = Reductions(value.copy(), reductions)  # that the writing thread computes
+        for reduction in reductions:
+            yield reduction, Reduced(wanted, reduction)
 
     def _detach(self) -> None:
         self._save_parameters()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -13,6 +13,8 @@ import numpy as np
 from mxnet import autograd
 from mxnet.ndarray import NDArray
 
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.reductions import reduce_array
 from sagemaker_debug_ext.store.messages import Array
 
 _BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
@@ -51,6 +53,50 @@ class Parts:
         """Wait for the parts and return their sum."""
         arrays: list[Array] = [_dense(array).asnumpy() for array in self.arrays]
         return functools.reduce(operator.add, arrays)
+
+
+class Reductions:
+    """Reductions of a tensor, computed when the first of them is asked for; the tensor is held until then.
+
+    Args:
+        parts: A copy of the tensor.
+        wanted: What to compute.
+    """
+
+    def __init__(self, parts: Parts, wanted: Iterable[Reduction]) -> None:
+        self._parts: Parts | None = parts
+        self._wanted = tuple(wanted)
+        self._found: dict[Reduction, Array] = {}
+        self.nbytes_each = parts.nbytes // len(self._wanted)
+
+    def find(self, reduction: Reduction) -> Array:
+        """Wait for the tensor if need be, and return one of the reductions."""
+        if self._parts is not None:
+            array, self._parts = self._parts.to_array(), None
+            self._found = {each: reduce_array(array, each) for each in self._wanted}
+        return self._found[reduction]
+
+
+@attrs.frozen(eq=False)
+class Reduced:
+    """One of the reductions of a tensor, that is still to be computed."""
+
+    reductions: Reductions
+    reduction: Reduction
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of a number."""
+        return ()
+
+    @property
+    def nbytes(self) -> int:
+        """Its share of the memory that the tensor holds until then."""
+        return self.reductions.nbytes_each
+
+    def to_array(self) -> Array:
+        """Wait for the tensor if need be, and return the number."""
+        return self.reductions.find(self.reduction)
 
 
 def _dense(array: NDArray) -> NDArray:

@@ -31,7 +31,7 @@ CONV0_TENSORS = [
 
 
 def pytest_collection_modifyitems(items):
-    """Let MXNet use what numpy deprecates; and a library of the original look for modules in an old way, once loaded."""
+    """Let MXNet use what numpy deprecates; and the original, once loaded, look for modules in an old way."""
     for item in items:
         item.add_marker(pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet"))
         item.add_marker(pytest.mark.filterwarnings("ignore:_SixMetaPathImporter:ImportWarning"))

@@ -525,6 +525,27 @@ class TestBadInput:
         with pytest.raises(SMDebugValueError, match=r"'conv0' is a part of 'hybridsequential0'"):
             hook.register_block(model[0])
 
+    def test_register_when_whole_follows_its_part_then_names_both(self, make_hook, net):
+        """The same the other way round."""
+        hook = make_hook()
+        model = net()
+        hook.register_block(model[0])
+        with pytest.raises(SMDebugValueError, match=r"'conv0' is a part of 'hybridsequential0'"):
+            hook.register_block(model)
+
+    def test_register_when_blocks_share_a_part_then_both_are_captured(self, make_hook, open_trial):
+        """An encoder may be trained in two networks."""
+        hook = make_hook(include_collections=["weights"])
+        shared = dense(2)
+        for _ in range(2):
+            net = nn.Sequential()
+            net.add(shared, dense(1))
+            hook.register_block(net)
+            net(mx.nd.ones((1, 2)))
+        trial = open_trial(hook)
+        assert trial.tensor("dense0_weight").steps() == [0, 1]
+        assert trial.tensor("dense1_weight").steps() == [0]
+
     def test_register_loss_when_no_pattern_takes_it_then_warns(self, make_hook, open_trial, caplog):
         """A block that is not called a loss is captured, but no rule will find it among losses."""
         hook = make_hook(include_regex=["echo"])

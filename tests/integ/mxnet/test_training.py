@@ -50,8 +50,9 @@ def test_result_when_everything_is_saved_then_is_the_same_to_the_bit(make_hook, 
     assert hook.failure is None
 
 
-def test_training_when_values_are_saved_then_never_waits_for_the_engine(make_hook, trainer, monkeypatch):
-    """Values are copied by MXNet and waited for by the writing thread, in saved steps too."""
+@pytest.mark.parametrize("config", EVERYTHING.values(), ids=EVERYTHING)
+def test_training_when_it_is_saved_then_never_waits_for_the_engine(make_hook, trainer, monkeypatch, config):
+    """Values are copied by MXNet, and waited for and reduced by the writing thread, in saved steps too."""
     waiting = []
     for name in ("asnumpy", "wait_to_read"):
         original = getattr(mx.nd.NDArray, name)
@@ -61,7 +62,7 @@ def test_training_when_values_are_saved_then_never_waits_for_the_engine(make_hoo
             return original(array)
 
         monkeypatch.setattr(mx.nd.NDArray, name, watched)
-    hook = make_hook(save_all=True)
+    hook = make_hook(save_all=True, reduction_config=config)
     training = trainer(hook)
     waiting.clear()  # initialisers may wait
     training.train(1)
