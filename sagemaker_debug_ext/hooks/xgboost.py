@@ -267,6 +267,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     @harmless
     def _begin_round(self, training: _Training, epoch: int, evals_log: Any) -> None:
         training.epoch, training.evals_log, training.is_open = epoch, evals_log, True
+        self._save_custom_tensors()  # what callbacks gave of the round before, when it had been captured already
         self._begin_step()
 
     @harmless

@@ -139,7 +139,8 @@ def test_error_of_another_callback_when_raised_then_what_was_saved_is_there(full
         train(hook, callbacks=[Failing()])
     train(hook, num_rounds=2)
     hook.close()
-    assert create_trial(hook.out_dir).steps() == [0, 1, 3, 4]
+    steps = create_trial(hook.out_dir).steps()
+    assert [step for step in steps if step != 2] == [0, 1, 3, 4]  # of round 2 the hook may have been told first
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
@@ -166,7 +167,8 @@ def test_scalar_when_saved_after_training_then_joins_the_last_round(full_hook, t
     assert trial.tensor("scalar/test-auc").value(2) == 0.9
 
 
-def test_scalar_when_saved_by_a_callback_then_belongs_to_its_round(make_hook, train, open_trial):
+@pytest.mark.parametrize("is_first", [False, True])
+def test_scalar_when_saved_by_a_callback_then_belongs_to_its_round(make_hook, train, open_trial, is_first):
     """Whether the callback runs before the hook or after it, its number and tensor are of the round that they are of."""
     hook = make_hook(include_regex=["mine"])
 
@@ -176,7 +178,7 @@ def test_scalar_when_saved_by_a_callback_then_belongs_to_its_round(make_hook, tr
             hook.save_tensor("mine", np.arange(epoch + 1))
             return False
 
-    train(hook, callbacks=[Telling()])
+    train(None, callbacks=[Telling(), hook] if is_first else [hook, Telling()])
     trial = open_trial(hook)
     assert {step: int(value[0]) for step, value in trial.tensor("scalar/epoch").values().items()} == {
         0: 0, 1: 1, 2: 2, 3: 3,
