@@ -158,54 +158,88 @@ class StorageError(DebugExtError, OSError):
         return f"{self.path}: {self.reason}"
 
 
+def _steps_near(steps: Sequence[int]) -> str:
+    """Return the end of an error message that names the saved steps around one that is not there."""
+    return f" (saved nearest to it: {' and '.join(map(str, steps))})" if steps else ""
+
+
 class _StepError(DebugExtError):
-    def __init__(self, step: int, mode: ModeKeys) -> None:
-        super().__init__(step, mode)
+    def __init__(self, step: int, mode: ModeKeys, near: Sequence[int] = ()) -> None:
+        super().__init__(step, mode, tuple(near))
         self.step = step
         self.mode = mode
+        self.near = tuple(near)
 
 
 class StepUnavailable(_StepError):
-    """The step was not saved and never will be."""
+    """The step was not saved and never will be.
+
+    Args:
+        step: The step.
+        mode: The mode it counts in.
+        near: The saved steps of that mode right before and after it.
+    """
 
     def __str__(self) -> str:
-        return f"step {self.step} of mode {self.mode.name} was not saved"
+        return f"step {self.step} of mode {self.mode.name} was not saved{_steps_near(self.near)}"
 
 
 class StepNotYetAvailable(_StepError):
-    """The step has not been saved so far; it may still come."""
+    """The step has not been saved so far; it may still come.
+
+    Args:
+        step: The step.
+        mode: The mode it counts in.
+        near: The saved steps of that mode right before and after it.
+    """
 
     def __str__(self) -> str:
-        return f"step {self.step} of mode {self.mode.name} is not there yet"
+        return f"step {self.step} of mode {self.mode.name} is not there yet{_steps_near(self.near)}"
 
 
 class TensorUnavailable(DebugExtError):
-    """No tensor of that name has been saved so far."""
+    """No tensor of that name has been saved so far.
 
-    def __init__(self, tname: str) -> None:
-        super().__init__(tname)
+    Args:
+        tname: The name given.
+        known: The names of the tensors that were saved, where the caller knows them.
+    """
+
+    def __init__(self, tname: str, known: Sequence[str] = ()) -> None:
+        super().__init__(tname, tuple(known))
         self.tname = tname
+        self.known = tuple(known)
 
     def __str__(self) -> str:
-        return f"tensor {self.tname!r} was not saved in this trial"
+        return f"tensor {self.tname!r} was not saved in this trial{did_you_mean(self.tname, self.known)}"
 
 
 class TensorUnavailableForStep(DebugExtError):
     """The step exists without that tensor, or without its value.
 
-    `has_reductions` tells whether reductions of it were saved at that step.
+    `has_reductions` tells whether reductions of it were saved at that step, `near` names the steps right before and
+    after it at which the tensor was saved.
     """
 
-    def __init__(self, tname: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL, has_reductions: bool = False) -> None:
-        super().__init__(tname, step, mode, has_reductions)
+    def __init__(
+        self,
+        tname: str,
+        step: int,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        has_reductions: bool = False,
+        near: Sequence[int] = (),
+    ) -> None:
+        super().__init__(tname, step, mode, has_reductions, tuple(near))
         self.tname = tname
         self.step = step
         self.mode = mode
         self.has_reductions = has_reductions
+        self.near = tuple(near)
 
     def __str__(self) -> str:
         hint = "; reductions of it were, see Tensor.reduction_values()" if self.has_reductions else ""
-        return f"tensor {self.tname!r} was not saved at step {self.step} of mode {self.mode.name}{hint}"
+        near = _steps_near(self.near)
+        return f"tensor {self.tname!r} was not saved at step {self.step} of mode {self.mode.name}{near}{hint}"
 
 
 class ShapeUnavailableForStep(DebugExtError):

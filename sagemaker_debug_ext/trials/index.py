@@ -461,3 +461,9 @@ def first_at_or_after(steps: list[int], step: int) -> int | None:
     """Return the first of some ascending steps that is not before `step`; None if all are."""
     position = bisect_left(steps, step)
     return steps[position] if position < len(steps) else None
+
+
+def nearest_steps(steps: list[int], step: int) -> tuple[int, ...]:
+    """Return the last of some ascending steps before `step`, and the first after it."""
+    before, after = bisect_left(steps, step), bisect_right(steps, step)
+    return (*steps[max(before - 1, 0) : before], *steps[after : after + 1])

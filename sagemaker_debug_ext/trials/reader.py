@@ -13,7 +13,7 @@ from sagemaker_debug_ext.store.manifest import has_ended
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.store.reader import EventReader
 from sagemaker_debug_ext.trials import bulk
-from sagemaker_debug_ext.trials.index import Layout, SavedFile, SavedTensor, StoredRecord, TrialIndex
+from sagemaker_debug_ext.trials.index import Layout, SavedFile, SavedTensor, StoredRecord, TrialIndex, nearest_steps
 from sagemaker_debug_ext.trials.index_cache import IndexCache
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.ranges import StepRange
@@ -149,6 +149,12 @@ class TrialReader:
             if show_incomplete_steps or self.completeness.has_ended:
                 return list(course.steps)
             return course.up_to(self.completeness.last_complete_step)
+
+    def steps_near(self, step: int, mode: ModeKeys, name: str | None = None) -> tuple[int, ...]:
+        """Return the steps of a mode right before and after one at which anything, or that tensor, was saved."""
+        with self.lock:
+            course = self.index.course(mode) if name is None else self.index.course_of_tensor(name, mode)
+            return nearest_steps(course.steps, step)
 
     def find(self, name: str, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
         """Return what was saved of a tensor at a step of a mode: worker → what it saved, sorted by worker."""

@@ -281,10 +281,10 @@ class Tensor:
         if saved:
             return saved
         if state is StepState.UNAVAILABLE:
-            raise StepUnavailable(step, mode)
+            raise StepUnavailable(step, mode, self._reader.steps_near(step, mode))
         if state is StepState.NOT_YET_AVAILABLE:
-            raise StepNotYetAvailable(step, mode)
-        raise TensorUnavailableForStep(self.name, step, mode)
+            raise StepNotYetAvailable(step, mode, self._reader.steps_near(step, mode))
+        raise TensorUnavailableForStep(self.name, step, mode, near=self._reader.steps_near(step, mode, self.name))
 
     def _saved_by(self, step: int, mode: ModeKeys, worker: str | None) -> SavedTensor:
         file = self._reader.file_of(self.name, step, mode, worker)

@@ -343,7 +343,7 @@ class Trial:
         if missing:
             self._polling.wait_until(look, timeout_seconds)
         if missing:
-            raise StepNotYetAvailable(missing[0], mode)
+            raise StepNotYetAvailable(missing[0], mode, self.index_reader.steps_near(missing[0], mode))
 
     def _is_there(self, step: int, mode: ModeKeys) -> bool:
         """Tell whether a step is there.
@@ -358,7 +358,7 @@ class Trial:
                 last_step = self.index_reader.index.last_step(mode)
             if self.loaded_all_steps and (last_step is None or step > last_step):
                 raise NoMoreData(step, mode, last_step)
-            raise StepUnavailable(step, mode)
+            raise StepUnavailable(step, mode, self.index_reader.steps_near(step, mode))
         return state is StepState.AVAILABLE
 
     def workers(self) -> list[str]:
@@ -432,7 +432,8 @@ class Trial:
             TensorUnavailable: No tensor of that name has been saved so far.
         """
         if not self.has_tensor(tname):
-            raise TensorUnavailable(tname)
+            with self.index_reader.lock:
+                raise TensorUnavailable(tname, self.index_reader.index.tensor_names())
         return self._tensors.setdefault(tname, Tensor(tname, self, self.index_reader, self.cache))
 
     def values(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.store.index import IndexEntry, IndexFile, Location, SavedShape
 from sagemaker_debug_ext.store.keys import event_key, reduction_tensor_name
-from sagemaker_debug_ext.trials.index import StoredRecord, TrialIndex, first_at_or_after
+from sagemaker_debug_ext.trials.index import StoredRecord, TrialIndex, first_at_or_after, nearest_steps
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 NAMES = ("a", "b", "c/d:0")
@@ -164,3 +164,12 @@ def test_mode_when_not_one_of_the_enumeration_then_refused(mode):
 def test_first_at_or_after_when_searched_then_is_the_smallest_not_before(steps, step):
     """The search gives what a plain loop gives."""
     assert first_at_or_after(sorted(steps), step) == min((each for each in steps if each >= step), default=None)
+
+
+@pytest.mark.parametrize(
+    ("step", "near"), [(-1, (0,)), (0, (10,)), (4, (0, 10)), (10, (0, 20)), (20, (10,)), (99, (20,))]
+)
+def test_nearest_steps_when_asked_for_then_those_before_and_after(step, near):
+    """The step itself is not near to itself."""
+    assert nearest_steps([0, 10, 20], step) == near
+    assert nearest_steps([], step) == ()

@@ -53,8 +53,8 @@ def test_value_when_saved_then_is_that_of_the_worker_asked_for(weight):
 @pytest.mark.parametrize(
     ("step", "mode", "worker", "error"),
     [
-        (1, modes.GLOBAL, None, StepUnavailable(1, modes.GLOBAL)),
-        (5, modes.GLOBAL, None, StepNotYetAvailable(5, modes.GLOBAL)),
+        (1, modes.GLOBAL, None, StepUnavailable(1, modes.GLOBAL, (0, 2))),
+        (5, modes.GLOBAL, None, StepNotYetAvailable(5, modes.GLOBAL, (4,))),
         (0, modes.EVAL, None, StepNotYetAvailable(0, modes.EVAL)),
         (3, modes.TRAIN, None, TensorUnavailableForStep("weight", 3, modes.TRAIN, True)),
         (2, modes.TRAIN, "worker_1", InvalidWorker("worker_1", ("worker_0",))),
@@ -74,6 +74,7 @@ def test_value_when_the_step_is_there_without_the_tensor_then_says_so(job, open_
     with pytest.raises(TensorUnavailableForStep) as caught:
         trial.tensor("loss").value(2)
     assert (caught.value.tname, caught.value.step, caught.value.has_reductions) == ("loss", 2, False)
+    assert str(caught.value).endswith("at step 2 of mode GLOBAL (saved nearest to it: 0 and 3)")
 
 
 def test_value_when_the_step_comes_later_then_found(job, weight):

@@ -191,8 +191,8 @@ def test_wait_when_the_steps_come_then_returns_and_leaves_the_trial_as_it_was(jo
 @pytest.mark.parametrize(
     ("steps", "mode", "error"),
     [
-        ([5], modes.GLOBAL, StepUnavailable(5, modes.GLOBAL)),
-        ([30, 5], modes.TRAIN, StepUnavailable(5, modes.TRAIN)),
+        ([5], modes.GLOBAL, StepUnavailable(5, modes.GLOBAL, (0, 10))),
+        ([30, 5], modes.TRAIN, StepUnavailable(5, modes.TRAIN, (0, 10))),
         ([36], modes.GLOBAL, NoMoreData(36, modes.GLOBAL, 35)),
         ([0, 31], modes.TRAIN, NoMoreData(31, modes.TRAIN, 30)),
         ([0], modes.PREDICT, NoMoreData(0, modes.PREDICT, None)),
@@ -206,6 +206,12 @@ def test_wait_when_a_step_never_comes_then_says_why(job, open_trial, clock, step
         trial.wait_for_steps(steps, mode)
     assert caught.value.args == error.args
     assert clock.now <= 3
+
+
+def test_tensor_when_its_name_is_misspelt_then_the_nearest_is_named(job, open_trial):
+    """Who mistypes a name learns the one that was meant."""
+    with pytest.raises(TensorUnavailable, match=r"'Loss' was not saved in this trial; did you mean 'loss'\?"):
+        open_trial(job).tensor("Loss")
 
 
 def test_wait_when_the_time_is_over_then_says_so(job, open_trial, clock):
