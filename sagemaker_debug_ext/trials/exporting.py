@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, TensorUnavailableForStep
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.messages import Array
-from sagemaker_debug_ext.trials.computing import check_reduction
+from sagemaker_debug_ext.trials.computing import check_reduction, compute_reduction
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
@@ -25,6 +26,20 @@ COLUMNS: Final = ("step", "mode", "mode_step", "worker", "tensor", "reduction", 
 """Columns of `trial_to_pandas`."""
 
 _ABSOLUTE: Final = "abs_"
+
+_SMALL_BYTES: Final = 64 << 10
+_PORTION_BYTES: Final = 16 << 20
+"""How much is in memory at a time, where reductions are computed."""
+
+
+class _Reduction(NamedTuple):
+    text: str
+    operation: str
+    absolute: bool
+
+
+_Numbers: TypeAlias = dict[tuple[str, int], dict[str, Any]]
+"""Tensor and step → reduction, as it was asked for → number."""
 
 
 def stack_values(name: str, values: Mapping[int, Array]) -> Array:
@@ -104,29 +119,94 @@ def trial_to_pandas(
     return frame
 
 
-def _parse_reduction(text: str) -> tuple[str, str, bool]:
+def _parse_reduction(text: str) -> _Reduction:
     operation = text.removeprefix(_ABSOLUTE)
     check_reduction(operation)
-    return text, operation, text != operation
+    return _Reduction(text, operation, text != operation)
 
 
 def _reduction_rows(
-    trial: Trial, names: Iterable[str], reductions: Sequence[tuple[str, str, bool]], worker: str
-) -> Iterable[tuple[Any, ...]]:
-    for name in names:
-        tensor = trial.tensor(name)
-        for step in tensor.steps():
-            if worker not in tensor.workers(step):
-                continue
-            for text, operation, absolute in reductions:
-                value = _reduction_or_nan(tensor, step, operation, worker, absolute)
-                yield step, worker, name, text, value
+    trial: Trial, names: Sequence[str], reductions: Sequence[_Reduction], worker: str
+) -> Iterator[tuple[Any, ...]]:
+    """Yield a row for each reduction of what a worker saved; NaN where neither it nor a value was saved."""
+    steps_of = trial.index_reader.steps_by_tensor(names, worker)
+    numbers: _Numbers = {(name, step): {} for name, steps in steps_of.items() for step in steps}
+    _take_saved(trial, numbers, list(steps_of), reductions, worker)
+    lacking = {
+        name: [step for step in steps if len(numbers[name, step]) < len(reductions)] for name, steps in steps_of.items()
+    }
+    _compute_together(trial, numbers, lacking, reductions, worker)
+    for (name, step), there in numbers.items():
+        if len(there) < len(reductions):
+            _reduce_alone(there, trial.tensor(name), step, worker, reductions)
+        yield from ((step, worker, name, text, there[text]) for text, _, _ in reductions)
 
 
-def _reduction_or_nan(tensor: Tensor, step: int, operation: str, worker: str, absolute: bool) -> Any:
-    """Return a reduction as a number; NaN where neither it nor the value was saved, or the value has none."""
-    try:
-        value = tensor.reduction_value(step, operation, worker=worker, abs=absolute)
-    except (TensorUnavailableForStep, SMDebugTypeError, SMDebugValueError):
-        return math.nan
-    return value.item()
+def _take_saved(
+    trial: Trial, numbers: _Numbers, names: Sequence[str], reductions: Sequence[_Reduction], worker: str
+) -> None:
+    for text, operation, absolute in reductions:
+        named = {reduction_tensor_name(operation, absolute, name): name for name in names}
+        found = trial.index_reader.read_columns(names, None, ModeKeys.GLOBAL, worker, (operation, absolute))
+        for stored, steps, arrays in found:
+            for step, array in zip(steps, arrays, strict=True):
+                if array is not None and array.size == 1:
+                    numbers[named[stored], step][text] = array.item()
+
+
+def _compute_together(
+    trial: Trial,
+    numbers: _Numbers,
+    steps_of: Mapping[str, Sequence[int]],
+    reductions: Sequence[_Reduction],
+    worker: str,
+) -> None:
+    for some_names, some_steps in _portions(trial, steps_of):
+        found = trial.index_reader.read_columns(some_names, some_steps, ModeKeys.GLOBAL, worker)
+        for name, steps, arrays in found:
+            for step, array in zip(steps, arrays, strict=True):
+                if array is not None:
+                    _reduce(numbers[name, step], array, reductions)
+
+
+def _portions(trial: Trial, steps_of: Mapping[str, Sequence[int]]) -> Iterator[tuple[list[str], list[int]]]:
+    """Yield tensors and steps whose small values are worth reading together, and fit into memory."""
+    reader = trial.index_reader
+    with reader.lock:
+        sizes = {name: reader.index.smallest_value_bytes(name) for name, steps in steps_of.items() if steps}
+    by_steps: dict[tuple[int, ...], list[str]] = {}
+    for name, size in sizes.items():
+        if size <= _SMALL_BYTES:
+            by_steps.setdefault(tuple(steps_of[name]), []).append(name)
+    for steps, names in by_steps.items():
+        num_steps = max(int(_PORTION_BYTES / sum(sizes[name] for name in names)), 1)
+        for start in range(0, len(steps), num_steps):
+            yield names, list(steps[start : start + num_steps])
+
+
+def _reduce(there: dict[str, Any], value: Array | None, reductions: Sequence[_Reduction]) -> None:
+    """Add the reductions of a value that are not there; NaN where it is None or has none."""
+    for text, operation, absolute in reductions:
+        if text not in there:
+            try:
+                there[text] = math.nan if value is None else compute_reduction(operation, value, absolute).item()
+            except (SMDebugTypeError, SMDebugValueError):
+                there[text] = math.nan
+
+
+def _reduce_alone(
+    there: dict[str, Any], tensor: Tensor, step: int, worker: str, reductions: Sequence[_Reduction]
+) -> None:
+    """Add what is not there by reading a large or damaged value, or reduction, alone."""
+    saved = tensor.reduction_values(step, worker=worker)
+    there.update(
+        (text, saved[operation, absolute].item())
+        for text, operation, absolute in reductions
+        if text not in there and (operation, absolute) in saved
+    )
+    if len(there) < len(reductions):
+        try:
+            value = tensor.value(step, worker=worker)
+        except TensorUnavailableForStep:
+            value = None
+        _reduce(there, value, reductions)

@@ -13,7 +13,15 @@ from sagemaker_debug_ext.store.manifest import has_ended
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.store.reader import EventReader
 from sagemaker_debug_ext.trials import bulk
-from sagemaker_debug_ext.trials.index import Layout, SavedFile, SavedTensor, StoredRecord, TrialIndex, nearest_steps
+from sagemaker_debug_ext.trials.index import (
+    Layout,
+    ReductionKey,
+    SavedFile,
+    SavedTensor,
+    StoredRecord,
+    TrialIndex,
+    nearest_steps,
+)
 from sagemaker_debug_ext.trials.index_cache import IndexCache
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.ranges import StepRange
@@ -166,6 +174,21 @@ class TrialReader:
         with self.lock:
             return self.index.file_of(name, step, mode, worker)
 
+    def steps_by_tensor(self, names: Iterable[str], worker: str) -> dict[str, list[int]]:
+        """Return the complete global steps at which a worker saved anything of each tensor, ascending."""
+        wanted = dict.fromkeys(names)
+        found: dict[str, list[int]] = {}
+        there: dict[Layout, list[str]] = {}
+        with self.lock:
+            for step in self.steps(ModeKeys.GLOBAL, show_incomplete_steps=False):
+                for file in self.index.files_at(step, ModeKeys.GLOBAL):
+                    if file.worker == worker:
+                        if file.layout not in there:
+                            there[file.layout] = [name for name in wanted if name in file.layout.slots]
+                        for name in there[file.layout]:
+                            found.setdefault(name, []).append(step)
+        return found
+
     def workers(self) -> list[str]:
         """Return all workers that saved something, sorted."""
         with self.lock:
@@ -196,18 +219,25 @@ class TrialReader:
             yield self.read_one(record, may_refresh)
 
     def read_columns(
-        self, names: Iterable[str], steps: Sequence[int] | None, mode: ModeKeys, worker: str | None
+        self,
+        names: Iterable[str],
+        steps: Sequence[int] | None,
+        mode: ModeKeys,
+        worker: str | None,
+        reduction: ReductionKey | None = None,
     ) -> Iterator[bulk.Values]:
-        """Read the values of tensors at many steps, each event file once.
+        """Read the values of tensors, or a saved reduction of each, at many steps, each event file once.
 
         Args:
             names: The tensors.
             steps: Steps of the mode; None for all complete ones.
             mode: The mode the steps count in.
             worker: Whose values; None for each step's first worker, in sort order, that saved the tensor's value.
+            reduction: Which reduction; None for the values themselves.
 
         Yields:
-            Values in no particular order, None for one that has to be read alone. What was not saved is left out.
+            Values in no particular order, under the names that their records have, None for one that has to be read
+            alone. What was not saved is left out.
         """
         wanted: dict[bulk.Columns, list[bulk.WantedFile]] = {}
         all_names = tuple(dict.fromkeys(names))
@@ -220,7 +250,7 @@ class TrialReader:
                         continue
                     key = (id(missing), file.layout)
                     if key not in known:
-                        columns, rest = _split(missing, file)
+                        columns, rest = _split(missing, file, reduction)
                         known[key] = (wanted.setdefault(columns, []) if columns else None, rest)
                     files, missing = known[key]
                     if files is not None:
@@ -274,12 +304,17 @@ class TrialReader:
             return not self.index.has_later_step(record.worker, record.step)
 
 
-def _split(names: tuple[str, ...], file: SavedFile) -> tuple[bulk.Columns, tuple[str, ...]]:
+def _split(
+    names: tuple[str, ...], file: SavedFile, reduction: ReductionKey | None
+) -> tuple[bulk.Columns, tuple[str, ...]]:
     """Return what of the tensors a file has values of, and the names of which it has nothing, not even reductions."""
     slots = file.layout.slots
-    there = {name: slots[name].value for name in names if name in slots}
+    there = {name: slots[name] for name in names if name in slots}
     missing = tuple(name for name in names if name not in there) if there else names
-    return tuple((name, position) for name, position in there.items() if position >= 0), missing
+    if reduction is None:
+        return tuple((name, slot.value) for name, slot in there.items() if slot.value >= 0), missing
+    positions = [slot.reductions[reduction] for slot in there.values() if reduction in slot.reductions]
+    return tuple((file.layout.names[position], position) for position in positions), missing
 
 
 def _limit_from_environment(name: str, default: int, least: int = 1) -> int:

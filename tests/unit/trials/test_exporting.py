@@ -7,7 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.errors import MissingDependencyError, SMDebugValueError
+from sagemaker_debug_ext.errors import (
+    CorruptRecordError,
+    MissingDependencyError,
+    SMDebugTypeError,
+    SMDebugValueError,
+    TensorUnavailableForStep,
+)
+from sagemaker_debug_ext.store.keys import event_key, reduction_tensor_name
 from sagemaker_debug_ext.trials import exporting
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -54,6 +61,44 @@ def test_to_pandas_when_reductions_are_asked_for_then_of_tensors_of_any_size(job
     assert frame[frame.tensor == "name"].value.map(math.isnan).all()
     with pytest.raises(SMDebugValueError, match="median"):
         open_trial(job).to_pandas(reductions=["median"])
+
+
+def test_to_pandas_when_reductions_are_asked_for_then_each_file_is_read_a_few_times(
+    new_job, open_trial, counting_backend
+):
+    """Saved reductions and small values are read together; the answers are those of one at a time."""
+    pytest.importorskip("pandas")
+    job = new_job(counting_backend).write_collections()
+    rng = np.random.default_rng(1)
+    for step in range(40):
+        saved = {reduction_tensor_name(name, False, "r"): np.float64(rng.random()) for name in ("mean", "l2")}
+        both = {"b": rng.random(4), reduction_tensor_name("mean", False, "b"): np.float64(step)}
+        large = {"large": rng.random(20_000)} if step % 20 == 0 else {}
+        job.write(step, {"v": rng.random((3, 4)), "text": ["x"], "empty": np.zeros(0), **saved, **both, **large})
+    trial = open_trial(job.end())
+    counting_backend.reads.clear()
+    reductions = ["mean", "l2", "abs_max"]
+    frame = trial.to_pandas(reductions=reductions)
+    assert len(counting_backend.reads) < 40 * 5
+    assert len(frame) == 3 * (5 * 40 + 2)
+    for row in frame.itertuples():
+        tensor = trial.tensor(row.tensor)
+        operation = row.reduction.removeprefix("abs_")
+        try:
+            expected = tensor.reduction_value(row.step, operation, abs=operation != row.reduction).item()
+        except (TensorUnavailableForStep, SMDebugTypeError, SMDebugValueError):
+            expected = math.nan
+        assert row.value == pytest.approx(expected, rel=0, abs=0, nan_ok=True), (row.tensor, row.reduction)
+
+
+def test_to_pandas_when_a_value_is_damaged_then_says_so(new_job, open_trial):
+    """A number is never made from what cannot be trusted."""
+    pytest.importorskip("pandas")
+    job = new_job().write_collections().write(0, {"w": np.ones(3)}).write(1, {"w": np.ones(3)}).end()
+    key = event_key(1, "worker_0")
+    job.backend.write(key, (job.backend.read(key)[:-5],))
+    with pytest.raises(CorruptRecordError, match="cut off"):
+        open_trial(job).to_pandas(reductions=["mean"])
 
 
 def test_to_xarray_when_asked_then_labelled_by_step(job, open_trial):
