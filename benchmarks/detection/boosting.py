@@ -9,14 +9,10 @@ import attrs
 import numpy as np
 import xgboost
 
-from sagemaker_debug_ext.testing.trials import SmallTrial
-from sagemaker_debug_ext.vocabulary import ModeKeys
+import sagemaker_debug_ext.xgboost as smd
 
 ROUNDS, VALIDATION_ROWS = 30, 200
-PATTERNS = {
-    "losses": ["^(train|validation)-"], "metrics": ["^(train|validation)-"], "labels": ["^labels$"],
-    "predictions": ["^predictions$"], "feature_importance": ["^feature_importance/"], "trees": ["^trees/"],
-}  # fmt: skip
+COLLECTIONS = ["losses", "metrics", "labels", "predictions", "feature_importance", "trees"]
 
 
 @attrs.define
@@ -50,37 +46,20 @@ def make(kind: str, seed: int, rows: int = 400) -> BoostingJob:
     return BoostingJob(x[:rows], y[:rows], x[rows:], y[rows:], parameters)
 
 
-class _Saving(xgboost.callback.TrainingCallback):
-    """Saves what the hook for XGBoost saves, at each round."""
-
-    def __init__(self, folder: str, validation: xgboost.DMatrix) -> None:
-        self._trial = SmallTrial(folder, collections=PATTERNS)
-        self._validation = validation
-
-    def after_iteration(self, model: xgboost.Booster, epoch: int, evals_log: Any) -> bool:
-        tensors = {f"{data}-{name}": log[-1] for data, logs in evals_log.items() for name, log in logs.items()}
-        tensors["labels"] = self._validation.get_label()
-        tensors["predictions"] = model.predict(self._validation)
-        scores = model.get_score(importance_type="weight")
-        total = sum(scores.values())
-        tensors |= {f"feature_importance/weight/{name}": score / total for name, score in scores.items()}
-        lines = model[epoch : epoch + 1].get_dump()[0].splitlines()
-        tensors["trees/Node"] = np.array([int(line.strip().split(":")[0]) for line in lines])
-        self._trial.write(ModeKeys.GLOBAL, epoch, tensors)
-        return False
-
-    def after_training(self, model: xgboost.Booster) -> xgboost.Booster:
-        self._trial.end()
-        return model
-
-
 def run(job: BoostingJob, folder: str) -> None:
-    """Boost trees, saving everything at each round."""
+    """Boost trees, saving everything but contributions to predictions at each round."""
     train, valid = xgboost.DMatrix(job.x, job.y), xgboost.DMatrix(job.x_valid, job.y_valid)
+    hook = smd.Hook(
+        out_dir=folder,
+        save_config=smd.SaveConfig(save_interval=1),
+        include_collections=COLLECTIONS,
+        validation_data=valid,
+    )
     xgboost.train(
         job.parameters, train, job.rounds, evals=[(train, "train"), (valid, "validation")], verbose_eval=False,
-        callbacks=[_Saving(folder, valid)],
+        callbacks=[hook],
     )  # fmt: skip
+    hook.close()
 
 
 def boosting(

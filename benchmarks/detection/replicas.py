@@ -84,7 +84,8 @@ def replicas(**settings: object) -> Callable[[str], None]:
     def make_trial(folder: str) -> None:
         command = [sys.executable, __file__]
         both = [subprocess.Popen([*command, str(rank), folder, json.dumps(settings)]) for rank in range(2)]
-        if max(each.wait() for each in both) > 0:
+        codes = [each.wait() for each in both]
+        if any(codes):
             raise RuntimeError(f"a replica of {settings} failed")
 
     return make_trial

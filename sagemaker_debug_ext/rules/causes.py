@@ -9,8 +9,8 @@ after it:
 2. data that are seen to be wrong (scale, repeated samples, classes);
 3. what is wrong before the first update, and so before any learning rate could matter (initialisation, dead units);
 4. the size of updates (learning rate, regularisation);
-5. what may follow from any of these (values that are not finite, exploding gradients, overfitting);
-6. that nothing is learnt, which points at the labels when nothing else was found.
+5. what may follow from any of these (values that are not finite, exploding gradients, nothing learnt, overfitting);
+6. that the loss does not fall, which points at the labels when nothing else was found.
 
 The order within each is that of `SIGNS`.
 """
@@ -81,22 +81,36 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("ReplicaDivergence", "replicas"),
     Sign("TrainEvalMixup", "wrong mode"),
     Sign("LossInputMismatch", "loss or output"),
+    Sign("LossDirection", "loss or output"),
+    Sign("MissingActivation", "architecture"),
     # 2. data
     Sign("InputScale", "inputs"),
     Sign("DuplicateBatches", "sampling"),
+    Sign("LabelMix", "sampling", text="come sorted"),
+    Sign("EvaluationOverlap", "sampling"),
     Sign("PredictionCollapse", "labels", text="labels are of class"),
+    Sign("LabelMix", "class imbalance", text="comes up"),
     Sign("ClassImbalance", "class imbalance"),
+    Sign("EvaluationMismatch", "evaluation data", text="Inputs of evaluation"),
     Sign("FeatureImportanceOverweight", "leaking feature"),
     Sign("NonFiniteOrigin", "not finite", "at first"),
     # 3. before the first update
+    Sign("UnbrokenSymmetry", "initialisation"),
+    Sign("InitialWeights", "initialisation"),
     Sign("DeadRelu", "dead units", "at first"),
     Sign("SaturatedActivation", "initialisation", "at first"),
-    Sign("GradientOutlier", "initialisation", "at first"),
+    Sign("GradientOutlier", "exploding gradients", "at first"),
+    Sign("InitialLoss", "initialisation"),
     # 4. the size of updates
+    Sign("OverRegularisation", "regularisation"),
     Sign("LearningRateTooHigh", "learning rate too high"),
     Sign("LearningRateTooLow", "learning rate too low"),
+    Sign("SlowLearning", "learning rate too low"),
+    Sign("LossDivergence", "learning rate too high"),
     Sign("FrozenParameters", "parameters not trained"),
+    Sign("EvaluationMismatch", "evaluation data"),
     # 5. what may follow
+    Sign("GradientOutlier", "learning rate too high", "later"),
     Sign("GradientOutlier", "exploding gradients", "later"),
     Sign("NonFiniteOrigin", "not finite"),
     Sign("ExplodingTensor", "not finite"),
@@ -104,10 +118,11 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("DeadRelu", "dead units"),
     Sign("SaturatedActivation", "initialisation"),
     Sign("ActivationCollapse", "initialisation"),
+    Sign("NoSkill", "labels"),
     Sign("TreeDepth", "overfitting"),
     Sign("GeneralizationGap", "overfitting"),
     Sign("Overfit", "overfitting"),
-    # 6. nothing is learnt
+    # 6. the loss does not fall
     Sign("LossPlateau", "labels"),
     Sign("PredictionCollapse", "labels"),
 )
@@ -136,7 +151,7 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
         >>> [cause.name for cause in likely_causes(evaluate(recommended_rules(trial), trial))]
         ['inputs', 'learning rate too high']
     """
-    known = list(issues)
+    known = list(dict.fromkeys(issues))
     found: dict[str, list[Issue]] = {}
     for sign in SIGNS:
         fitting = [issue for issue in known if sign.fits(issue) and issue not in found.get(sign.cause, [])]

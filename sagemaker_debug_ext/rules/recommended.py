@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     # those of SageMaker
     "ClassImbalance": {
-        "labels_regex": "(CrossEntropy|NLL|BCE).*_input_1$|labels$",
-        "predictions_regex": "^predictions$",
+        "labels_regex": "(CrossEntropy|NLL|BCE).*_input_1$",
+        "predictions_regex": "^$",
         "samples": 200,
     },
     "DeadRelu": {"tensor_regex": "relu[0-9_]*output", "threshold_layer": 90},
-    "ExplodingTensor": {},
+    "ExplodingTensor": {"tensor_regex": "^(?!trees/)"},  # tables of trees have gaps
     "FeatureImportanceOverweight": {"nfeatures": 1, "threshold": 0.8},
     "Overfit": {"ratio_threshold": 2, "patience": 4, "start_step": 20},
     "SaturatedActivation": {
@@ -39,20 +39,32 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     # further ones
     "ActivationCollapse": {},
     "DuplicateBatches": {},
+    "EvaluationMismatch": {},
+    "EvaluationOverlap": {},
     "FrozenParameters": {},
     "GeneralizationGap": {},
     "GradientOutlier": {},
     "GradientsNotReset": {},
+    "InitialLoss": {},
+    "InitialWeights": {},
     "InputScale": {},
+    "LabelMix": {},
     "LearningRateTooHigh": {},
     "LearningRateTooLow": {},
+    "LossDirection": {},
+    "LossDivergence": {},
     "LossInputMismatch": {},
     "LossPlateau": {},
     "LossSpike": {},
+    "MissingActivation": {},
+    "NoSkill": {},
     "NonFiniteOrigin": {},
+    "OverRegularisation": {},
     "PredictionCollapse": {},
     "ReplicaDivergence": {},
+    "SlowLearning": {},
     "TrainEvalMixup": {},
+    "UnbrokenSymmetry": {},
 }
 """Rule → its parameters where they are not the defaults."""
 

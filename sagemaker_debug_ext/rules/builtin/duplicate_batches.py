@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import collections
 import hashlib
+import statistics
 from collections.abc import Sequence
 
+from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.builtin.samples import row_digests
+from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView
 
@@ -24,7 +27,8 @@ class DuplicateBatches(TensorRule):
 
     Looks at inputs of the model at TRAIN steps (all steps that have no mode). From `window` saved steps that follow
     each other without a gap on, the rule fires if no more than `max_share_percent` of the latest `window` batches are
-    different ones. Training on all data at once fires: leave the rule out.
+    different ones, or of the samples in them; and if all of them were the same for another worker. Training on all data
+    at once fires: leave the rule out.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas;
@@ -49,9 +53,11 @@ class DuplicateBatches(TensorRule):
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
         self._seen: dict[str, collections.deque[bytes]] = {}
         self._last: dict[str, int] = {}
+        self._samples: dict[str, collections.deque[float]] = {}
+        self._shared = Streaks()
 
     def measure(self, view: StepView, name: str) -> Reading | None:
-        """Return the percentage of different batches."""
+        """Return the percentage of different batches, or samples."""
         found = view.statistic(name, digest) if is_training(view) else None
         step = view.mode_step
         if found is None or step is None:
@@ -60,18 +66,38 @@ class DuplicateBatches(TensorRule):
         seen = self._seen.setdefault(name, collections.deque(maxlen=window))
         if self._last.get(name, step - 1) != step - 1:
             seen.clear()  # with gaps, a loader that does not shuffle shows the same batch for no fault of its own
+            self._samples.pop(name, None)
         self._last[name] = step
         seen.append(found)
+        samples = self._samples.setdefault(name, collections.deque(maxlen=window))
+        samples.append(_share_of_samples(view, name))
+        shared = self._shared.observe(name, _another_worker_has(view, name, found))
         if len(seen) < window:
             return None
-        share = 100.0 * len(set(seen)) / window
         limit: float = self.parameters["max_share_percent"]
-        return Reading(share, fires=share <= limit, threshold=limit, severity=-share)
+        of_batches, of_samples = 100.0 * len(set(seen)) / window, statistics.fmean(samples)
+        if shared >= window:
+            return Reading(0, fires=True, threshold=limit, text=f"in {shared} steps another worker had the same batch")
+        share, kind = min((of_batches, "batches"), (of_samples, "samples in a batch"))
+        text = f"{share:.3g} % of the {kind} of the first are different"
+        return Reading(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how few batches differ."""
-        number = round(first.value * self.parameters["window"] / 100) if first.value is not None else 0
-        return (
-            f"Training sees the same data again and again in {naming(names)}: {number} of the latest "
-            f"{self.parameters['window']} batches of the first are different."
-        )
+        return f"Training sees the same data again and again in {naming(names)}: {first.text}."
+
+
+def _share_of_samples(view: StepView, name: str) -> float:
+    """Return the percentage of samples of a batch that are different ones; 100 if they cannot be told apart."""
+    samples = view.statistic(name, row_digests)
+    return 100.0 if samples is None else 100.0 * len(set(samples)) / len(samples)
+
+
+def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:
+    """Tell whether another worker saved the same batch."""
+    tensor = view.trial.tensor(name)
+    workers = tensor.workers(view.step)
+    try:
+        return any(digest(tensor.value(view.step, worker=worker)) == found for worker in workers[1:])
+    except TensorUnavailableForStep:  # one saved reductions only
+        return False

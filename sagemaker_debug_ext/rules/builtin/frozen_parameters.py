@@ -16,6 +16,7 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 NOISE: Final = 1e-6
 """Gradients smaller than this, relative to the parameter, may change nothing that a float32 can hold."""
+HAS_GRADIENT: Final = "it has a gradient, so no optimizer changes it"
 
 
 def any_non_zero(gradient: Array) -> bool:
@@ -29,7 +30,8 @@ class FrozenParameters(TensorRule):
     Looks at the collections ``weights`` and ``biases`` at TRAIN steps; as long as the trial has none, at all steps. A
     parameter that has exactly the same value at `patience` saved steps in a row after the first fires the rule, and the
     message tells why, as far as gradients were saved: it has a gradient, so no optimizer has it or the learning rate is
-    0; its gradient is 0; or no gradient reaches it. Layers that are frozen on purpose fire: leave them out of
+    0; its gradient is 0; or no gradient reaches it. One that moved once and still has a gradient does not fire:
+    for it the learning rate has become too small. Layers that are frozen on purpose fire: leave them out of
     `tensor_regex`.
 
     Parameters:
@@ -58,7 +60,7 @@ class FrozenParameters(TensorRule):
         usual = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=usual)
         self._streaks = Streaks()
-        self._without_gradient = Streaks()
+        self._have_moved: set[str] = set()
 
     def needs(self) -> tuple[Need, ...]:
         """Return the parameters, and gradients, which may be missing."""
@@ -74,11 +76,13 @@ class FrozenParameters(TensorRule):
         if earlier is None or current is None:
             return None
         is_frozen = np.array_equal(earlier, current) and not self._rounds_to_nothing(view, name, current)
+        if not is_frozen:
+            self._have_moved.add(name)
         length = self._streaks.observe(name, is_frozen)
         patience: int = self.parameters["patience"]
-        return Reading(
-            length, fires=length >= patience, threshold=patience, severity=length, text=self._reason(view, name)
-        )
+        reason = self._reason(view, name)
+        fires = length >= patience and not (name in self._have_moved and reason is HAS_GRADIENT)
+        return Reading(length, fires=fires, threshold=patience, severity=length, text=reason)
 
     def _before(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
         saved = self.views.saved_steps(name, mode, step - 1)
@@ -96,7 +100,7 @@ class FrozenParameters(TensorRule):
         gradient = GRADIENT_PREFIX + name
         if gradient in view.tensor_names:
             if view.statistic(gradient, any_non_zero):
-                return "it has a gradient, so no optimizer changes it"
+                return HAS_GRADIENT
             return "its gradient is 0"
         if any(other.startswith(GRADIENT_PREFIX) for other in view.tensor_names):
             return "no gradient reaches it, while others have one"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import GRADIENT_PREFIX, Streaks, is_training
+from sagemaker_debug_ext.rules.builtin.watching import GRADIENT_PREFIX, is_training
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, norm, to_float64
@@ -20,6 +20,10 @@ Numbers = npt.NDArray[np.float64]
 
 EXPLAINS: Final = 0.999
 """Cosine from which on an update is that which an optimizer would make."""
+PERIODS: Final = (0, 2, 4, 5, 8, 10, 16, 20)
+"""After how many steps gradients may be reset, beside each; 0: never."""
+MAX_REFUTED: Final = 6
+"""How many changes may contradict a sum before it is given up."""
 MAX_ELEMENTS: Final = 100_000
 """Larger weights are passed over: one small weight tells as much."""
 
@@ -55,15 +59,41 @@ def cosine(first: Array, second: Array) -> float:
 
 
 @attrs.define
+class _Sum:
+    """What gradients add up to if they are reset only every so many steps; 0: never."""
+
+    period: int
+    total: Numbers
+    optimizers: Optimizers = attrs.field(factory=Optimizers)
+    length: int = 0
+    """At how many steps it has explained the change, and the gradient alone has not, with no other step between."""
+    refuted: int = 0
+    explained: float = 0.0
+
+    def observe(self, change: Numbers, by_reset: float) -> None:
+        """Compare with a weight's change."""
+        self.explained = max(cosine(change, update) for update in self.optimizers.updates(self.total))
+        if self.explained > EXPLAINS:
+            self.length += by_reset <= EXPLAINS
+        else:
+            self.length = 0
+            self.refuted += 1
+
+    def add(self, gradient: Numbers, step: int) -> None:
+        """Take the gradient of a step."""
+        starts_anew = self.period and step % self.period == 0
+        self.total = gradient if starts_anew else self.total + gradient
+
+
+@attrs.define
 class _Watch:
     """A weight, with what it would do if gradients were reset and if they added up."""
 
     step: int
     weight: Numbers
     gradient: Numbers
-    total: Numbers
     reset: Optimizers = attrs.field(factory=Optimizers)
-    added: Optimizers = attrs.field(factory=Optimizers)
+    sums: list[_Sum] = attrs.field(factory=list)
 
 
 class GradientsNotReset(TensorRule):
@@ -71,14 +101,16 @@ class GradientsNotReset(TensorRule):
 
     Hooks save the gradient of each step by itself, so the rule looks at what weights do. It takes weights and their
     gradients at each TRAIN step (or step of no mode) from the first on, without a gap, and computes what gradient
-    descent, momentum 0.9 and Adam would change a weight by, once if gradients are reset and once if they add up. It
-    fires if at `patience` steps in a row the change is explained by the sum, to a cosine of 0.999, and by none of the
-    optimizers with gradients that are reset. Other optimizers, clipping and weight decay leave it silent.
+    descent, momentum 0.9 and Adam would change a weight by, once if gradients are reset at each step, and once if they
+    add up for ever or for 2, 4, 5, 8, 10, 16 or 20 steps. It fires if at `patience` steps the change is explained by
+    such a sum, to a cosine of 0.999, and by none of the optimizers with gradients that are reset, and at no step
+    between by neither. Gathering gradients over batches on purpose, with an update only after the last, leaves it
+    silent, and so do other optimizers and weight decay.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
             given: the collection ``weights``.
-        patience: For how many steps in a row; 4 when not given.
+        patience: At how many steps; 4 when not given.
 
     Source:
         Forgetting to reset gradients is a fault special to PyTorch programs, which its documentation warns of
@@ -99,7 +131,6 @@ class GradientsNotReset(TensorRule):
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
         self._watches: dict[str, _Watch] = {}
-        self._streaks = Streaks()
 
     def needs(self) -> tuple[Need, ...]:
         """Return the weights and their gradients."""
@@ -117,24 +148,34 @@ class GradientsNotReset(TensorRule):
             return None
         watch = self._watches.get(name)
         if view.mode_step == 0:
-            self._watches[name] = _Watch(0, weight, gradient, gradient)
+            sums = [_Sum(period, gradient) for period in PERIODS]
+            self._watches[name] = _Watch(0, weight, gradient, sums=sums)
             return None
         if watch is None or watch.step != view.mode_step - 1 or watch.weight.size != weight.size:
             self._watches.pop(name, None)  # after a gap nothing can be said any more
             return None
         change = weight - watch.weight
         by_reset = max(cosine(change, update) for update in watch.reset.updates(watch.gradient))
-        by_sum = max(cosine(change, update) for update in watch.added.updates(watch.total))
-        watch.step, watch.weight, watch.gradient, watch.total = view.mode_step, weight, gradient, watch.total + gradient
-        length = self._streaks.observe(name, by_sum > EXPLAINS > by_reset)
+        watch.step, watch.weight, watch.gradient = view.mode_step, weight, gradient
+        for each in watch.sums:
+            each.observe(change, by_reset)
+            each.add(gradient, view.mode_step)
+        best = max(watch.sums, key=lambda each: each.length)
+        watch.sums = [each for each in watch.sums if each.refuted < MAX_REFUTED or each is best]
         patience: int = self.parameters["patience"]
-        return Reading(by_sum, fires=length >= patience, threshold=EXPLAINS, severity=length, text=f"{by_reset:.3f}")
+        return Reading(
+            best.explained,
+            fires=best.length >= patience,
+            threshold=EXPLAINS,
+            severity=best.length,
+            text=f"{by_reset:.3f}" + (f"; they are reset every {best.period} steps" if best.period else ""),
+        )
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how well the sum explains the change."""
         return (
-            f"Gradients are not reset, as {naming(names)} shows: the change of the first is what the sum of all "
-            f"gradients so far makes it (cosine {first.value:.4f}), not that of the step (cosine {first.text})."
+            f"Gradients are not reset, as {naming(names)} shows: the change of the first is what the sum of several "
+            f"gradients makes it (cosine {first.value:.4f}), not that of the step (cosine {first.text})."
         )
 
 

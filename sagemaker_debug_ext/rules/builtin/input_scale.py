@@ -1,4 +1,4 @@
-"""InputScale: inputs of the model that are not scaled."""
+"""InputScale: inputs of the model, or targets, that are not scaled."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ class InputScale(TensorRule):
     """Inputs of the model are far from the scale that networks are initialised for.
 
     Looks at inputs of floating-point numbers at every saved step of every mode. The rule fires if their root mean
-    square is above `max_scale` or below `min_scale` at `patience` saved steps in a row.
+    square is above `max_scale` or below `min_scale` at `patience` saved steps in a row. Targets of losses of
+    differences (MSE, L1, …) must not be above `max_scale` either.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas;
             ``^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$`` (the whole model's) when not given.
+        targets_regex: The same for targets; ``(MSE|L1|Huber)Loss(_[0-9]+)?_input_1$`` when not given.
         max_scale: Largest root mean square; 20 when not given.
         min_scale: Least root mean square; 0.001 when not given.
         patience: For how many saved steps in a row; 3 when not given.
@@ -41,11 +43,17 @@ class InputScale(TensorRule):
     """
 
     spec_name = "InputScale"
-    advice = "Scale each feature to a mean of 0 and a standard deviation of 1, or images to the range from 0 to 1."
+    advice = (
+        "Scale each feature, and targets of a regression, to a mean of 0 and a standard deviation of 1, or images to "
+        "the range from 0 to 1."
+    )
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+        self._targets = Selection(patterns=self.parameters["targets_regex"])
+        self.selection = Selection(
+            patterns=[*self.parameters["tensor_regex"], *self.parameters["targets_regex"]],
+        )
         self._streaks = Streaks()
 
     def measure(self, view: StepView, name: str) -> Reading | None:
@@ -54,7 +62,7 @@ class InputScale(TensorRule):
         if scale is None:
             return None
         high: float = self.parameters["max_scale"]
-        low: float = self.parameters["min_scale"]
+        low: float = 0.0 if name in view.selected(self._targets) else self.parameters["min_scale"]
         length = self._streaks.observe(name, scale > high or scale < low)
         limit = high if scale > high else low
         return Reading(scale, fires=length >= self.parameters["patience"], threshold=limit, severity=scale)

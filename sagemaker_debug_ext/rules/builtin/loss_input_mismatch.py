@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -19,6 +20,8 @@ DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
 MIN_OUTSIDE: Final = 0.1
 """Share of targets that must be out of reach before the outputs are called bounded."""
 NEAR_ONE: Final = 0.9
+RECENT: Final = 5
+"""At how many steps the latest outputs are looked at for bounds."""
 
 
 @attrs.define
@@ -29,8 +32,8 @@ class _Seen:
     low: float = np.inf
     high: float = -np.inf
     zeros: int = 0
-    near_one: int = 0
     elements: int = 0
+    near_one: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=RECENT))
     targets_above_one: int = 0
     targets_below_zero: int = 0
     targets_below_minus_one: int = 0
@@ -42,7 +45,7 @@ class _Seen:
         self.steps += 1
         self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
         self.zeros += int(np.count_nonzero(values == 0))
-        self.near_one += int(np.count_nonzero(np.abs(values) > NEAR_ONE))
+        self.near_one.append(float(np.mean(np.abs(values) > NEAR_ONE)))
         self.elements += values.size
         if values.ndim > 1 and values.shape[1] > 1:
             self.is_simplex = self.is_simplex and _sums_to_one(values)
@@ -57,12 +60,17 @@ class _Seen:
             self.targets_below_minus_one += int(np.count_nonzero(wanted < -1))
 
     @property
+    def is_squashed(self) -> bool:
+        """Whether values stay within 1 and lie near it, as those of a tanh or sigmoid that would go further."""
+        # a linear output is small at first as well, but then passes 1 without staying near it
+        return self.low >= -1 and self.high <= 1 and max(self.near_one, default=0.0) > MIN_OUTSIDE
+
+    @property
     def out_of_reach(self) -> int:
         """How many targets the activation cannot reach whose bounds the outputs keep to."""
         if self.low >= 0 and self.zeros > MIN_OUTSIDE * self.elements:
             return self.targets_below_zero
-        # a linear output is small at first as well, but then passes 1 without staying near it
-        if self.high > 1 or self.low < -1 or self.near_one <= MIN_OUTSIDE * self.elements:
+        if not self.is_squashed:
             return 0
         return self.targets_above_one + (self.targets_below_zero if self.low >= 0 else self.targets_below_minus_one)
 
@@ -88,6 +96,10 @@ def problem_of(kind: str, seen: _Seen) -> str:
             "gets no negative numbers and many zeros, as of a ReLU, but expects scores of any size",
         ),
         (
+            takes_scores and seen.is_squashed,
+            "gets numbers from -1 to 1, as of a tanh, but expects scores of any size",
+        ),
+        (
             kind == "NLL" and not seen.is_log_simplex,
             "needs logarithms of probabilities, and gets something else",
         ),
@@ -105,9 +117,9 @@ class LossInputMismatch(TensorRule):
     Looks at what goes into losses at TRAIN steps (all steps that have no mode), by the names of PyTorch's losses, and
     fires when after `patience` saved steps
 
-    - a cross entropy has only been given probabilities, numbers from 0 to 1, or outputs of a ReLU;
+    - a cross entropy has only been given probabilities, numbers from 0 to 1, or outputs of a tanh or ReLU;
     - a negative log likelihood has been given something else than logarithms of probabilities;
-    - a binary cross entropy with logits has only been given numbers from 0 to 1, or outputs of a ReLU;
+    - a binary cross entropy with logits has only been given numbers from 0 to 1, or outputs of a tanh or ReLU;
     - a loss of differences (MSE, L1, …) has only been given outputs in the range of a sigmoid, tanh or ReLU, while many
       targets are outside;
 

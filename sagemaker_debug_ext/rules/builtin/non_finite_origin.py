@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.exploding_tensor import count_non_finite
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
-from sagemaker_debug_ext.rules.selection import ALL_TENSORS, Selection
+from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+ALL_BUT_TREES: Final = Selection(patterns=("^(?!trees/)",))
 
 
 class NonFiniteOrigin(BuiltinRule):
@@ -22,7 +26,7 @@ class NonFiniteOrigin(BuiltinRule):
     Parameters:
         collection_names: Collections whose members are looked at, as a list or separated by commas.
         tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
-            given: all tensors.
+            given: all tensors but ``trees/…``, tables of boosted trees in which NaN means that there is nothing.
 
     Source:
         Localising the first faulty layer by following values through the forward and the backward pass: Wardat, Le and
@@ -43,7 +47,7 @@ class NonFiniteOrigin(BuiltinRule):
     def configure(self) -> None:
         """Choose the tensors."""
         given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
-        self.selection = given or ALL_TENSORS
+        self.selection = given or ALL_BUT_TREES
 
     def needs(self) -> tuple[Need, ...]:
         """Return the tensors."""

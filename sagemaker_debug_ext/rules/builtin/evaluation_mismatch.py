@@ -1,0 +1,183 @@
+"""EvaluationMismatch: data of evaluation that are not like those of training."""
+
+from __future__ import annotations
+
+import collections
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.builtin.samples import MAX_KEPT, row_digests
+from sagemaker_debug_ext.rules.builtin.watching import LOSSES
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+Numbers = npt.NDArray[np.float64]
+
+MIN_SAMPLES: Final = 64
+MAX_FEATURES: Final = 4096
+FEW: Final = 0.1
+"""Share of features that must differ."""
+MAX_VISITS: Final = 2.7
+"""How often training may have seen each sample for its loss to tell how well the model does on new data."""
+MATTERS: Final = 0.1
+"""Part of the first loss that is too small a difference."""
+RECENT: Final = 6
+"""How many training losses before an evaluation it is compared with."""
+
+
+@attrs.define
+class Spread:
+    """Mean and standard deviation of each feature, over all batches so far."""
+
+    count: int = 0
+    total: Numbers | float = 0.0
+    squares: Numbers | float = 0.0
+
+    def add(self, batch: Numbers) -> None:
+        """Take a batch."""
+        self.count += len(batch)
+        self.total = self.total + batch.sum(axis=0)
+        self.squares = self.squares + np.square(batch).sum(axis=0)
+
+    @property
+    def mean(self) -> Numbers:
+        """Mean of each feature."""
+        return np.asarray(self.total / self.count)
+
+    @property
+    def deviation(self) -> Numbers:
+        """Standard deviation of each feature."""
+        return np.asarray(np.sqrt(np.maximum(self.squares / self.count - self.mean**2, 0)))
+
+
+def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
+    """Return the share of features whose mean is off by more than `limit` deviations, or whose deviation by 4 times."""
+    pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
+    is_off = np.abs(one.mean - other.mean) > limit * pooled
+    larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
+    is_off |= larger > 4 * smaller + 1e-12
+    return float(np.mean(is_off))
+
+
+def features(batch: Array) -> Numbers | None:
+    """Return a batch as rows of features; None for what is not of that kind, such as indices."""
+    if batch.dtype.kind not in "fV" or batch.ndim < 2 or batch.size > MAX_FEATURES * len(batch):
+        return None
+    rows: Numbers = to_float64(batch).reshape(len(batch), -1)
+    return rows if np.isfinite(rows).all() else None
+
+
+class EvaluationMismatch(BuiltinRule):
+    """Data of evaluation are not like those of training: prepared otherwise, or with other labels.
+
+    Looks at inputs of the model and at losses, of TRAIN and EVAL steps, in two ways. The rule fires if a tenth of the
+    input's features have means that differ between training and evaluation by more than `max_shift` standard
+    deviations, or standard deviations that differ by four times. And as long as training has seen each of its samples
+    less than three times, so that its loss tells how well the model does on new data, the rule fires if the mean loss
+    of an evaluation round is more than `max_ratio` times the mean of the latest training losses: what the model learns
+    does not hold for the data it is evaluated on, and it has had no chance to learn samples by heart.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas;
+            ``^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$`` (the whole model's) when not given.
+        max_shift: Largest difference of means, in standard deviations; 1 when not given.
+        max_ratio: Largest ratio between the losses of evaluation and training; 1.8 when not given.
+
+    Source:
+        Skew between training and serving data: Breck and others, Data Validation for Machine Learning, MLSys 2019.
+
+    Example:
+        >>> rule = create_rule("EvaluationMismatch", trial, {"max_shift": 0.5})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "EvaluationMismatch"
+    advice = (
+        "Prepare both sets by the same code and with the same constants, and check that labels are read the same way "
+        "and in the same order."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+        self._spreads: dict[tuple[str, ModeKeys, int], Spread] = {}
+        self._known: set[bytes] = set()
+        self._num_seen = 0
+        self._first: dict[str, float] = {}
+        self._training: dict[str, collections.deque[float]] = {}
+        self._evaluation: dict[str, list[float]] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the inputs and the losses."""
+        return Need("inputs", self.selection), Need("losses", LOSSES, is_required=False)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if evaluation and training differ."""
+        if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
+            return None
+        names = view.selected(self.selection)
+        self._observe_inputs(view, names)
+        if view.mode is ModeKeys.TRAIN:
+            self._evaluation.clear()
+            for loss, value in view.scalars(LOSSES).items():
+                self._first.setdefault(loss, abs(value))
+                self._training.setdefault(loss, collections.deque(maxlen=RECENT)).append(value)
+            return None
+        return self._judge_inputs(view, names) or self._judge_losses(view)
+
+    def _observe_inputs(self, view: StepView, names: Sequence[str]) -> None:
+        for name in names:
+            rows = view.statistic(name, features)
+            if rows is not None:
+                self._spreads.setdefault((name, view.mode, rows.shape[1]), Spread()).add(rows)
+            digests = view.statistic(name, row_digests)
+            if digests is not None and view.mode is ModeKeys.TRAIN and len(self._known) < MAX_KEPT:
+                self._num_seen += len(digests)
+                self._known.update(digests)
+
+    def _judge_inputs(self, view: StepView, names: Sequence[str]) -> list[Issue]:
+        limit: float = self.parameters["max_shift"]
+        for (name, mode, width), evaluation in self._spreads.items():
+            training = self._spreads.get((name, ModeKeys.TRAIN, width))
+            if name not in names or mode is not ModeKeys.EVAL or training is None:
+                continue
+            if min(training.count, evaluation.count) < MIN_SAMPLES:
+                continue
+            share = share_that_differs(training, evaluation, limit)
+            if share > FEW:
+                text = (
+                    f"Inputs of evaluation are not like those of training in {name!r}: {share:.0%} of the features "
+                    f"have another mean or spread."
+                )
+                return [self.found(view, text, tensors=[name], value=share, threshold=FEW)]
+        return []
+
+    def _judge_losses(self, view: StepView) -> list[Issue]:
+        limit: float = self.parameters["max_ratio"]
+        is_fresh = 0 < self._num_seen <= MAX_VISITS * len(self._known)
+        for name, value in view.scalars(LOSSES).items():
+            self._evaluation.setdefault(name, []).append(value)
+            before = self._training.get(name, ())
+            if not is_fresh or len(before) < RECENT:
+                continue
+            training, evaluation = statistics.fmean(before), statistics.fmean(self._evaluation[name])
+            if training <= 0 or evaluation <= 0 or not math.isfinite(training + evaluation):
+                continue
+            ratio = evaluation / training
+            if ratio > limit and evaluation - training > MATTERS * self._first[name]:
+                text = (
+                    f"Evaluation does not fit training: the loss {name!r} is {evaluation:.4g} there and {training:.4g} "
+                    f"in training, on samples that are about as new to the model."
+                )
+                return [self.found(view, text, tensors=[name], value=ratio, threshold=limit)]
+        return []

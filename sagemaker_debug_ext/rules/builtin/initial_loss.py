@@ -1,0 +1,91 @@
+"""InitialLoss: before it has learnt anything, the model is far worse than guessing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS, LossView, losses_at
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.step import StepView, to_float64
+
+
+def times_guessing(loss: LossView) -> float | None:
+    """Return the loss of the answers in terms of that of a model that knows nothing; None for other losses.
+
+    With classes that is the cross entropy of equal scores; with numbers, the mean square of the answers against that of
+    the targets.
+    """
+    if loss.num_classes is not None:
+        found = loss.cross_entropy()
+        return None if found is None else found / math.log(loss.num_classes)
+    if loss.scores.shape != loss.targets.shape:
+        return None
+    scores, targets = to_float64(loss.scores), to_float64(loss.targets)
+    if loss.is_binary:
+        if scores.min() >= 0 and scores.max() <= 1:  # probabilities, or an output that is bounded
+            return None
+        return float(np.mean(np.logaddexp(0, scores) - scores * targets)) / math.log(2)
+    size = float(np.mean(targets**2))
+    return math.sqrt(float(np.mean(scores**2)) / size) if size > 0 else None
+
+
+class InitialLoss(BuiltinRule):
+    """Before the first update the answers are far worse than guessing: weights or inputs are too large.
+
+    Looks at what goes into losses at the first TRAIN step (or step 0 of a trial without modes). A model that knows
+    nothing should answer all classes alike, so its cross entropy is about the logarithm of their number; and a model of
+    numbers should answer about as large as the targets are. The rule fires if the cross entropy is larger than that by
+    more than `factor` times, or the answers are larger than the targets by more than its square.
+
+    Parameters:
+        factor: How many times worse than guessing a first answer may be; 3 when not given.
+
+    Source:
+        Checking the loss at initialisation: Karpathy, A Recipe for Training Neural Networks, 2019.
+
+    Example:
+        >>> rule = create_rule("InitialLoss", trial, {"factor": 2})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "InitialLoss"
+    advice = (
+        "Scale the inputs; initialise weights by a method that suits the activation, biases by 0, and the last layer "
+        "so that its first answers are small."
+    )
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what goes into losses."""
+        return (Need("inputs of losses", INPUTS),)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if the first answers are far too large."""
+        if not is_training(view) or view.mode_step != 0:
+            return None
+        found = dict(self._measure(view))
+        if not found:
+            return None
+        worst = max(found, key=lambda name: found[name])
+        if found[worst] <= 1:
+            return []
+        factor: float = self.parameters["factor"]
+        text = (
+            f"Before anything is learnt, {worst!r} comes from answers that are {found[worst]:.3g} times as wrong as a "
+            f"first answer may be; weights or inputs are too large."
+        )
+        return [self.found(view, text, tensors=[worst], value=found[worst], threshold=factor)]
+
+    def _measure(self, view: StepView) -> Iterator[tuple[str, float]]:
+        """Yield how many times worse than allowed each loss begins."""
+        factor: float = self.parameters["factor"]
+        for loss in losses_at(view):
+            times = times_guessing(loss)
+            if times is not None:
+                has_classes = loss.num_classes is not None or loss.is_binary
+                yield loss.name, times / (factor if has_classes else factor**2)

@@ -1,0 +1,85 @@
+"""InitialWeights: weights that start far from the scale that training needs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import Array, StepView, norm
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+EMBEDDING: Final = re.compile("emb|wte|wpe|lora", re.IGNORECASE)
+"""Names of weights whose second axis says nothing of the size of outputs, or that start at 0 on purpose."""
+
+
+def gain(weight: Array) -> float | None:
+    """Return how many times larger outputs are than inputs; None for weights of one axis, and those that are all 0.
+
+    That is the root mean square of the weights times the root of the number of inputs of a unit.
+    """
+    if weight.ndim < 2 or weight.size == 0:
+        return None
+    size = norm(weight)
+    return size / math.sqrt(len(weight)) if size > 0 else None
+
+
+class InitialWeights(TensorRule):
+    """Weights start far too large or far too small.
+
+    Looks at weights of two or more axes at the first TRAIN step (or step 0 of a trial without modes), axis 0 being that
+    of the units; names with ``emb``, ``wte``, ``wpe`` or ``lora`` in them are left out. The gain of a layer is the root
+    mean square of its weights times the root of the number of inputs of a unit, which makes outputs that many times
+    larger than inputs. The usual methods of initialisation have a gain from 0.5 to 1.5. The rule fires if it is above
+    `max_gain` or below `min_gain`; weights that are all 0 do not count.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
+            given: the collection ``weights``.
+        max_gain: Largest gain; 8 when not given.
+        min_gain: Least gain; 0.02 when not given.
+
+    Source:
+        The spread of weights that keeps the size of activations: He and others, Delving Deep into Rectifiers, ICCV
+        2015.
+
+    Example:
+        >>> rule = create_rule("InitialWeights", trial, {"max_gain": 4})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "InitialWeights"
+    advice = "Initialise by a method that suits the activation, such as He's for ReLU and Glorot's for tanh."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        patterns = self.parameters["tensor_regex"]
+        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights."""
+        return (Need("weights", self.selection),)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the gain of a layer."""
+        if not is_training(view) or view.mode_step != 0 or EMBEDDING.search(name):
+            return None
+        found = view.statistic(name, gain)
+        if found is None or not math.isfinite(found):
+            return None
+        high: float = self.parameters["max_gain"]
+        low: float = self.parameters["min_gain"]
+        fires = found > high or found < low
+        return Reading(found, fires=fires, threshold=high if found > high else low, severity=abs(math.log(found)))
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say what the gain is."""
+        return (
+            f"Weights start at a scale that training can hardly leave in {naming(names)}: the first makes outputs "
+            f"{first.value:.3g} times as large as inputs."
+        )

@@ -1,0 +1,87 @@
+"""LossDirection: the loss falls while the answers get worse."""
+
+from __future__ import annotations
+
+import collections
+import statistics
+
+import attrs
+
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS, losses_at
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.builtin.no_skill import error_of
+from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.step import StepView
+
+
+@attrs.define
+class _Course:
+    first_loss: float
+    first_error: float
+    losses: collections.deque[float]
+    errors: collections.deque[float]
+
+
+class LossDirection(BuiltinRule):
+    """The loss falls while the answers get worse: it rewards the wrong thing.
+
+    Looks at losses, their scores and their targets at TRAIN steps (all steps that have no mode). The error of the
+    answers is computed anew, as the cross entropy where targets are classes and as the mean squared error elsewhere.
+    The rule fires if the mean error of the latest `window` steps is above `factor` times the first, and their mean loss
+    below the first.
+
+    Parameters:
+        window: How many steps are averaged; 5 when not given.
+        factor: How many times worse the answers must have become; 1.3 when not given.
+
+    Source:
+        A loss with the wrong sign or the wrong arguments is a usual fault in the taxonomy of Humbatova and others, ICSE
+        2020.
+
+    Example:
+        >>> rule = create_rule("LossDirection", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LossDirection"
+    advice = "Check the sign of the loss, the order of its arguments, and what is added to it."
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._courses: dict[str, _Course] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what goes into losses."""
+        return (Need("inputs of losses", INPUTS),)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if loss and answers part."""
+        if not is_training(view):
+            return None
+        window: int = self.parameters["window"]
+        limit: float = self.parameters["factor"]
+        was_judged = False
+        for loss in losses_at(view):
+            error = error_of(loss)
+            if error is None:
+                continue
+            course = self._courses.setdefault(
+                loss.name,
+                _Course(loss.value, error, collections.deque(maxlen=window), collections.deque(maxlen=window)),
+            )
+            course.losses.append(loss.value)
+            course.errors.append(error)
+            if len(course.losses) < window or course.first_error <= 0:
+                continue
+            was_judged = True
+            times = statistics.fmean(course.errors) / course.first_error
+            latest = statistics.fmean(course.losses)
+            if times > limit and latest < course.first_loss:
+                text = (
+                    f"{loss.name!r} rewards the wrong thing: it fell from {course.first_loss:.4g} to {latest:.4g}, "
+                    f"while the error of the answers became {times:.3g} times as large."
+                )
+                return [self.found(view, text, tensors=[loss.name], value=times, threshold=limit)]
+        return [] if was_judged else None

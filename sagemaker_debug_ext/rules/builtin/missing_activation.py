@@ -1,0 +1,90 @@
+"""MissingActivation: layers one after the other with nothing between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+
+class MissingActivation(BuiltinRule):
+    """Two fully connected layers follow each other with no activation between them, so that they are as good as one.
+
+    Looks at inputs and outputs of layers whose weight has two axes, at TRAIN steps (all steps that have no mode). The
+    rule fires if at `patience` saved steps in a row the output of a layer was, element by element, the input of another
+    one, and that is so for at least half of these layers. Factors of one matrix, which follow each other on purpose,
+    are fewer.
+
+    Parameters:
+        patience: For how many saved steps in a row; 3 when not given.
+
+    Source:
+        Removing an activation is an operator of DeepCrime: Humbatova, Jahangirova and Tonella, ISSTA 2021.
+
+    Example:
+        >>> rule = create_rule("MissingActivation", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "MissingActivation"
+    advice = "Put an activation, such as ReLU, between the layers."
+    selection = Selection(collections=(CollectionKeys.WEIGHTS,))
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._streaks = Streaks()
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights, and inputs and outputs of layers."""
+        return Need("weights", self.selection), Need("outputs", Selection(patterns=("_output_0$",)))
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if layers follow each other."""
+        layers = list(self._layers(view)) if is_training(view) else []
+        if len(layers) < 2:
+            return None
+        following = [name for name in layers if any(_is_same(view, name, other) for other in layers if other != name)]
+        # the last layer is followed by none
+        holds = len(following) >= max(1, len(layers) / 2)
+        patience: int = self.parameters["patience"]
+        if self._streaks.observe("", holds) < patience:
+            return []
+        tensors = [f"{name}_output_0" for name in following]
+        text = f"There is no activation after {naming(tensors)}: what comes out goes unchanged into the next layer."
+        return [self.found(view, text, tensors=tensors, value=len(following), threshold=len(layers) / 2)]
+
+    def _layers(self, view: StepView) -> Iterator[str]:
+        """Yield the names of layers of two axes whose input and output were saved."""
+        saved = set(view.tensor_names)
+        for name in view.selected(self.selection):
+            weight = view.value(name)
+            if weight is None or weight.ndim != 2:
+                continue
+            stem = re.sub(r"[._]weight$", "", name)
+            parts = stem.split("_", 1)
+            for layer in (stem, parts[-1]):  # hooks put the model's name in front of weights
+                if {f"{layer}_input_0", f"{layer}_output_0"} <= saved and _takes_numbers(view, layer):
+                    yield layer
+                    break
+
+
+def _takes_numbers(view: StepView, layer: str) -> bool:
+    """Tell a fully connected layer from an embedding, which takes indices."""
+    given = view.value(f"{layer}_input_0")
+    return given is not None and given.dtype.kind in "fV"
+
+
+def _is_same(view: StepView, name: str, other: str) -> bool:
+    output, given = view.value(f"{name}_output_0"), view.value(f"{other}_input_0")
+    if output is None or given is None or output.shape != given.shape:
+        return False
+    return bool(np.any(output) and np.array_equal(output, given))

@@ -1,0 +1,140 @@
+"""NoSkill: the model answers no better than a constant would."""
+
+from __future__ import annotations
+
+import collections
+import statistics
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS, LossView, label_entropy, losses_at
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+BOOSTED_LOSS = Selection(patterns=("^(validation|valid|val|eval|test)-m?logloss$",))
+BOOSTED_LABELS = Selection(patterns=("^labels$",))
+
+
+class _Answered(NamedTuple):
+    loss: float
+    targets: Array
+    of_classes: bool
+
+
+@attrs.define
+class _Best:
+    """How the validation loss of boosted trees compares with that of a constant, so far."""
+
+    rounds: int = 0
+    lowest: float = float("inf")
+
+
+def error_of(loss: LossView) -> float | None:
+    """Return what can be compared with the best constant: cross entropy, or mean squared error; None if neither can."""
+    if loss.num_classes is not None:
+        return loss.cross_entropy()
+    scores, targets = to_float64(loss.scores), to_float64(loss.targets)
+    if scores.shape != targets.shape or targets.size == 0:
+        return None
+    if loss.is_binary:
+        is_probability = scores.min() >= 0 and scores.max() <= 1
+        return None if is_probability else float(np.mean(np.logaddexp(0, scores) - scores * targets))
+    return float(np.mean((scores - targets) ** 2))
+
+
+class NoSkill(BuiltinRule):
+    """The model answers no better than the best constant answer, which needs no inputs.
+
+    Looks at scores and targets of losses at TRAIN steps (all steps that have no mode). The best constant has the
+    entropy of the labels as its cross entropy, or the variance of the targets as its mean squared error. From
+    `patience` steps on, the rule fires if the mean error of the latest `window` steps is not below that of the constant
+    over the same samples by `min_gain_percent`. Of boosted trees it compares the validation loss of each round with the
+    entropy of the labels that are saved, and fires if it has not been lower in `patience_rounds` rounds.
+
+    Parameters:
+        window: How many steps are averaged; 20 when not given.
+        patience: How many steps are seen before the first verdict; 50 when not given.
+        patience_rounds: The same for rounds of boosted trees; 15 when not given.
+        min_gain_percent: How much better than a constant the model must be; 4 when not given.
+
+    Source:
+        An input-independent baseline as a check: Karpathy, A Recipe for Training Neural Networks, 2019.
+
+    Example:
+        >>> rule = create_rule("NoSkill", trial, {"patience": 500})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "NoSkill"
+    advice = (
+        "Check that each input has its own label, that inputs tell anything about labels at all, that the optimizer "
+        "has all parameters and a sound learning rate, and that dropout and weight decay leave something to learn with."
+    )
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._answered: dict[str, collections.deque[_Answered]] = {}
+        self._seen: collections.Counter[str] = collections.Counter()
+        self._best: dict[str, _Best] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what goes into losses, and what boosted trees save instead."""
+        return Need("inputs of losses", INPUTS, is_required=False), Need("labels", BOOSTED_LABELS, is_required=False)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if a constant would do as well."""
+        if not is_training(view):
+            return None
+        gains = dict(self._of_layers(view)) | dict(self._of_trees(view))
+        if not gains:
+            return None
+        worst = min(gains, key=lambda name: gains[name])
+        limit: float = self.parameters["min_gain_percent"]
+        if gains[worst] >= limit:
+            return []
+        text = (
+            f"Nothing is learnt from the inputs: the error behind {worst!r} is {gains[worst]:.2g} % below that of the "
+            f"best constant answer, where at least {limit:g} % was expected by now."
+        )
+        return [self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)]
+
+    def _of_layers(self, view: StepView) -> Iterator[tuple[str, float]]:
+        """Yield by how many percent each loss is below that of a constant."""
+        window: int = self.parameters["window"]
+        for loss in losses_at(view):
+            error = error_of(loss)
+            if error is None:
+                continue
+            of_classes = loss.num_classes is not None or loss.is_binary
+            kept = self._answered.setdefault(loss.name, collections.deque(maxlen=window))
+            kept.append(_Answered(error, loss.targets.reshape(-1), of_classes))
+            self._seen[loss.name] += 1
+            if self._seen[loss.name] < max(self.parameters["patience"], window):
+                continue
+            targets = np.concatenate([each.targets for each in kept])
+            constant = label_entropy(targets) if of_classes else float(np.var(to_float64(targets)))
+            if constant > 0 and np.isfinite(constant):
+                yield loss.name, 100 * (1 - statistics.fmean(each.loss for each in kept) / constant)
+
+    def _of_trees(self, view: StepView) -> Iterator[tuple[str, float]]:
+        names = view.selected(BOOSTED_LOSS) if view.mode is ModeKeys.GLOBAL else []
+        labels = [value for name in view.selected(BOOSTED_LABELS) if (value := view.value(name)) is not None]
+        if not names or not labels:
+            return
+        constant = label_entropy(labels[0])
+        for name in names:
+            loss = view.scalar(name)
+            if loss is None or constant <= 0:
+                continue
+            best = self._best.setdefault(name, _Best())
+            best.rounds, best.lowest = best.rounds + 1, min(best.lowest, loss)
+            if best.rounds >= self.parameters["patience_rounds"]:
+                yield name, 100 * (1 - best.lowest / constant)

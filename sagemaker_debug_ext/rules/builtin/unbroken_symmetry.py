@@ -1,0 +1,73 @@
+"""UnbrokenSymmetry: units of a layer that are all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
+from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.step import Array, StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+
+def has_equal_units(weight: Array) -> bool | None:
+    """Tell whether all rows, or all columns, of a weight are the same; None for weights of fewer than two units."""
+    if weight.ndim < 2 or min(weight.shape[:2]) < 2 or weight.dtype.kind == "c":
+        return None
+    rows = weight.reshape(len(weight), -1)
+    return bool(np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape)))
+
+
+class UnbrokenSymmetry(TensorRule):
+    """All units of a layer have the same weights, and so learn the same thing.
+
+    Looks at weights of at least two axes at TRAIN steps (all steps that have no mode); axis 0 is that of the units. The
+    rule fires if they are equal at `patience` saved steps in a row, so that a layer that starts at 0 on purpose, as the
+    last one of a residual block may, has time to leave that place.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
+            given: the collection ``weights``.
+        patience: For how many saved steps in a row; 4 when not given.
+
+    Source:
+        The need to break the symmetry between units: Goodfellow, Bengio and Courville, Deep Learning, 2016, section
+        8.4.
+
+    Example:
+        >>> rule = create_rule("UnbrokenSymmetry", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "UnbrokenSymmetry"
+    advice = "Initialise weights at random, with a spread that suits the activation; only biases may start equal."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        patterns = self.parameters["tensor_regex"]
+        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
+        self._streaks = Streaks()
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights."""
+        return (Need("weights", self.selection),)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return for how many steps the units have been the same."""
+        found = view.statistic(name, has_equal_units) if is_training(view) else None
+        if found is None:
+            return None
+        length = self._streaks.observe(name, found)
+        patience: int = self.parameters["patience"]
+        return Reading(length, fires=length >= patience, threshold=patience, severity=length)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say for how long."""
+        return (
+            f"All units are the same in {naming(names)}: those of the first have had equal weights for "
+            f"{first.value:g} saved steps."
+        )
