@@ -38,6 +38,9 @@ from sagemaker_debug_ext.hooks.keras_names import (
 from sagemaker_debug_ext.hooks.keras_steps import Phase, WatchedFunction, Watcher
 from sagemaker_debug_ext.hooks.keras_values import as_it_is, backend_name, hold, is_tensor, is_tensorflow, read, view
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
+from sagemaker_debug_ext.hooks.statistics import compute_statistics
+from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -45,6 +48,9 @@ if int(keras.__version__.partition(".")[0]) < 3:
     raise SMDebugRuntimeError(f"the Keras hook needs Keras 3 (found {keras.__version__}): use TensorFlow 2.16 or later")
 
 LOG = logging.getLogger(__name__)
+
+BIAS_PATTERN: Final = "^(?!gradient).*bias[^/]*$"
+"""What biases are called; what optimizers keep for them has a further part."""
 
 _RECORDED: Final = (
     CollectionKeys.GRADIENTS,
@@ -86,7 +92,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         CollectionKeys.DEFAULT: (),
         CollectionKeys.ALL: (),
         CollectionKeys.WEIGHTS: (),
-        CollectionKeys.BIASES: ("^(?!gradient).*bias",),
+        CollectionKeys.BIASES: (BIAS_PATTERN,),
         CollectionKeys.GRADIENTS: (),
         CollectionKeys.LOSSES: (),
         CollectionKeys.METRICS: (),
@@ -407,7 +413,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         assert self._step is not None
         collection = self._collections.get(_collection_of_log(name))
         config = collection.save_config
-        if collection.name not in self._collections.saved or config is None or self._step.has(name):
+        if collection.name not in self._collections.saved or config is None:
             return
         _, mode, mode_step = self._step.position
         end = config.get_save_config(mode).end_step
@@ -442,7 +448,6 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
             return
         if variable.variable.trainable and not is_bias(variable.path):
             self._belongs(name, CollectionKeys.WEIGHTS)
-        self._belongs_where_added(name, variable.variable)
         decision = plan.decide(name)
         if decision is not None:
             self._save(name, read(variable.variable), decision)
@@ -454,15 +459,9 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
             return
         for name, variable in values:
             self._belongs(name, CollectionKeys.OPTIMIZER_VARIABLES)
-            self._belongs_where_added(name, variable)
             decision = plan.decide(name)
             if decision is not None:
                 self._save(name, variable if isinstance(variable, np.generic) else read(variable), decision)
-
-    def _belongs_where_added(self, name: str, variable: Any) -> None:
-        for collection in self._collections:
-            if isinstance(collection, Collection) and collection.has_variable(variable):
-                collection.add_member(name)
 
     def _wants(self, name: str, collection_name: str) -> bool:
         """Tell whether a tensor may be saved at any step."""
@@ -556,7 +555,6 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
                 save_waiting=self._save_custom_tensors,
                 wants=self._wants,
                 path_of=self._path_of,
-                join_variable=self._belongs_where_added,
                 get_collection=self.get_collection,
                 guard=self._guarded,
             )
@@ -600,6 +598,17 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
         return super()._reduce(view(value), reductions)
+
+    def _save_reductions(
+        self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
+    ) -> None:
+        for reduction, number in self._reduce(value, reductions):
+            # The names of TensorFlow's tensors keep their ":0" (store format, section 2.6).
+            step.tensors[reduction_tensor_name(reduction.name, reduction.abs, name)] = Captured(number, now)
+
+    def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
+        for statistic, number in compute_statistics(self._view(value), self.statistics).items():
+            step.tensors[reduction_tensor_name(statistic, False, name)] = Captured(number, now)
 
     def _detach(self) -> None:
         for function in self._functions.values():

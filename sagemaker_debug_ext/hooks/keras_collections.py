@@ -11,6 +11,7 @@ import keras
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.hooks.keras_names import variable_path
 from sagemaker_debug_ext.hooks.keras_values import is_variable
 
 LOG = logging.getLogger(__name__)
@@ -28,7 +29,6 @@ class Collection(BaseCollection):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._layers: list[_LayerTensors] = []
-        self._variables: list[Any] = []
         self._members: set[str] = set()
 
     def add_keras_layer(self, layer: Any, inputs: bool = False, outputs: bool = True) -> None:
@@ -42,7 +42,7 @@ class Collection(BaseCollection):
         self._layers.append(_LayerTensors(layer, inputs, outputs))
 
     def add(self, arg: Any) -> None:
-        """Include a variable, the outputs of the layer that a symbolic tensor of Keras comes from, or a list of such.
+        """Include a variable of a model, the outputs of the layer that a symbolic tensor of Keras comes from, or a list of such.
 
         Anything else is left out with a warning.
         """
@@ -50,7 +50,7 @@ class Collection(BaseCollection):
             for each in arg:
                 self.add(each)
         elif is_variable(arg):
-            self._variables.append(arg)
+            self.include(rf"(^|/)weights/{re.escape(variable_path(arg))}:0$")
         elif isinstance(arg, keras.KerasTensor) and isinstance(arg._keras_history.operation, keras.Layer):  # noqa: SLF001
             self.add_keras_layer(arg._keras_history.operation)  # noqa: SLF001
         else:
@@ -63,10 +63,6 @@ class Collection(BaseCollection):
     def add_member(self, tensor_name: str) -> None:
         """Include a tensor by what it is; the collections file lists it once it is saved."""
         self._members.add(tensor_name)
-
-    def has_variable(self, variable: Any) -> bool:
-        """Tell whether a variable was added."""
-        return any(each is variable or getattr(each, "value", None) is variable for each in self._variables)
 
     def matches(self, tensor_name: str) -> bool:
         """Tell whether a tensor of that name belongs to the collection."""

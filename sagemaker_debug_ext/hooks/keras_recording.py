@@ -85,18 +85,19 @@ class Recording:
         Args:
             gather: Join what the replicas of a model have computed; otherwise the caller does.
         """
-        found = {}
+        batches = {}
         for (prefix, collection), values in self._seen.items():
             for index, value in enumerate(values):
                 name = prefix if len(values) == 1 else f"{prefix}_{index}"
                 if self._wants(name, collection):
-                    found[name] = _join_batches(value) if gather else value
+                    batches[name] = value
+        gradients = {}
         for name, (gradient, scale) in self._gradients.items():
             if self._wants(name, CollectionKeys.GRADIENTS):
                 dense = _to_dense(gradient)
                 if self._is_at_home(dense):
-                    found[name] = _add_up(dense if scale is None else dense / _cast(scale, dense))
-        return {name: value for name, value in found.items() if value is not None}
+                    gradients[name] = dense if scale is None else dense / _cast(scale, dense)
+        return _join_replicas(batches, gradients) if gather else {**batches, **gradients}
 
     def _is_at_home(self, value: Any) -> bool:
         """Tell whether a tensor is of the step itself, not of a loop, a branch or a try run inside it."""
@@ -226,27 +227,26 @@ def _cast(scale: Any, like: Any) -> Any:
     return tf.cast(scale, like.dtype)
 
 
-def _replicas() -> Any:
-    """Return the context of this replica of a model; None if there is only one."""
+def _join_replicas(batches: dict[str, Any], gradients: dict[str, Any]) -> dict[str, Any]:
+    """Put the parts of the batch together that the replicas of a model hold, and add up their gradients."""
     if not is_tensorflow():
-        return None
+        return {**batches, **gradients}
     import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
 
     context = tf.distribute.get_replica_context()
-    return context if context is not None and context.num_replicas_in_sync > 1 else None
+    if context is None or context.num_replicas_in_sync == 1:
+        return {**batches, **gradients}
+    # Keras takes the mean over the replicas of all that a step returns, which texts and truth values do not have.
+    batches = {
+        name: value
+        for name, value in batches.items()
+        if value.shape.rank and value.dtype.name not in ("bool", "string")
+    }
 
+    def join(strategy: Any, batches: dict[str, Any], gradients: dict[str, Any]) -> dict[str, Any]:
+        parts = strategy.experimental_local_results
+        joined = {name: tf.concat(parts(value), axis=0) for name, value in batches.items()}
+        return joined | {name: tf.add_n(parts(value)) for name, value in gradients.items()}
 
-def _add_up(gradient: Any) -> Any:
-    """Add up the gradients of all replicas, as the optimizer does."""
-    context = _replicas()
-    return gradient if context is None else context.all_reduce("SUM", gradient)
-
-
-def _join_batches(value: Any) -> Any:
-    """Put the parts of the batch that the replicas hold together; None of what cannot be."""
-    context = _replicas()
-    if context is None:
-        return value
-    return (
-        context.all_gather(value, axis=0) if value.shape.rank and value.dtype.name not in ("bool", "string") else None
-    )
+    found: dict[str, Any] = context.merge_call(join, args=(batches, gradients))
+    return found

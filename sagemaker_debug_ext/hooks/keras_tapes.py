@@ -42,7 +42,6 @@ class HookAccess(NamedTuple):
         save_waiting: Saves the script's own tensors that are due.
         wants: Which tensors may ever be saved.
         path_of: Gives the name of a variable.
-        join_variable: Makes a variable's tensor a member of the collections the variable was added to.
         get_collection: Returns a collection.
         guard: Calls a function and swallows its errors.
     """
@@ -53,7 +52,6 @@ class HookAccess(NamedTuple):
     save_waiting: Callable[[], None]
     wants: Wants
     path_of: Callable[[Any], str]
-    join_variable: Callable[[str, Any], None]
     get_collection: Callable[[str], Any]
     guard: Callable[..., Any]
 
@@ -220,7 +218,6 @@ class TapeCapture:
         known |= {id(each): each for model in self._models for each in model.trainable_variables}
         for variable in known.values():
             name = f"weights/{self._hook.path_of(variable)}:0"
-            self._hook.join_variable(name, variable)
             if self._hook.wants(name, CollectionKeys.ALL):
                 found[name] = read(variable)
         self._hand_over(step, found)
