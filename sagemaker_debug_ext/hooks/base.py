@@ -185,8 +185,7 @@ class BaseHook:
         if save_all:
             self._collections.save(CollectionKeys.ALL, [".*"])
         self._memory_limit_bytes = memory_limit_bytes
-        if when_full not in ("block", "drop", "spill"):
-            raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
+        _check_policy(when_full)
         self._drops_steps = when_full == "drop"
         self._spill_limit_bytes = spill_limit_bytes if when_full == "spill" else 0
         self.num_dropped_steps = 0
@@ -205,9 +204,10 @@ class BaseHook:
         self._custom_tensors: dict[str, _CustomTensor] = {}
         self._waiting_scalars: dict[str, _WaitingScalar] = {}
         self._output: TrialOutput | None = None
-        self._has_exported = False
-        self._has_raised = False
+        self._has_exported = self._has_raised = False
         self._is_off = False
+        self._is_helper = False
+        """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
         self._is_closed = False
         self._pid = os.getpid()
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
@@ -452,12 +452,16 @@ class BaseHook:
             return self._current_plan() or None
 
     def _cancel_step(self) -> None:
-        """Forget the open step, which did not take place after all; the next one takes its numbers."""
+        """Forget the open step, which did not take place after all; the next one takes its numbers.
+
+        The step before it is open again, unless it has been handed over.
+        """
         with self._lock:
             if self._step is not None:
                 self._counters.retreat(self._step.position)
                 self._last_step = self._counters.last_global_step
-                self._step = self._step_plan = None
+                self._step, self._ended_step = self._ended_step, None
+                self._step_plan = None
 
     def _current_plan(self) -> StepPlan | None:
         """Return what is due at the open step; None if nothing is saved (any more)."""
@@ -566,6 +570,14 @@ class BaseHook:
             for reduction in reductions:
                 yield reduction, reduce_array(value, reduction, self.reduction_ddof)
 
+    def _helps_others(self) -> bool:
+        """Tell whether other processes need this one, which itself saves nothing."""
+        return False
+
+    def _agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
+        """Return the last steps that count, of those that this process and others have found; asked once."""
+        return last_steps
+
     def _is_step_complete(self) -> bool:
         """Tell whether it is certain that the open step will get nothing more."""
         return False
@@ -592,16 +604,18 @@ class BaseHook:
 
     def _has_output(self) -> bool:
         """Find out, the first time, who this process is and whether it writes; tell whether it does."""
-        if self._output is None and not self._is_off:
+        if self._output is None and not (self._is_off or self._is_helper):
             worker = self._find_worker()
             everyone = self.include_workers == "all"
-            if not everyone and worker.name != CHIEF:
-                LOG.debug("%s saves nothing, because include_workers is %r", worker.name, self.include_workers)
-                self._is_off = True
-                return False
-            num_writers = worker.num_workers if everyone else 1
             if worker.name != CHIEF:
                 self._checkpoints = None
+            if not everyone and worker.name != CHIEF:
+                LOG.debug("%s saves nothing, because include_workers is %r", worker.name, self.include_workers)
+                self._is_helper = self._helps_others()
+                self._is_off = not self._is_helper
+                self._resume(self._agree_on_steps({}))
+                return self._is_helper
+            num_writers = worker.num_workers if everyone else 1
             self._output = TrialOutput(
                 self.backend,
                 worker,
@@ -612,7 +626,7 @@ class BaseHook:
                 self._metrics,
                 self._spill_limit_bytes,
             )
-            self._resume(self._output.last_steps())
+            self._resume(self._agree_on_steps(self._output.last_steps()))
         return not self._is_off
 
     def _resume(self, last_steps: Mapping[ModeKeys, int]) -> None:
@@ -716,7 +730,7 @@ class BaseHook:
     @harmless
     def _export_and_wait(self) -> None:
         with self._lock:
-            if self._has_output():
+            if self._has_output() and not self._is_helper:
                 self._complete_collections()
                 self._export()
         if self._output is not None:
@@ -726,7 +740,7 @@ class BaseHook:
     def _finish(self) -> None:
         """Write what is left to write when no step will follow."""
         with self._lock:
-            if self._is_off or not self._has_output():
+            if self._is_off or not self._has_output() or self._is_helper:
                 return
             if self._step is None and self._waiting_scalars:
                 self._open_step()
@@ -804,6 +818,11 @@ def _checked(reduction_config: object) -> ReductionConfig | None:
     if reduction_config is not None and not isinstance(reduction_config, ReductionConfig):
         raise SMDebugTypeError(f"reduction_config must be a ReductionConfig or None (got {reduction_config!r})")
     return reduction_config
+
+
+def _check_policy(when_full: object) -> None:
+    if when_full not in ("block", "drop", "spill"):
+        raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
 
 
 def _names(value: Iterable[str] | None, what: str) -> list[str]:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.config.groups import compile_pattern
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
@@ -26,6 +27,7 @@ from sagemaker_debug_ext.hooks.base import BaseHook, harmless
 from sagemaker_debug_ext.hooks.batches import SMALL
 from sagemaker_debug_ext.hooks.copies import CopyPool
 from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
+from sagemaker_debug_ext.hooks.gathering import Gathering
 from sagemaker_debug_ext.hooks.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.members import Members, Named
 from sagemaker_debug_ext.hooks.numbers import NeedsCareError, Summary, can_summarise
@@ -230,6 +232,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._detector = LossDetector(self._on_backward) if detect_losses else None
         self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots: list[_Root] = []
+        self._gathered: tuple[str, ...] = ()
+        self._gathering: Gathering | None = None
         self._shared: dict[int, tuple[_Root, str]] = {}  # parameters of several models: the first one, and its name
         self._handles: list[_Removable] = []
         self._watch: _Watch | None = None
@@ -311,6 +315,26 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 "step() must not be called on a hook whose steps are forward passes: set explicit_steps"
             )
         self._is_step_over = True
+
+    def gather(self, *patterns: str) -> None:
+        """Save tensors that are spread over processes (``DTensor``) as a whole, not in shards.
+
+        It is the first worker that saves them. Needs the same call in all processes, also in those that save nothing,
+        after the models have been registered and before the first step. Processes talk only at steps where one of these
+        tensors is due.
+
+        Args:
+            patterns: Those in whose names one of these is found; gradients have names of their own.
+
+        Raises:
+            SMDebugRuntimeError: A step has begun already.
+            SMDebugValueError: A pattern is no regular expression.
+        """
+        if self._last_step >= 0:
+            raise SMDebugRuntimeError("gather() must be called before the first step")
+        for pattern in patterns:
+            compile_pattern(pattern, "gather()")
+        self._gathered += patterns
 
     def begin_step(self, module: nn.Module) -> None:
         """Begin a step of a registered model whose forward pass the script does not start by calling the model."""
@@ -414,6 +438,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._watch = self._begin_watch(plan, parameters, trained)
         if self._watch.shards:
             self._save_shards_before_update(self._watch.shards)
+        if self._gathering is not None:
+            self._save_wholes(self._gathering, plan)
         self._save_weights(self._watch.weights.get(id(module), ()))
 
     def _begin_watch(self, plan: StepPlan, parameters: tuple[Named, ...], trained: tuple[bool, ...]) -> _Watch:
@@ -423,17 +449,63 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         shards = {}
         for root in self._roots:
             named = self._parameters(root)
-            weights[id(root.module)] = _due(plan, named)
+            weights[id(root.module)] = self._due(plan, named)
             for name, parameter in named if is_training else ():
                 if id(parameter) in self._shared and self._shared[id(parameter)][0] is not root:
                     continue  # its gradient has been dealt with
                 gradient = f"gradient/{name}"
-                if parameter.requires_grad and plan.decide(gradient) is not None:
+                if parameter.requires_grad and self._is_own(gradient) and plan.decide(gradient) is not None:
                     self._watch_handles.append(parameter.register_hook(Tap(self._on_gradient, gradient)))  # type: ignore[no-untyped-call]
                     if is_sharded(parameter):
                         shards[gradient] = parameter
-        self._watch_modules(plan)
+        if not self._is_helper:
+            self._watch_modules(plan)
         return _Watch(plan, parameters, trained, weights, shards)
+
+    def _due(self, plan: StepPlan, named: Named) -> list[tuple[str, nn.Parameter, Decision]]:
+        """Return the parameters that this process saves, and what of each."""
+        decided = [(name, parameter, plan.decide(name)) for name, parameter in named if self._is_own(name)]
+        return [(name, parameter, decision) for name, parameter, decision in decided if decision is not None]
+
+    def _is_own(self, name: str) -> bool:
+        """Tell whether this process saves what it has of a tensor, instead of handing it to the first worker."""
+        return not self._is_helper and (self._gathering is None or name not in self._gathering.names)
+
+    def _save_wholes(self, gathering: Gathering, plan: StepPlan) -> None:
+        """Have the tensors gathered that are due: weights now, gradients as the optimizer finds them.
+
+        Whether anything is exchanged depends on nothing that is another process's own.
+        """
+        named = {name: parameter for root in self._roots for name, parameter in self._parameters(root)}
+        due = {name for name in gathering.names if plan.decide(name) is not None}
+        gradients = {name for name in due if name.startswith("gradient/")}
+        if due - gradients:
+            self._gather(gathering, plan, {name: named[name] for name in due - gradients if name in named})
+        if not gradients or self.mode in (ModeKeys.EVAL, ModeKeys.PREDICT):
+            return
+        owners = {name: named[bare] for name in gradients if (bare := name.removeprefix("gradient/")) in named}
+
+        @harmless
+        def on_update(self: Hook) -> None:
+            found = {name: owner.grad for name, owner in owners.items() if owner.grad is not None}
+            self._gather(gathering, plan, found)
+
+        self._step_handles.append(register_optimizer_step_pre_hook(lambda *_: on_update(self)))
+
+    def _gather(self, gathering: Gathering, plan: StepPlan, shards: Mapping[str, Tensor]) -> None:
+        """Save tensors as a whole, if this is the first worker; a failure ends gathering, not saving."""
+        try:
+            wholes = gathering.gather(shards)
+        except (RuntimeError, ValueError):  # a process is gone, or the script has ended its groups
+            if self.strict:
+                raise
+            LOG.exception("tensors are no longer gathered")
+            gathering.stop()
+            return
+        for name, whole in wholes.items():
+            decision = plan.decide(name)
+            if decision is not None:
+                self._save(name, whole, decision)
 
     def _unwatch(self) -> None:
         """Take off the model what captures gradients, inputs and outputs."""
@@ -449,7 +521,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._saved_roots.add(id(module))
         for root in self._roots:
             if root.module is module:
-                self._save_weights(_due(plan, self._parameters(root)))
+                self._save_weights(self._due(plan, self._parameters(root)))
 
     def _save_weights(self, weights: Iterable[tuple[str, nn.Parameter, Decision]]) -> None:
         """Save parameters, those that PyTorch has to copy in one go."""
@@ -523,6 +595,17 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             return Worker(f"worker_{torch.distributed.get_rank()}", torch.distributed.get_world_size())
         return _find_peer() or Worker(CHIEF, 1)
+
+    def _helps_others(self) -> bool:
+        return bool(self._gathered) and torch.distributed.is_available() and torch.distributed.is_initialized()
+
+    def _agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
+        if not self._helps_others():
+            return last_steps
+        sharded = [name for root in self._roots for name, parameter in self._parameters(root) if is_sharded(parameter)]
+        self._gathering = Gathering(self._gathered, [*sharded, *(f"gradient/{name}" for name in sharded)])
+        everyones: list[Mapping[ModeKeys, int]] = self._gathering.tell_all(dict(last_steps))
+        return {mode: max(some.get(mode, -1) for some in everyones) for mode in set().union(*everyones)}
 
     def _is_step_complete(self) -> bool:
         return self.explicit_steps and self._is_step_over
@@ -673,12 +756,6 @@ def _find_peer() -> Worker | None:
         if rank is not None and size is not None and (is_ready is None or is_ready()):
             return Worker(f"worker_{rank()}", size())
     return None
-
-
-def _due(plan: StepPlan, named: Named) -> list[tuple[str, nn.Parameter, Decision]]:
-    """Return the parameters that are due, and what of each."""
-    decided = [(name, parameter, plan.decide(name)) for name, parameter in named]
-    return [(name, parameter, decision) for name, parameter, decision in decided if decision is not None]
 
 
 def _may_select(plan: StepPlan, module_name: str) -> bool:

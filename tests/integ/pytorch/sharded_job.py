@@ -1,6 +1,8 @@
 """Trains a sharded model in two processes that talk over gloo; run by `test_sharded`.
 
-python sharded_job.py FOLDER KIND
+python sharded_job.py FOLDER KIND [INCLUDE_WORKERS PATTERN]
+
+With a pattern, tensors whose names match are gathered, and the file `wholes.pt` says what they are.
 """
 
 from __future__ import annotations
@@ -33,9 +35,11 @@ def build(kind: str) -> nn.Module:
     return parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
 
 
-def train(model: nn.Module, rank: int, hook: smd.Hook | None) -> list[torch.Tensor]:
+def train(model: nn.Module, hook: smd.Hook | None, *gathered: str) -> list[torch.Tensor]:
     if hook is not None:
         hook.register_module(model)
+        if gathered:
+            hook.gather(*gathered)
         hook.set_mode(smd.modes.TRAIN)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     torch.manual_seed(1)
@@ -49,24 +53,63 @@ def train(model: nn.Module, rank: int, hook: smd.Hook | None) -> list[torch.Tens
     ]
 
 
-def work(rank: int, folder: str, kind: str) -> None:
+def train_and_note_wholes(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Return every parameter and gradient of every step, as PyTorch itself puts them together."""
+    wholes = {}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(1)
+    for step in range(3):
+        optimizer.zero_grad()
+        for name, parameter in model.named_parameters():
+            wholes[f"{step} Sequential_{name}"] = whole(parameter)
+        model(torch.randn(3, 4)).square().mean().backward()
+        for name, parameter in model.named_parameters():
+            wholes[f"{step} gradient/Sequential_{name}"] = whole(parameter.grad)
+        optimizer.step()
+    return wholes
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    return (tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor).detach().clone()
+
+
+def count_calls() -> list[str]:
+    """Have the calls counted that send shards to the first worker."""
+    calls = []
+    original = dist.gather_object
+
+    def counting(*args, **kwargs):
+        calls.append("gather_object")
+        return original(*args, **kwargs)
+
+    dist.gather_object = counting
+    return calls
+
+
+def work(rank: int, folder: str, kind: str, include_workers: str = "all", *gathered: str) -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=NUM_WORKERS)
-    without = train(build(kind), rank, None)
+    without = train(build(kind), None)
     hook = smd.Hook(
         f"{folder}/trial",
         save_config=smd.SaveConfig(save_interval=2),
         include_collections=["weights", "gradients"],
-        include_workers="all",
+        include_workers=include_workers,
         strict=True,
     )
-    attached = train(build(kind), rank, hook)
+    calls = count_calls()
+    attached = train(build(kind), hook, *gathered)
     hook.close()
+    assert len(calls) == (4 if gathered else 0)  # weights and gradients, of the two steps that are saved
+    if gathered:
+        wholes = train_and_note_wholes(build(kind))
+        if rank == 0:
+            torch.save(wholes, f"{folder}/wholes.pt")
     assert all(torch.equal(left, right) for left, right in zip(without, attached, strict=True))
     dist.barrier()
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    mp.start_processes(work, args=tuple(sys.argv[1:3]), nprocs=NUM_WORKERS, start_method="fork")
+    mp.start_processes(work, args=tuple(sys.argv[1:]), nprocs=NUM_WORKERS, start_method="fork")

@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+import torch.distributed as dist
 
 import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.trials import create_trial
 
 JOB = Path(__file__).with_name("sharded_job.py")
@@ -17,27 +20,95 @@ JOB = Path(__file__).with_name("sharded_job.py")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "whole", "shard"),
-    [
-        ("fully_shard", "Sequential_0.weight", (6, 4), (3, 4)),
-        ("fully_shard", "Sequential_2.weight", (2, 6), (1, 6)),
-        ("parallel", "Sequential_0.weight", (6, 4), (3, 4)),
-        ("parallel", "Sequential_2.weight", (2, 6), (2, 3)),
-    ],
-)
-def test_shards_when_model_is_spread_then_each_worker_saves_its_own(tmp_path, kind, name, whole, shard):
-    """Training ends the same to the bit; shards of weights and gradients carry the shape of the whole."""
+def run_job(folder, *arguments):
     report = subprocess.run(
-        [sys.executable, str(JOB), str(tmp_path), kind], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, str(JOB), str(folder), *arguments], capture_output=True, text=True, check=False, timeout=120
     )
     assert report.returncode == 0, report.stderr
-    trial = create_trial(str(tmp_path / "trial"))
+    return create_trial(str(folder / "trial"))
+
+
+SHARDS = {
+    "fully_shard": {"Sequential_0.weight": ((6, 4), (3, 4)), "Sequential_2.weight": ((2, 6), (1, 6))},
+    "parallel": {"Sequential_0.weight": ((6, 4), (3, 4)), "Sequential_2.weight": ((2, 6), (2, 3))},
+}
+
+
+@pytest.mark.parametrize("kind", SHARDS)
+def test_shards_when_model_is_spread_then_each_worker_saves_its_own(tmp_path, kind):
+    """Training ends the same to the bit; shards of weights and gradients carry the shape of the whole."""
+    trial = run_job(tmp_path, kind)
     assert trial.workers() == ["worker_0", "worker_1"]
     assert trial.steps(smd.modes.TRAIN) == [0, 2]
-    for prefix in ("", "gradient/"):
-        tensor = trial.tensor(prefix + name)
+    for name, (whole, shard) in SHARDS[kind].items():
+        for tensor in (trial.tensor(name), trial.tensor(f"gradient/{name}")):
+            for step in (0, 2):
+                for worker in trial.workers():
+                    assert tensor.value(step, smd.modes.TRAIN, worker=worker).shape == shard
+                    assert tensor.shape(step, smd.modes.TRAIN, worker=worker) == whole
+
+
+@pytest.mark.parametrize(("kind", "include_workers"), [("fully_shard", "one"), ("parallel", "all")])
+def test_shards_when_gathered_then_the_first_worker_saves_the_whole(tmp_path, kind, include_workers):
+    """What was asked for is saved once, as PyTorch itself puts it together; the other tensors stay shards.
+
+    The job itself asserts that training ends the same to the bit, and that nothing is exchanged at other steps.
+    """
+    trial = run_job(tmp_path, kind, include_workers, r"0\.weight")
+    wholes = torch.load(tmp_path / "wholes.pt")
+    for name in ("Sequential_0.weight", "gradient/Sequential_0.weight"):
+        tensor = trial.tensor(name)
+        assert tensor.steps(smd.modes.TRAIN) == [0, 2]
         for step in (0, 2):
-            for worker in trial.workers():
-                assert tensor.value(step, smd.modes.TRAIN, worker=worker).shape == shard
-                assert tensor.shape(step, smd.modes.TRAIN, worker=worker) == whole
+            assert tensor.workers(step, smd.modes.TRAIN) == ["worker_0"]
+            assert torch.equal(torch.tensor(tensor.value(step, smd.modes.TRAIN)), wholes[f"{step} {name}"])
+    other = trial.tensor("gradient/Sequential_2.weight")
+    assert other.value(2, smd.modes.TRAIN).size == wholes["2 gradient/Sequential_2.weight"].numel() // 2
+    assert other.workers(2, smd.modes.TRAIN) == ["worker_0", "worker_1"][: len(trial.workers())]
+    assert len(trial.workers()) == (2 if include_workers == "all" else 1)
+
+
+@pytest.fixture
+def alone():
+    """A job of one process."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+class TestGather:
+    def test_training_when_others_are_gone_then_goes_on_without_whole_tensors(self, alone, tmp_path, caplog):
+        """What cannot be gathered is left out; everything else is saved on."""
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+
+        model = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Linear(2, 1))
+        parallelize_module(model, init_device_mesh("cpu", (1,)), {"0": ColwiseParallel()})
+        with smd.Hook(
+            tmp_path / "out", save_config=smd.SaveConfig(save_interval=1), include_collections=["weights"]
+        ) as hook:
+            hook.register_module(model)
+            hook.gather("0.weight$")
+            for step in range(3):
+                model(torch.ones(1, 4))
+                if step == 0:
+                    dist.destroy_process_group(hook._gathering._group)
+        assert hook.failure is None
+        assert caplog.text.count("tensors are no longer gathered") == 1
+        trial = create_trial(str(tmp_path / "out"))
+        assert trial.tensor("Sequential_0.weight").steps() == [0]
+        assert trial.tensor("Sequential_1.weight").steps() == [0, 1, 2]
+
+    def test_gather_when_a_step_has_begun_then_refuses(self, tmp_path):
+        """All processes have to know from the start."""
+        with smd.Hook(tmp_path / "out") as hook:
+            model = torch.nn.Linear(1, 1)
+            hook.register_module(model)
+            model(torch.ones(1, 1))
+            with pytest.raises(SMDebugRuntimeError, match="before the first step"):
+                hook.gather("weight")
+
+    def test_gather_when_pattern_is_none_then_refuses(self, tmp_path):
+        """A regular expression that does not compile is told at once."""
+        with smd.Hook(tmp_path / "out") as hook, pytest.raises(SMDebugValueError, match=r"gather\(\)"):
+            hook.gather("(")
