@@ -158,11 +158,16 @@ class Rule(abc.ABC):
             TensorUnavailableForStep: It was not saved at the step.
             StepUnavailable: A step that the rule needs was not saved.
         """
+        if not any(trial.dynamic_refresh for trial in self.trials):  # they stand still already
+            return self._judge_now(step)
         with no_refresh(self.trials):
-            self.req_tensors.clear()
-            self.set_required_tensors(step)
-            self.req_tensors.fetch(present=step)
-            return list(self.find_issues(step))
+            return self._judge_now(step)
+
+    def _judge_now(self, step: int) -> list[Issue]:
+        self.req_tensors.clear()
+        self.set_required_tensors(step)
+        self.req_tensors.fetch(present=step)
+        return list(self.find_issues(step))
 
     def invoke(self, step: int) -> None:
         """Wait for a global step and judge it; if the rule fires, run its actions.

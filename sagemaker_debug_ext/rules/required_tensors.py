@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -38,8 +39,11 @@ class RequiredTensorsForTrial:
         wanted = list(steps)
         names = self.trial.tensor_names(regex=name) if should_match_regex else [self._tensor(name).name]
         for each in names:
-            known = self._steps.setdefault(each, [])
-            known.extend(step for step in dict.fromkeys(wanted) if step not in known)
+            known = self._steps.get(each)
+            if known is None:
+                self._steps[each] = wanted[:] if len(wanted) == 1 else list(dict.fromkeys(wanted))
+            else:
+                known.extend(step for step in dict.fromkeys(wanted) if step not in known)
 
     def get_names(self) -> list[str]:
         """Return the names asked for, in the order they were added."""
@@ -73,10 +77,11 @@ class RequiredTensorsForTrial:
         steps = sorted({step for each in self._steps.values() for step in each if step != present})
         if steps:
             self.trial.wait_for_steps(steps)
+        reader = self.trial.index_reader
         for name, wanted in self._steps.items():
-            tensor = self._tensor(name)
             for step in wanted:
-                tensor.workers(step)  # raises when no worker saved the tensor at that step
+                if reader.file_of(name, step, ModeKeys.GLOBAL, None) is None:
+                    self._tensor(name).workers(step)  # raises, unless a worker has saved the tensor in this moment
 
     def _tensor(self, name: str) -> Tensor:
         """Return a tensor, which is asked of the trial once: it stays there for good."""
