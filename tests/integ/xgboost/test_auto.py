@@ -1,0 +1,140 @@
+"""Scripts that know nothing of a hook are captured, and behave as ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sagemaker_debug_ext.trials import create_trial
+
+SCRIPT = """
+import sys
+import numpy as np
+import xgboost as xgb
+import helper
+
+random = np.random.default_rng(0)
+features = random.random((80, 3))
+labels = (features.sum(axis=1) > 1.5).astype(int)
+training, validation = xgb.DMatrix(features[:60], label=labels[:60]), xgb.DMatrix(features[60:], label=labels[60:])
+parameters = {"objective": "binary:logistic", "max_depth": 2, "nthread": 1}
+if "--sklearn" in sys.argv:
+    model = xgb.XGBClassifier(n_estimators=4, max_depth=2)
+    model.fit(features[:60], labels[:60], eval_set=[(features[60:], labels[60:])])
+    model = model.get_booster()
+elif "--cv" in sys.argv:
+    print(xgb.cv(parameters, training, 4, as_pandas=False))
+    sys.exit(7)
+else:
+    model = xgb.train(list(parameters.items()), training, 4, evals=[(training, "train"), (validation, "validation")])
+print(helper.NAME, sys.argv[1:], __name__, hash(bytes(model.save_raw("json"))), len(model.get_dump()))
+if "--fail" in sys.argv:
+    raise ValueError("the script's own")
+sys.exit(7)
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    """An ordinary training script with a module beside it."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "helper.py").write_text("NAME = 'helper'\n")
+    (folder / "train.py").write_text(SCRIPT)
+    return folder / "train.py"
+
+
+@pytest.fixture
+def configured(monkeypatch, tmp_path):
+    """A hook configuration file as SageMaker puts it into the container."""
+    names = ["predictions", "labels", "average_shap", "feature_importance", "trees", "hyperparameters"]
+    content = {
+        "LocalPath": str(tmp_path / "out"),
+        "HookParameters": {"save_interval": "1"},
+        "CollectionConfigurations": [{"CollectionName": name} for name in names],
+    }
+    (tmp_path / "hook.json").write_text(json.dumps(content))
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    return tmp_path / "out"
+
+
+def run(*command):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "PYTHONHASHSEED": "0",
+    }
+    return subprocess.run(
+        [sys.executable, *map(str, command)], capture_output=True, text=True, check=False, env=environment, timeout=120
+    )
+
+
+def run_command(*arguments):
+    return run("-m", "sagemaker_debug_ext.cli.main", "run", *arguments)
+
+
+def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, configured):
+    """Output, arguments, exit status and model are those of the script; data and parameters come from its calls."""
+    alone = run(script, "--depth", "3")
+    captured = run_command(script, "--depth", "3")
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout)
+    assert captured.returncode == 7
+    trial = create_trial(str(configured))
+    assert trial.steps() == [0, 1, 2, 3]
+    assert trial.tensor_names(collection="metrics") == ["train-logloss", "validation-logloss"]
+    assert trial.tensor("hyperparameters/objective").value(0).tolist() == ["binary:logistic"]
+    assert trial.tensor("predictions").value(3).shape == trial.tensor("labels").value(3).shape == (20,)
+    assert "average_shap/f0" in trial.tensor_names()
+    assert "trees/Node" in trial.tensor_names()
+
+
+def test_run_when_it_is_an_estimator_then_is_captured(script, configured):
+    """scikit-learn's estimators train by the same function."""
+    captured = run_command(script, "--sklearn")
+    assert (captured.returncode, captured.stdout) == (7, run(script, "--sklearn").stdout)
+    trial = create_trial(str(configured))
+    assert trial.steps() == [0, 1, 2, 3]
+    assert "validation_0-logloss" in trial.tensor_names()
+
+
+def test_run_when_it_cross_validates_then_metrics_are_captured(script, configured):
+    """What is of one model is left out, with a word."""
+    captured = run_command(script, "--cv")
+    assert (captured.returncode, captured.stdout) == (7, run(script, "--cv").stdout)
+    assert "xgboost.cv trains several" in captured.stderr
+    names = create_trial(str(configured)).tensor_names()
+    assert [name for name in names if "/" not in name] == [
+        "test-logloss", "test-logloss-std", "train-logloss", "train-logloss-std",
+    ]  # fmt: skip
+
+
+def test_run_when_script_fails_then_so_does_the_command(script, configured):
+    """The error is the script's own, and what was saved until then is there."""
+    captured = run_command(script, "--fail")
+    assert captured.returncode == 1
+    assert "ValueError: the script's own" in captured.stderr
+    assert create_trial(str(configured)).steps() == [0, 1, 2, 3]
+
+
+def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkeypatch, tmp_path):
+    """Nothing is captured where nobody asked for it."""
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "none.json"))
+    captured = run_command(script)
+    assert (captured.returncode, captured.stdout) == (7, run(script).stdout)
+
+
+def test_import_when_script_has_a_hook_of_its_own_then_that_one_captures(script, configured, tmp_path):
+    """Nothing is captured twice."""
+    own = tmp_path / "own"
+    changed = SCRIPT.replace(
+        'validation, "validation")])',
+        'validation, "validation")], callbacks=[smd.Hook(sys.argv[1], save_config={"save_interval": 1})])',
+    )
+    script.write_text("import sagemaker_debug_ext.auto\nimport sagemaker_debug_ext.xgboost as smd\n" + changed)
+    assert run(script, own).returncode == 7
+    assert create_trial(str(own)).steps() == [0, 1, 2, 3]
+    assert not configured.exists()
