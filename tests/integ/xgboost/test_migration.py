@@ -12,10 +12,9 @@ OLD_SCRIPT = """
 import argparse
 import numpy as np
 import xgboost
-from smdebug import SaveConfig
+from smdebug import CollectionKeys, SaveConfig
 from smdebug.xgboost import Hook
 from smdebug.trials import create_trial
-from smdebug.core.collection import CollectionKeys
 
 def create_smdebug_hook(out_dir, frequency, collections, train_data, validation_data, hyperparameters):
     save_config = SaveConfig(save_interval=frequency)
