@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SCHEME: Final = "s3://"
 
+_S = TypeVar("_S")
 _T = TypeVar("_T")
 
 _MIB: Final = 1 << 20
@@ -44,6 +45,8 @@ _LONGEST_PAUSE_SECONDS: Final = 5.0
 _MISSING: Final = ("NoSuchKey", "404", "NotFound")
 _BEYOND_THE_END: Final = ("InvalidRange", "416")
 _REPLACED: Final = ("PreconditionFailed", "412")
+_TAKEN: Final = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
+_UNKNOWN_CONDITION: Final = ("NotImplemented", "501")
 _BROKEN_BODY: Final = (
     botocore.exceptions.ReadTimeoutError,
     botocore.exceptions.ResponseStreamingError,
@@ -146,31 +149,72 @@ class S3Backend(Backend):
         self._client = self._named("", self._options.make_client)
         self.cache_key = f"{self._client.meta.endpoint_url} {self.url}"
         self._payer: dict[str, Any] = {"RequestPayer": "requester"} if self._options.requester_pays else {}
+        self._knows_conditions = _takes(self._client, "PutObject", "IfNoneMatch")
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
 
     # --- listing -----------------------------------------------------------------------------------------------------
 
     def list(self, prefix: str = "") -> list[ObjectInfo]:
-        return list(itertools.chain.from_iterable(self.list_pages(prefix)))
+        return sorted(itertools.chain.from_iterable(self.list_pages(prefix)))
 
     def list_pages(self, prefix: str, after: str = "") -> Iterator[Sequence[ObjectInfo]]:
-        """Yield the objects whose keys start with `prefix`, in their order, for each request.
+        """Yield the objects whose keys start with `prefix`, for each request.
+
+        What does not fit into one answer is asked for folder by folder, many at a time.
 
         Args:
             prefix: As for `list`.
             after: Only keys after this one.
         """
-        arguments: dict[str, Any] = {"Bucket": self.bucket, "Prefix": self._root + prefix, **self._payer}
-        if after:
-            arguments["StartAfter"] = self._root + after
-        while True:
-            page = self._named(prefix, self._client.list_objects_v2, **arguments)
+        found, token = self._page(prefix, after)
+        yield found
+        if token and prefix.endswith("/"):
+            yield from self._list_folders(prefix, found[-1].key)
+            return
+        while token:
+            found, token = self._page(prefix, token=token)
+            yield found
+
+    def _list_folders(self, prefix: str, after: str) -> Iterator[Sequence[ObjectInfo]]:
+        """Yield what comes after a key, all folders right below `prefix` at once; no order is kept between them."""
+        name, slash, _ = after.removeprefix(prefix).partition("/")
+        folders = {prefix + name + slash} if slash else set()  # the rest of it, whether or not the server counts it
+        more = {"StartAfter": self._root + after}
+        while more:
+            page = self._request_page(prefix, Delimiter="/", **more)
             yield [self._info(item) for item in page.get("Contents", ())]
+            folders.update(each["Prefix"][len(self._root) :] for each in page.get("CommonPrefixes", ()))
             token = page.get("NextContinuationToken")
-            if not page.get("IsTruncated") or not token:
-                return
-            arguments["ContinuationToken"] = token
+            more = {"ContinuationToken": token} if token else {}
+        for pages in self._parallel(lambda folder: self._pages_of(folder, after), sorted(folders)):
+            if isinstance(pages, OSError):
+                raise pages
+            yield from pages
+
+    def _pages_of(self, folder: str, after: str) -> Sequence[Sequence[ObjectInfo]]:
+        found, token = self._page(folder, after if after.startswith(folder) else "")
+        pages = [found]
+        while token:
+            found, token = self._page(folder, token=token)
+            pages.append(found)
+        return pages
+
+    def _page(self, prefix: str, after: str = "", token: str = "") -> tuple[Sequence[ObjectInfo], str | None]:
+        """Return what one request lists, and what to ask for the rest with; None if that was all."""
+        more = {"ContinuationToken": token} if token else {"StartAfter": self._root + after} if after else {}
+        page = self._request_page(prefix, **more)
+        return [self._info(item) for item in page.get("Contents", ())], page.get("NextContinuationToken")
+
+    def _request_page(self, prefix: str, **more: Any) -> Any:
+        return self._named(
+            prefix,
+            self._client.list_objects_v2,
+            Bucket=self.bucket,
+            Prefix=self._root + prefix,
+            **more,
+            **self._payer,
+        )
 
     def _info(self, item: Mapping[str, Any]) -> ObjectInfo:
         modified = item.get("LastModified")
@@ -225,19 +269,19 @@ class S3Backend(Backend):
                 found.append(memoryview(content)[offset : offset + (each.length or 0)])
         return found
 
-    def _parallel(self, read: Callable[[ByteRange], _T], ranges: Sequence[ByteRange]) -> Sequence[_T | OSError]:
-        def attempt(each: ByteRange) -> _T | OSError:
+    def _parallel(self, ask: Callable[[_S], _T], questions: Sequence[_S]) -> Sequence[_T | OSError]:
+        def attempt(each: _S) -> _T | OSError:
             try:
-                return read(each)
+                return ask(each)
             except OSError as error:
                 return error
 
-        if len(ranges) <= 1 or threading.current_thread().name.startswith(_THREAD_NAME):
-            return [attempt(each) for each in ranges]
+        if len(questions) <= 1 or threading.current_thread().name.startswith(_THREAD_NAME):
+            return [attempt(each) for each in questions]
         with self._lock:
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(self._options.num_connections, _THREAD_NAME)
-        return list(self._executor.map(attempt, ranges))
+        return list(self._executor.map(attempt, questions))
 
     def _get(self, key: str, start: int, length: int | None) -> tuple[bytes | None, int]:
         """Return part of an object, and the size of all of it; None and 0 if there is none."""
@@ -295,16 +339,25 @@ class S3Backend(Backend):
 
     def create(self, key: str) -> bool:
         check_key(key)
-        target = {"Bucket": self.bucket, "Key": self._root + key}
-        try:
-            self._named(
-                key, self._client.put_object, Body=b"", IfNoneMatch="*", **target, **self._payer, **self._encryption()
-            )
-        except StorageError as error:
-            if error.code in ("PreconditionFailed", "412", "ConditionalRequestConflict", "409"):
+        target = {"Bucket": self.bucket, "Key": self._root + key, **self._payer, **self._encryption()}
+        if self._knows_conditions:
+            try:
+                self._named(key, self._client.put_object, Body=b"", IfNoneMatch="*", **target)
+            except StorageError as error:
+                if error.code in _TAKEN:
+                    return False
+                if error.code not in _UNKNOWN_CONDITION:
+                    raise
+                self._knows_conditions = False
+            else:
+                return True
+        # Of two processes that create an object at the same moment, both believe to have been first. The marks of a
+        # trial that are made here mean the same whoever made them; only claims do not, and those are for local folders.
+        with self._lock:
+            if self.exists(key):
                 return False
-            raise
-        return True
+            self._named(key, self._client.put_object, Body=b"", **target)
+            return True
 
     def delete(self, key: str) -> None:
         check_key(key)
@@ -350,7 +403,7 @@ class _S3Watch(Watch):
         pages = list(self._backend.list_pages(self._prefix, after))
         changed = self._take_in(itertools.chain.from_iterable(pages))
         # One response shows one instant; of two, the second may hold what came after the first.
-        return Changes(changed, is_snapshot=len(pages) == 1 or not changed)
+        return Changes(sorted(changed), is_snapshot=len(pages) == 1 or not changed)
 
 
 class _Body:
@@ -433,6 +486,11 @@ def _merge_near(ranges: Sequence[ByteRange]) -> tuple[list[ByteRange], list[tupl
         merged.append(ranges[number])
         places[number] = (len(merged) - 1, 0)
     return merged, places
+
+
+def _takes(client: S3Client, operation: str, member: str) -> bool:
+    """Tell whether the installed boto3 knows a member of a request; conditional writes came with 1.35."""
+    return member in client.meta.service_model.operation_model(operation).input_shape.members
 
 
 def _size_of(response: Mapping[str, Any]) -> int:

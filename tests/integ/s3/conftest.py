@@ -21,6 +21,7 @@ try:
 except ImportError:
     collect_ignore_glob = ["test_*.py"]
 LIST = re.compile(r"[?&](list-type|prefix)=")
+CODES = {403: b"AccessDenied", 501: b"NotImplemented"}
 ENTRY = re.compile(rb"<Contents>.*?<Key>(.*?)</Key>.*?</Contents>", re.DOTALL)
 
 
@@ -106,7 +107,8 @@ class Proxy:
             self.fall_silent(request)
             return
         if isinstance(what, int):
-            self.answer(request, what, b"<Error><Code>SlowDown</Code><Message>spoilt</Message></Error>", {})
+            code = CODES.get(what, b"SlowDown")
+            self.answer(request, what, b"<Error><Code>" + code + b"</Code><Message>spoilt</Message></Error>", {})
             return
         status, content, headers, length = self.ask(request, body)
         if isinstance(what, list):
@@ -208,3 +210,16 @@ def upload(s3_client):
                 s3_client.put_object(Bucket=bucket, Key=f"{prefix}/{path.relative_to(folder)}", Body=path.read_bytes())
 
     return copy
+
+
+@pytest.fixture
+def put_many(s3_server):
+    """Return a function that makes empty objects, without a request for each."""
+    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.s3.models import s3_backends
+
+    def put(bucket, keys):
+        for key in keys:
+            s3_backends[DEFAULT_ACCOUNT_ID]["aws"].put_object(bucket, key, b"")
+
+    return put

@@ -64,10 +64,9 @@ def test_ranges_when_near_then_fetched_together(backend, proxy):
     assert proxy.counts == {"GET": 4}
 
 
-def test_listing_when_of_many_pages_then_complete_and_resumable(backend, bucket, s3_client, proxy):
+def test_listing_when_of_many_pages_then_complete_and_resumable(backend, bucket, put_many, proxy):
     """More objects than one response holds are all listed; what is settled is not listed again."""
-    for number in range(1203):
-        s3_client.put_object(Bucket=bucket, Key=f"some/trial/index/{number:05}", Body=b"")
+    put_many(bucket, [f"some/trial/index/{number:05}" for number in range(1203)])
     watch = backend.watch("index/")
     proxy.reset()
     changes = watch.look()
@@ -82,6 +81,33 @@ def test_listing_when_of_many_pages_then_complete_and_resumable(backend, bucket,
     backend.write("index/00007", (b"new",))
     assert watch.look("index/01200").objects == []
     assert [info.key for info in watch.look_at_all().objects] == ["index/00007"]
+
+
+def test_listing_when_of_many_folders_then_each_is_listed_once_and_at_once(backend, bucket, put_many, proxy):
+    """The folders of a long trial are listed side by side; nothing is missing or listed twice, wherever a page ends."""
+    keys = [f"index/{folder:09}/{number:04}" for folder in range(5) for number in range(1 + 201 * folder)]
+    keys += ["index/notes.json", "index/0000000005"]
+    put_many(bucket, [f"some/trial/{key}" for key in keys])
+    proxy.reset()
+    assert [info.key for info in backend.list("index/")] == sorted(keys)
+    assert proxy.counts == {"LIST": 4}  # a page, what is where, and the two folders that did not fit into the page
+    watch = backend.watch("index/")
+    assert [info.key for info in watch.look("index/000000002/0200").objects] == [
+        key for key in sorted(keys) if key > "index/000000002/0200"
+    ]
+    proxy.spoil = lambda kind, path: 403 if "000000004" in path else None
+    with pytest.raises(StorageError, match="index/000000004"):
+        backend.list("index/")
+
+
+def test_creating_when_the_server_knows_no_conditions_then_still_created_once(backend, bucket, s3_client, proxy):
+    """A server that does not implement conditional writes is asked before writing instead."""
+    proxy.spoil = lambda kind, path: 501 if kind == "PUT" and proxy.counts["PUT"] == 1 else None
+    assert backend.create("mark")
+    assert proxy.counts == {"PUT": 2, "HEAD": 1}
+    assert not backend.create("mark")
+    assert proxy.counts == {"PUT": 2, "HEAD": 2}
+    assert s3_client.get_object(Bucket=bucket, Key="some/trial/mark")["ContentLength"] == 0
 
 
 @pytest.mark.parametrize("what", [503, 500, 429, "drop"])
