@@ -7,7 +7,7 @@ import pytest
 from sagemaker_debug_ext.errors import StepNotYetAvailable
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
 from sagemaker_debug_ext.store.backends.base import Changes, Watch
-from sagemaker_debug_ext.store.keys import index_key
+from sagemaker_debug_ext.store.keys import END_KEY, index_key
 from sagemaker_debug_ext.trials import JobState, Trial, create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -140,3 +140,34 @@ def test_steps_when_handed_out_then_nobody_elses(new_job, open_trial):
     for each in lists:
         each.append(99)
     assert trial.steps() == trial.tensor("loss").steps() == trial.tensor("loss").steps(ModeKeys.TRAIN) == [0, 1]
+
+
+class LastMomentBackend(MemoryBackend):
+    """Does what is left to do right before it is asked for the end marker."""
+
+    last_moment = None
+
+    def exists(self, key):
+        if key == END_KEY and self.last_moment is not None:
+            happens, self.last_moment = self.last_moment, None
+            happens()
+        return super().exists(key)
+
+
+def test_trial_when_the_job_ends_while_looked_at_then_its_last_step_is_not_missed(new_job):
+    """The end marker is looked for first, because what it ends was written before it."""
+    job = new_job(LastMomentBackend()).write_collections().write(0)
+    trial = Trial("trial", job.backend)
+    job.backend.last_moment = lambda: job.write(1).end()
+    assert trial.steps() == [0, 1]
+    assert trial.loaded_all_steps
+    assert trial.tensor("loss").steps() == [0, 1]
+
+
+def test_trial_when_the_job_ends_while_opened_then_its_collections_are_not_missed(new_job):
+    """The same holds for the files that describe the workers."""
+    job = new_job(LastMomentBackend()).write(0)
+    job.backend.last_moment = lambda: job.write_collections().end()
+    trial = Trial("trial", job.backend, wait_seconds=0)
+    assert list(trial.collections()) == ["losses"]
+    assert trial.problems() == ()
