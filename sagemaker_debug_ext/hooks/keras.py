@@ -373,12 +373,14 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         """Begin a step; tell whether it saves anything that has to be recorded while it runs."""
         self._batch = self._batch + self._batches_per_call if batch is None else batch
         self._counters.mode = phase.mode
-        plan = self._begin_step()
+        plan = self._begin_step(hand_over=False)
         return plan is not None and self._has_to_record(plan, phase)
 
     @harmless
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         """Save what is due of a step that has ended."""
+        if self._accepts():
+            self._hand_over()
         plan = self._current_plan()
         if not plan:
             return
@@ -611,6 +613,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
             step.tensors[reduction_tensor_name(statistic, False, name)] = Captured(number, now)
 
     def _detach(self) -> None:
+        self._guarded(self._hand_over)  # of the step before one that is running right now
         for function in self._functions.values():
             function.detach()
         self._functions.clear()

@@ -42,9 +42,9 @@ class Collection(BaseCollection):
         self._layers.append(_LayerTensors(layer, inputs, outputs))
 
     def add(self, arg: Any) -> None:
-        """Include a variable of a model, the outputs of the layer that a symbolic tensor of Keras comes from, or a list of such.
+        """Include a variable of a model, or the outputs of the layer that a symbolic tensor of Keras comes from.
 
-        Anything else is left out with a warning.
+        May be a list of such; anything else is left out with a warning.
         """
         if isinstance(arg, (list, tuple, set)):
             for each in arg:

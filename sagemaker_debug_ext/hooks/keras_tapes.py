@@ -188,8 +188,7 @@ class TapeCapture:
         if graph is None:
             is_due: Any = self._begin()
         else:
-            is_due = tf.numpy_function(self._begin, [], tf.bool, stateful=True)
-            is_due.set_shape(())
+            is_due = self._begin_in_graph()
         step = tape.step = self._steps[key] = _TapedStep(graph, is_due, Recording(self._hook.wants))
         step.last = [] if graph is None else [is_due]
         step.recording.__enter__()
@@ -237,6 +236,17 @@ class TapeCapture:
 
     def _begin(self) -> bool:
         return bool(self._hook.begin())
+
+    def _begin_in_graph(self) -> Any:
+        """Have a step begun whenever the graph runs, on the first replica of the model."""
+
+        def begin() -> Any:
+            is_due = tf.numpy_function(self._begin, [], tf.bool, stateful=True)
+            is_due.set_shape(())
+            return is_due
+
+        replica = _replica()
+        return tf.cond(tf.equal(replica, 0), begin, lambda: False) if tf.is_tensor(replica) else begin()
 
     def _current_step(self) -> _TapedStep | None:
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
@@ -356,10 +366,21 @@ def _dense(value: Any) -> Any:
     return tf.convert_to_tensor(value)
 
 
+def _replica() -> Any:
+    """Return the number of this replica of the model, in a graph as a tensor; 0 if there is only one.
+
+    None where no replica runs, but what is common to all.
+    """
+    context = tf.distribute.get_replica_context()
+    if context is None:
+        return None
+    return context.replica_id_in_sync_group if context.num_replicas_in_sync > 1 else 0
+
+
 def _is_other_replica() -> bool:
     """Tell whether another replica of the model does the same; the first one is captured."""
-    context = tf.distribute.get_replica_context()
-    return context is None or (context.num_replicas_in_sync > 1 and context.replica_id_in_sync_group != 0)
+    replica = _replica()
+    return replica is None or (not tf.is_tensor(replica) and replica != 0)
 
 
 def _callers() -> Iterator[Any]:

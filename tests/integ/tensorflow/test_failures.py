@@ -1,0 +1,158 @@
+"""What is wrong is said before training starts; what goes wrong later does not stop training."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+keras = pytest.importorskip("keras")
+
+import sagemaker_debug_ext.tensorflow as smd  # noqa: E402
+from sagemaker_debug_ext.errors import (  # noqa: E402
+    SMDebugNotImplementedError,
+    SMDebugRuntimeError,
+    SMDebugTypeError,
+    SMDebugValueError,
+)
+from sagemaker_debug_ext.hooks import keras_steps  # noqa: E402
+
+
+def weights(model):
+    return [weight.tobytes() for weight in model.get_weights()]
+
+
+def test_callbacks_when_hook_is_among_them_twice_then_error_before_training(build, data, make_hook):
+    """A hook that would count every batch twice is refused."""
+    model, hook = build(), make_hook()
+    before = weights(model)
+    with pytest.raises(SMDebugValueError, match="once"):
+        model.fit(*data, verbose=0, callbacks=[hook, hook])
+    assert weights(model) == before
+    model.fit(*data, verbose=0, callbacks=[hook])
+    model.fit(*data, verbose=0, callbacks=[hook])
+
+
+@pytest.mark.parametrize("model", [None, object(), "model"])
+def test_model_when_it_is_none_of_keras_then_error(model, make_hook):
+    """Models of another library, or of an older Keras, are refused when they are registered."""
+    with pytest.raises(SMDebugTypeError, match=r"keras\.Model"):
+        make_hook().register_model(model)
+    if model is not None:
+        with pytest.raises(SMDebugTypeError, match=r"keras\.Model"):
+            keras.callbacks.CallbackList([make_hook("other")], model=model)
+
+
+def test_arguments_when_they_are_of_another_kind_then_error(make_hook):
+    """Tapes, optimizers and layers are checked where they are given."""
+    hook = make_hook()
+    with pytest.raises(SMDebugTypeError, match="GradientTape"):
+        hook.wrap_tape(open)
+    with pytest.raises(SMDebugTypeError, match="Optimizer"):
+        hook.wrap_optimizer("adam")
+    with pytest.raises(SMDebugTypeError, match="Layer"):
+        hook.get_collection("mine").add_keras_layer("dense")
+
+
+def test_collection_when_given_what_cannot_be_added_then_warns(make_hook, caplog):
+    """As ever, other objects are left out with a warning."""
+    hook = make_hook()
+    with caplog.at_level(logging.WARNING):
+        hook.get_collection("mine").add([np.zeros(3)])
+    assert "ndarray cannot be added" in caplog.text
+
+
+@pytest.mark.parametrize("kind", [smd.SessionHook, smd.EstimatorHook])
+def test_sessions_when_asked_for_then_error_says_what_to_use(kind, tmp_path):
+    """What TensorFlow has given up is refused by name."""
+    for make in (lambda: kind(tmp_path), kind.create_from_json_file):
+        with pytest.raises(SMDebugNotImplementedError, match="KerasHook"):
+            make()
+
+
+def test_get_hook_when_type_is_unknown_or_gone_then_error(make_hook):
+    """Misspelt types are told the nearest one."""
+    hook = make_hook()
+    assert smd.get_hook() is hook
+    assert smd.get_hook(hook_type="keras", create_if_not_exists=True) is hook
+    with pytest.raises(SMDebugValueError, match="did you mean 'keras'"):
+        smd.get_hook("kers")
+    with pytest.raises(SMDebugNotImplementedError):
+        smd.get_hook("session")
+    smd.set_hook(hook)
+    smd.del_hook()
+    assert smd.get_hook("keras") is None
+    with pytest.raises(SMDebugTypeError):
+        smd.set_hook("hook")
+
+
+def test_folder_when_trial_in_it_has_ended_then_error_before_training(build, fit, make_hook):
+    """A second job does not write into the trial of the first."""
+    hook = make_hook()
+    fit(build(), hook)
+    hook.close()
+    with pytest.raises(SMDebugRuntimeError, match="has ended"):
+        make_hook()
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Have the recording of a step fail."""
+
+    def fail(*_):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(keras_steps.Recording, "tensors", fail)
+
+
+def test_failure_when_hook_is_not_strict_then_training_is_that_without_hook(build, fit, make_hook, broken, caplog):
+    """The first failure is logged, saving ends, and the result is that of training without the hook."""
+    plain, model = build(), build()
+    history = fit(plain)
+    hook = make_hook(include_collections=["gradients"], strict=False)
+    with caplog.at_level(logging.ERROR):
+        assert fit(model, hook).history == history.history
+    assert weights(model) == weights(plain)
+    assert str(hook.failure) == "broken"
+    assert sum("saving is switched off" in record.message for record in caplog.records) == 1
+
+
+def test_failure_when_hook_is_strict_then_is_raised(build, fit, make_hook, broken):
+    """A strict hook stops training."""
+    with pytest.raises(RuntimeError, match="broken"):
+        fit(build(), make_hook(include_collections=["gradients"]))
+
+
+def test_failure_when_it_is_of_the_script_then_is_raised_and_the_model_is_usable(build, data, make_hook, open_trial):
+    """An error of another callback or of the data is the script's own; the hook goes on with the next run."""
+    hook = make_hook(include_collections=["gradients"])
+    model = build()
+
+    def stop(batch, logs):
+        if batch == 2:
+            raise ZeroDivisionError
+
+    callback = keras.callbacks.LambdaCallback(on_train_batch_end=stop)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(*data, batch_size=8, verbose=0, callbacks=[hook, callback])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        model.fit(data[0], data[1] + 7, batch_size=8, verbose=0, callbacks=[hook])
+    model.fit(*data, batch_size=24, verbose=0, callbacks=[hook])
+    trial = open_trial(hook)
+    assert trial.steps(smd.modes.TRAIN) == [0, 1, 2, 3, 4]
+    assert hook.failure is None
+
+
+def test_close_when_in_the_middle_of_training_then_model_trains_on(build, data, make_hook, open_trial):
+    """After close the model is as it was, and nothing more is saved."""
+    hook = make_hook(include_collections=["gradients"])
+    model = build()
+    callback = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: batch == 2 and hook.close())
+    model.fit(*data, batch_size=8, verbose=0, callbacks=[hook, callback])
+    plain = build()
+    plain.fit(*data, batch_size=8, verbose=0)
+    assert weights(model) == weights(plain)
+    assert open_trial(hook).steps(smd.modes.TRAIN) == [0, 1, 2]
+    assert type(model.train_function).__module__ == "builtins"
