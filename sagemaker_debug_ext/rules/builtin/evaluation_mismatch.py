@@ -29,9 +29,9 @@ FEW: Final = 0.1
 """Share of features that must differ."""
 MAX_VISITS: Final = 2.7
 """How often training may have seen each sample for its loss to tell how well the model does on new data."""
-MATTERS: Final = 0.1
+MATTERS: Final = 0.25
 """Part of the first loss that is too small a difference."""
-RECENT: Final = 6
+RECENT: Final = 10
 """How many training losses before an evaluation it is compared with."""
 
 
@@ -61,7 +61,11 @@ class Spread:
 
 
 def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
-    """Return the share of features whose mean is off by more than `limit` deviations, or whose deviation by 4 times."""
+    """Return the share of features whose mean is off by more than `limit` deviations, or whose deviation by 4 times.
+
+    Beyond the limit the means must differ by three times the error that they have as means of samples.
+    """
+    limit += 3 * math.sqrt(1 / one.count + 1 / other.count)
     pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
     is_off = np.abs(one.mean - other.mean) > limit * pooled
     larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
@@ -91,7 +95,7 @@ class EvaluationMismatch(BuiltinRule):
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas;
             ``^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$`` (the whole model's) when not given.
         max_shift: Largest difference of means, in standard deviations; 1 when not given.
-        max_ratio: Largest ratio between the losses of evaluation and training; 1.8 when not given.
+        max_ratio: Largest ratio between the losses of evaluation and training; 2.5 when not given.
 
     Source:
         Skew between training and serving data: Breck and others, Data Validation for Machine Learning, MLSys 2019.

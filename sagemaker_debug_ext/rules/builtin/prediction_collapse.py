@@ -44,7 +44,7 @@ class PredictionCollapse(BuiltinRule):
         predictions_regex: The same for predictions; ``(CrossEntropy|NLL|BCEWithLogits).*_input_0$|predictions$`` when
             not given.
         samples: How many samples are looked at; 200 when not given.
-        patience: Steps with labels to see before the first verdict; 20 when not given.
+        patience: Steps with labels to see before the first verdict; 40 when not given.
         max_share: Largest share of one predicted class; 0.98 when not given.
         max_label_share: Largest share of one class in the labels for which predictions are judged; 0.8 when not given.
 

@@ -256,19 +256,19 @@ class TestPredictionCollapse:
     def steps(predicted, labels):
         scores = np.eye(3)[predicted]
         tensors = {"CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_input_1": np.asarray(labels)}
-        return {(TRAIN, step): tensors for step in range(20)}
+        return {(TRAIN, step): tensors for step in range(40)}
 
     def test_one_class_for_everything_fires(self, judge):
         """Unless the labels are nearly all of one class too, which is imbalance."""
         mixed = [0, 1, 2, 0, 1] * 4
         (issue, *_) = judge("PredictionCollapse", self.steps([1] * 20, mixed))
-        assert (issue.step, issue.value) == (19, 1.0)
+        assert (issue.step, issue.value) == (39, 1.0)
         assert judge("PredictionCollapse", self.steps(mixed, mixed)) == []
         assert judge("PredictionCollapse", self.steps([0] * 20, [0] * 18 + [1, 2])) == []
 
     def test_labels_of_one_class_fire(self, judge):
         """There is nothing to learn; targets of a regression are no labels."""
-        assert fired(judge("PredictionCollapse", self.steps([0, 1] * 10, [2] * 20))) == [19]
+        assert fired(judge("PredictionCollapse", self.steps([0, 1] * 10, [2] * 20))) == [39]
         assert judge("PredictionCollapse", self.steps([0, 1] * 10, [0.5] * 20)) == []
 
 

@@ -1,0 +1,395 @@
+"""The rules over losses, data and weights that SageMaker does not have: what fires them, and what just does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from sagemaker_debug_ext.rules.builtin.answers import LossView, label_entropy
+from sagemaker_debug_ext.rules.builtin.initial_weights import gain
+from sagemaker_debug_ext.rules.builtin.label_mix import mixing
+from sagemaker_debug_ext.rules.builtin.over_regularisation import dropped_share
+from sagemaker_debug_ext.rules.builtin.samples import row_digests
+from sagemaker_debug_ext.rules.builtin.unbroken_symmetry import has_equal_units
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+TRAIN, EVAL, GLOBAL = ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.GLOBAL
+
+
+def course(name, values, mode=TRAIN):
+    return {(mode, step): {name: value} for step, value in enumerate(values)}
+
+
+def fired(issues):
+    return [issue.step for issue in issues]
+
+
+def answers(scores, targets, loss=1.0, name="CrossEntropyLoss"):
+    return {f"{name}_input_0": scores, f"{name}_input_1": targets, f"{name}_output_0": loss}
+
+
+class TestLossView:
+    def test_cross_entropy_is_that_of_softmax(self):
+        """Whatever axes follow that of the classes; targets out of range are left out."""
+        scores = np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])
+        view = LossView("loss", 1.0, scores, np.array([0, 2]))
+        assert view.cross_entropy() == pytest.approx(-np.log([0.5, 0.8]).mean())
+        of_sequences = LossView("loss", 1.0, scores.T[None], np.array([[0, -100]]))
+        assert of_sequences.cross_entropy() == pytest.approx(-np.log(0.5))
+
+    def test_numbers_are_no_classes(self):
+        """Nor are targets of another shape."""
+        assert LossView("loss", 1.0, np.ones((4, 2)), np.ones((4, 2))).num_classes is None
+        assert LossView("loss", 1.0, np.ones((4, 1)), np.ones(4, int)).num_classes is None
+
+    @given(hnp.arrays(np.int64, st.integers(1, 50), elements=st.integers(0, 5)))
+    def test_no_constant_answer_beats_the_entropy_of_the_labels(self, labels):
+        """Not even the shares of another sample."""
+        shares = np.random.default_rng(0).dirichlet(np.ones(6))
+        assert label_entropy(labels) <= -np.log(shares[labels]).mean() + 1e-9
+
+
+class TestNoSkill:
+    @staticmethod
+    def steps(confidence, num=60):
+        rng = np.random.default_rng(0)
+        found = {}
+        for step in range(num):
+            labels = rng.integers(0, 3, 30)
+            scores = rng.normal(size=(30, 3)) * 0.1
+            scores[np.arange(30), labels] += confidence
+            found[TRAIN, step] = answers(scores, labels)
+        return found
+
+    @pytest.mark.parametrize(("confidence", "fires"), [(0.0, True), (0.02, True), (0.3, False)])
+    def test_a_model_must_beat_the_best_constant(self, judge, confidence, fires):
+        """After fifty steps."""
+        assert fired(judge("NoSkill", self.steps(confidence)))[:1] == ([49] if fires else [])
+
+    def test_few_steps_and_other_modes_give_no_verdict(self, judge):
+        """Patience comes first."""
+        assert judge("NoSkill", self.steps(0.0, num=49)) == []
+
+    @pytest.mark.parametrize(("noise", "fires"), [(1.2, True), (0.5, False)])
+    def test_numbers_are_compared_with_their_mean(self, judge, noise, fires):
+        """By the mean squared error, whatever the loss is."""
+        rng = np.random.default_rng(1)
+        steps = {}
+        for step in range(50):
+            targets = rng.normal(size=(20, 1))
+            steps[TRAIN, step] = answers(targets + noise * rng.normal(size=(20, 1)), targets, name="L1Loss")
+        assert bool(judge("NoSkill", steps)) == fires
+
+    @pytest.mark.parametrize(("best", "fires"), [(0.7, True), (0.6, False)])
+    def test_boosted_trees_are_judged_by_their_validation_loss(self, judge, best, fires):
+        """The best of fifteen rounds counts."""
+        labels = np.array([0.0, 1.0] * 10)
+        steps = {(GLOBAL, n): {"validation-logloss": 0.8, "labels": labels} for n in range(15)}
+        steps[GLOBAL, 7] = {"validation-logloss": best, "labels": labels}
+        assert fired(judge("NoSkill", steps)) == ([14] if fires else [])
+
+
+class TestInitialLoss:
+    @pytest.mark.parametrize(("size", "fires"), [(0.1, False), (1.0, False), (30.0, True)])
+    def test_first_answers_must_not_be_far_worse_than_guessing(self, judge, size, fires):
+        """Only at the first step."""
+        scores, labels = np.random.default_rng(0).normal(size=(64, 4)) * size, np.arange(64) % 4
+        steps = {(TRAIN, step): answers(scores, labels) for step in range(2)}
+        assert fired(judge("InitialLoss", steps)) == ([0] if fires else [])
+
+    @pytest.mark.parametrize(("size", "fires"), [(8.0, False), (10.0, True)])
+    def test_first_numbers_must_be_about_as_large_as_targets(self, judge, size, fires):
+        """Up to the square of the factor."""
+        rng = np.random.default_rng(0)
+        targets = rng.normal(size=(64, 1))
+        assert bool(judge("InitialLoss", {(TRAIN, 0): answers(targets[::-1] * size, targets)})) == fires
+
+    @pytest.mark.parametrize(("size", "fires"), [(2.0, False), (12.0, True)])
+    def test_margins_are_judged_by_their_own_cross_entropy(self, judge, size, fires):
+        """Bounded outputs are another rule's business."""
+        scores, labels = np.linspace(-1, 1, 40)[:, None] * size, np.tile([0.0, 1.0], 20)[:, None]
+        assert bool(judge("InitialLoss", {(TRAIN, 0): answers(scores, labels)})) == fires
+        assert judge("InitialLoss", {(TRAIN, 0): answers(np.ones((4, 1)), np.zeros((4, 1)))}) == []
+
+
+class TestInitialWeights:
+    @pytest.mark.parametrize(
+        ("size", "fires"), [(0.57, False), (7.9, False), (8.1, True), (0.021, False), (0.019, True)]
+    )
+    def test_the_gain_of_a_layer_must_be_usual(self, judge, size, fires):
+        """At the first step only."""
+        weight = np.full((5, 16), size / 4)
+        issues = judge("InitialWeights", {(TRAIN, step): {"fc_weight": weight} for step in range(3)})
+        assert fired(issues) == ([0] if fires else [])
+
+    def test_some_weights_have_no_gain(self, judge):
+        """Those of one axis, those of 0, and embeddings."""
+        assert gain(np.ones(5)) is None
+        assert gain(np.zeros((5, 5))) is None
+        assert judge("InitialWeights", {(TRAIN, 0): {"embedding.weight": np.ones((5, 900))}}) == []
+
+
+class TestUnbrokenSymmetry:
+    def test_equal_units_fire_when_they_stay_equal(self, judge):
+        """A layer may start at 0 and leave it."""
+        equal, apart = np.ones((3, 4)), np.arange(12.0).reshape(3, 4)
+        assert fired(judge("UnbrokenSymmetry", course("fc_weight", [equal] * 5))) == [3, 4]
+        assert judge("UnbrokenSymmetry", course("fc_weight", [equal * 0, equal, equal, apart, equal])) == []
+
+    def test_single_units_and_scales_have_no_symmetry(self):
+        """Of normalisations, and of outputs of one unit."""
+        assert has_equal_units(np.ones(4)) is None
+        assert has_equal_units(np.ones((1, 4))) is None
+
+
+class TestLossDivergence:
+    @pytest.mark.parametrize(("last", "fires"), [(2.1, True), (1.9, False), (-5.0, False)])
+    def test_a_loss_far_above_the_first_fires(self, judge, last, fires):
+        """Once the latest five are."""
+        assert fired(judge("LossDivergence", course("loss", [1.0] + [last] * 5))) == ([5] if fires else [])
+
+    def test_one_outlier_does_not_fire(self, judge):
+        """The median counts too."""
+        assert judge("LossDivergence", course("loss", [1.0, 1, 1, 99, 1, 1])) == []
+
+    def test_validation_does_not_count(self, judge):
+        """It is no training loss."""
+        steps = course("validation-loss", [1.0] + [9.0] * 9, GLOBAL)
+        assert judge("LossDivergence", steps) == []
+
+
+class TestLossDirection:
+    @pytest.mark.parametrize(("sign", "fires"), [(1, False), (-1, True)])
+    def test_a_loss_that_falls_while_answers_get_worse_fires(self, judge, sign, fires):
+        """As one of the wrong sign does."""
+        labels = np.array([0, 1, 0, 1])
+        right = np.eye(2)[labels]
+        steps = {}
+        for step in range(10):
+            scores = right * sign * step
+            steps[TRAIN, step] = answers(scores, labels, loss=5.0 - step, name="OwnLoss")
+        assert bool(judge("LossDirection", steps)) == fires
+
+
+class TestSlowLearning:
+    @pytest.mark.parametrize(("rate", "fires"), [(0.9999, True), (0.99, False)])
+    def test_a_loss_that_creeps_fires(self, judge, rate, fires):
+        """Only over the first values."""
+        values = [rate**step for step in range(40)]
+        assert fired(judge("SlowLearning", course("train-loss", values, GLOBAL))) == ([19] if fires else [])
+
+    def test_noise_does_not_creep(self, judge):
+        """One rise is enough."""
+        values = [1 - 1e-4 * step for step in range(20)]
+        values[10] = 1.0
+        assert judge("SlowLearning", course("loss", values)) == []
+
+
+class TestOverRegularisation:
+    @pytest.mark.parametrize(("kept", "fires"), [(0.1, True), (0.5, False)])
+    def test_dropping_nearly_everything_fires(self, judge, kept, fires):
+        """In the median of ten steps."""
+        rng = np.random.default_rng(0)
+        inputs = np.ones((16, 16))
+        steps = {
+            (TRAIN, step): {"drop_input_0": inputs, "drop_output_0": inputs * (rng.random((16, 16)) < kept)}
+            for step in range(10)
+        }
+        assert fired(judge("OverRegularisation", steps)) == ([9] if fires else [])
+
+    @pytest.mark.parametrize(("rate", "fires"), [(0.9, True), (0.99, False), (1.1, False)])
+    def test_weights_that_shrink_fire(self, judge, rate, fires):
+        """Biases and scales of normalisations may."""
+        steps = {
+            (TRAIN, step): {"a_weight": np.ones((2, 2)) * rate**step, "n_weight": np.ones(2) * 0.1**step}
+            for step in range(10)
+        }
+        assert bool(judge("OverRegularisation", steps)) == fires
+
+    def test_few_elements_give_no_share(self):
+        """They may be dropped by chance."""
+        assert dropped_share(np.ones(63), np.zeros(63)) is None
+        assert dropped_share(np.ones((8, 8)), np.zeros((8, 8))) == 1
+
+
+class TestLabelMix:
+    @staticmethod
+    def steps(batches, num_classes=3):
+        return {
+            (TRAIN, step): answers(np.zeros((len(labels), num_classes)), np.array(labels))
+            for step, labels in enumerate(batches)
+        }
+
+    def test_a_class_that_never_comes_fires(self, judge):
+        """After enough samples."""
+        issues = judge("LabelMix", self.steps([[0, 1] * 5] * 31))
+        assert fired(issues)[:1] == [29]
+        assert "Class 2 never comes up" in issues[0].message
+        assert judge("LabelMix", self.steps([[0, 1] * 4 + [2]] * 40)) == []
+        assert judge("LabelMix", self.steps([[0, 1] * 5] * 40, num_classes=25)) == []
+
+    def test_sorted_labels_fire(self, judge):
+        """After a window of batches; mixed ones do not."""
+        issues = judge("LabelMix", self.steps([[step % 3] * 9 for step in range(25)]))
+        assert fired(issues)[:1] == [19]
+        assert "come sorted" in issues[0].message
+
+    def test_rare_classes_among_all_labels_fire(self, judge):
+        """As boosted trees save them; targets of a regression are no labels."""
+        for rare, fires in ((1, True), (2, False)):
+            labels = np.array([0.0] * 11 + [1.0] * rare)
+            assert bool(judge("LabelMix", course("labels", [labels], GLOBAL))) == fires
+        assert judge("LabelMix", course("labels", [np.linspace(0, 1, 30)], GLOBAL)) == []
+
+    def test_small_batches_drawn_at_random_are_mixed(self):
+        """Their entropy is corrected for their size."""
+        rng = np.random.default_rng(0)
+        found = mixing([rng.integers(0, 8, 8) for _ in range(200)])
+        assert found is not None
+        assert 0.85 < found < 1.1
+        assert mixing([np.zeros(8, int)] * 20) is None
+
+
+class TestEvaluationOverlap:
+    @pytest.mark.parametrize(("shared", "fires"), [(8, True), (6, False)])
+    def test_samples_seen_in_training_fire(self, judge, shared, fires):
+        """Above a fifth of those of evaluation."""
+        rng = np.random.default_rng(0)
+        seen, new = rng.normal(size=(32, 6)), rng.normal(size=(32 - shared, 6))
+        steps = {(TRAIN, 0): {"Net_input_0": seen}}
+        steps[EVAL, 0] = {"Net_input_0": np.concatenate([seen[:shared], new])}
+        assert fired(judge("EvaluationOverlap", steps)) == ([1] if fires else [])
+
+    def test_small_samples_cannot_be_told_apart(self):
+        """Nor can batches of one axis."""
+        assert row_digests(np.ones((4, 3))) is None
+        assert row_digests(np.ones(9)) is None
+        assert len(set(row_digests(np.arange(16.0).reshape(4, 4)))) == 4
+
+
+class TestEvaluationMismatch:
+    @staticmethod
+    def steps(change, *, evaluation_loss=1.0, visits=1):
+        rng = np.random.default_rng(0)
+        batches = [rng.normal(size=(16, 6)) for _ in range(12 // visits)]
+        found = {(TRAIN, step): {"Net_input_0": batches[step % len(batches)], "loss": 1.0} for step in range(12)}
+        for step in range(4):
+            found[EVAL, step] = {"Net_input_0": change(rng.normal(size=(16, 6))), "loss": evaluation_loss}
+        return found
+
+    @pytest.mark.parametrize(
+        ("change", "fires"),
+        [
+            (lambda x: x, False),
+            (lambda x: x + 0.5, False),
+            (lambda x: x + 2, True),
+            (lambda x: x * 2, False),
+            (lambda x: x * 5, True),
+            (lambda x: (x * 9).astype(int), False),
+        ],
+    )
+    def test_inputs_of_another_place_or_spread_fire(self, judge, change, fires):
+        """After enough samples; indices have neither."""
+        assert bool(judge("EvaluationMismatch", self.steps(change))) == fires
+
+    @pytest.mark.parametrize(
+        ("loss", "visits", "fires"), [(3.0, 1, True), (3.0, 2, True), (3.0, 4, False), (2.0, 1, False)]
+    )
+    def test_a_loss_far_above_that_of_training_fires_while_samples_are_new(self, judge, loss, visits, fires):
+        """Later the model may know them by heart, which is overfitting."""
+        issues = judge("EvaluationMismatch", self.steps(lambda x: x, evaluation_loss=loss, visits=visits))
+        assert bool(issues) == fires
+
+
+class TestMissingActivation:
+    @staticmethod
+    def steps(between, num=4):
+        rng = np.random.default_rng(0)
+        found = {}
+        for step in range(num):
+            x, hidden = rng.normal(size=(8, 5)), rng.normal(size=(8, 6))
+            found[TRAIN, step] = {
+                "Net_a.weight": np.ones((6, 5)), "Net_b.weight": np.ones((2, 6)),
+                "a_input_0": x, "a_output_0": hidden, "b_input_0": between(hidden), "b_output_0": hidden[:, :2],
+            }  # fmt: skip
+        return found
+
+    def test_layers_that_follow_each_other_unchanged_fire(self, judge):
+        """After three steps in a row."""
+        (issue, *_) = judge("MissingActivation", self.steps(lambda hidden: hidden))
+        assert (issue.step, issue.tensors) == (2, ("a_output_0",))
+        assert judge("MissingActivation", self.steps(lambda hidden: np.maximum(hidden, 0))) == []
+
+
+class TestDuplicateBatches:
+    def test_batches_of_one_sample_fire(self, judge):
+        """However different the batches are."""
+        rng = np.random.default_rng(0)
+        values = [np.tile(rng.normal(size=6), (8, 1)) for _ in range(10)]
+        (issue,) = judge("DuplicateBatches", course("Net_input_0", values))
+        assert "samples in a batch" in issue.message
+
+    @pytest.mark.parametrize("same", [True, False])
+    def test_workers_must_not_see_the_same_batches(self, tmp_path, judge, same):
+        """All of a window."""
+        rng = np.random.default_rng(0)
+        job = SmallTrial(tmp_path / "job", ("worker_0", "worker_1"))
+        for step in range(10):
+            batch, other = rng.normal(size=(2, 8, 6))
+            job.write(TRAIN, step, {"Net_input_0": batch}, global_step=step, worker="worker_0")
+            job.write(TRAIN, step, {"Net_input_0": batch if same else other}, global_step=step, worker="worker_1")
+        job.end()
+        issues = judge("DuplicateBatches", create_trial(str(tmp_path / "job")))
+        assert bool(issues) == same
+
+
+class TestFurtherChecks:
+    def test_targets_of_a_regression_must_be_scaled(self, judge):
+        """Small ones may be."""
+        for scale, fires in ((21.0, True), (1e-9, False)):
+            values = [np.full((4, 1), scale)] * 3
+            assert bool(judge("InputScale", course("MSELoss_input_1", values))) == fires
+
+    @pytest.mark.parametrize(("factor", "fires"), [(1.0, True), (1.2, False), (0.5, False)])
+    def test_scores_bounded_as_by_tanh_fire(self, judge, factor, fires):
+        """If they lie near the bounds and never pass them."""
+        scores = np.array([[0.95, -0.97], [-0.99, 0.2]]) * factor
+        steps = {(TRAIN, step): answers(scores, np.array([0, 1])) for step in range(20)}
+        assert bool(judge("LossInputMismatch", steps)) == fires
+
+    @pytest.mark.parametrize(("period", "fires"), [(10, True), (4, True), (1, False)])
+    def test_gradients_reset_now_and_then_fire(self, judge, period, fires):
+        """With an update at each step."""
+        rng = np.random.default_rng(3)
+        weight, total, steps = rng.normal(size=30), 0.0, {}
+        for step in range(24):
+            gradient = rng.normal(size=30)
+            steps[TRAIN, step] = {"w_weight": weight.copy(), "gradient/w_weight": gradient}
+            total = gradient if step % period == 0 else total + gradient
+            weight = weight - 0.01 * total
+        assert bool(judge("GradientsNotReset", steps)) == fires
+
+    def test_gradients_gathered_on_purpose_do_not_fire(self, judge):
+        """The weight waits for the last of them."""
+        rng = np.random.default_rng(3)
+        weight, total, steps = rng.normal(size=30), 0.0, {}
+        for step in range(24):
+            gradient = rng.normal(size=30)
+            steps[TRAIN, step] = {"w_weight": weight.copy(), "gradient/w_weight": gradient}
+            total = total + gradient
+            if step % 4 == 3:
+                weight, total = weight - 0.01 * total, 0.0
+        assert judge("GradientsNotReset", steps) == []
+
+    def test_a_parameter_that_moved_and_has_a_gradient_is_not_frozen(self, judge):
+        """Its learning rate has become too small."""
+        steps = {
+            (TRAIN, step): {"a_weight": np.ones(2) * min(step, 2), "gradient/a_weight": np.ones(2)}
+            for step in range(12)
+        }
+        assert judge("FrozenParameters", steps) == []
