@@ -6,6 +6,7 @@ buckets whose width grows with the value, about an eighth of it. Counting them t
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Final, NamedTuple
 
@@ -18,9 +19,13 @@ _SHIFT: Final = 20
 _NUM_BUCKETS: Final = 1 << (32 - _SHIFT)
 _NUM_POSITIVE: Final = _NUM_BUCKETS // 2
 _MASK: Final = np.uint64(_NUM_BUCKETS - 1)
-_PIECE: Final = 1 << 16
-_ONE_THREAD: Final = 1 << 13
+_PIECE: Final = 1 << 18
+_ROW: Final = 1 << 13
 """Up to this size numpy's dot product stays on the calling thread."""
+
+_ONES: Final = np.ones((1, _ROW), np.float32)
+_DOTS: Final[Any] = getattr(np, "vecdot", None) or functools.partial(np.einsum, "ij,ij->i")
+"""Dot products of rows; older versions of numpy have the slower way only."""
 
 
 def _edge(bucket: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -81,11 +86,11 @@ def histogram(array: Array) -> Histogram | None:
                 return None
             least, greatest = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
         counts = np.zeros(_NUM_BUCKETS, np.int64)
+        room = np.empty(min(values.size, _PIECE), np.int64)
         total = squares = 0.0
         for start in range(0, values.size, _PIECE):
             piece = values[start : start + _PIECE]
-            for numbers in _bucket_numbers(piece):
-                counts += np.bincount(numbers, minlength=_NUM_BUCKETS)
+            counts += np.bincount(_bucket_numbers(piece, room[: piece.size]), minlength=_NUM_BUCKETS)
             sums = _sums(piece)
             total, squares = total + sums[0], squares + sums[1]
         if not math.isfinite(total + squares):  # too large for the pieces' own precision
@@ -96,20 +101,29 @@ def histogram(array: Array) -> Histogram | None:
 
 def _sums(values: Array) -> tuple[float, float]:
     """Return the sums of the values and of their squares; in double precision where single does not reach."""
-    total = float(np.add.reduce(values))
-    squares = sum(float(np.dot(part, part)) for part in np.array_split(values, -(-values.size // _ONE_THREAD)))
+    num_rows = values.size // _ROW
+    rest = values[num_rows * _ROW :]
+    total, squares = float(np.add.reduce(rest)), float(np.dot(rest, rest))
+    if num_rows:
+        rows = values[: num_rows * _ROW].reshape(num_rows, _ROW)
+        total += float(np.add.reduce(_DOTS(rows, _ONES), dtype=np.float64))
+        squares += float(np.add.reduce(_DOTS(rows, rows), dtype=np.float64))
     if math.isfinite(total) and math.isfinite(squares):
         return total, squares
     wide = values.astype(np.float64)
     return float(np.add.reduce(wide)), float(np.dot(wide, wide))
 
 
-def _bucket_numbers(values: Array) -> list[npt.NDArray[np.int64]]:
-    """Return the bucket of each value, in no order."""
-    if values.size < _ONE_THREAD or values.size % 2:
-        return [(values.view(np.uint32) >> _SHIFT).astype(np.int64)]
+def _bucket_numbers(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the bucket of each value, in no order; `room` is for as many numbers and may be overwritten."""
+    if values.size < _ROW or values.size % 2:
+        return (values.view(np.uint32) >> _SHIFT).astype(np.int64)
     pairs = values.view(np.uint64)  # two at a time, and already of the width that counting wants
-    return [(pairs >> np.uint64(32 + _SHIFT)).view(np.int64), (pairs >> np.uint64(_SHIFT) & _MASK).view(np.int64)]
+    first, second = np.split(room.view(np.uint64), 2)
+    np.right_shift(pairs, np.uint64(32 + _SHIFT), out=first)
+    np.right_shift(pairs, np.uint64(_SHIFT), out=second)
+    np.bitwise_and(second, _MASK, out=second)
+    return room
 
 
 def _join(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
