@@ -19,6 +19,7 @@ from sagemaker_debug_ext.hooks.configuration import read_configuration
 LOG = logging.getLogger(__name__)
 
 _INSTALLERS: Final = {
+    "keras": "sagemaker_debug_ext.hooks.auto.keras",
     "torch": "sagemaker_debug_ext.hooks.auto.pytorch",
     "xgboost": "sagemaker_debug_ext.hooks.auto.xgboost",
 }

@@ -1,0 +1,80 @@
+"""Keras scripts without a change: the hook joins the callbacks of every `fit`, `evaluate` and `predict`.
+
+`install` puts a function before these methods that adds the hook to the callbacks they are called with.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+import keras
+
+from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.base import BaseHook
+from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
+from sagemaker_debug_ext.hooks.keras import KerasHook
+
+LOG = logging.getLogger(__name__)
+
+_METHODS: Final = ("fit", "evaluate", "predict")
+
+
+class _Joiner:
+    """Adds the hook to runs of models, unless they have one already."""
+
+    def __init__(self, configuration: HookConfiguration) -> None:
+        self._configuration = configuration
+        self._hook: KerasHook | None = None
+        self._pid = os.getpid()
+
+    def wrap(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method that does the same, with the hook among the callbacks."""
+        signature = inspect.signature(method)
+
+        @functools.wraps(method)
+        def captured(*args: Any, **kwargs: Any) -> Any:
+            try:
+                given = signature.bind(*args, **kwargs).arguments
+            except TypeError:
+                return method(*args, **kwargs)  # which says what is wrong with the arguments
+            callbacks = given.get("callbacks")
+            # Validation inside of `fit` brings the callbacks that `fit` has.
+            hook = None if isinstance(callbacks, keras.callbacks.CallbackList) else self._find_hook(callbacks)
+            if hook is None:
+                return method(*args, **kwargs)
+            own = keras.tree.flatten(callbacks) if callbacks else []
+            bound = signature.bind(*args, **kwargs)
+            bound.arguments["callbacks"] = [hook, *own]
+            return method(*bound.args, **bound.kwargs)
+
+        return captured
+
+    def _find_hook(self, callbacks: Any) -> KerasHook | None:
+        if os.getpid() != self._pid or any(isinstance(each, BaseHook) for each in keras.tree.flatten(callbacks or [])):
+            return None
+        try:
+            if self._hook is None:
+                if current.has_hook():
+                    return None
+                self._hook = KerasHook.create_from_configuration(self._configuration)
+        except (DebugExtError, OSError):
+            LOG.exception("a model is not captured")
+        return self._hook
+
+
+def install(json_config_path: str | None) -> None:
+    """Have this process's models captured.
+
+    Args:
+        json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
+    """
+    joiner = _Joiner(read_configuration(json_config_path, os.environ, KerasHook.default_save_interval))
+    for name in _METHODS:
+        owner = next(kind for kind in keras.Model.__mro__ if name in vars(kind))
+        setattr(owner, name, joiner.wrap(vars(owner)[name]))

@@ -1,0 +1,100 @@
+"""Scripts that know nothing of a hook are captured, and behave as ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import sagemaker_debug_ext.tensorflow as smd
+from sagemaker_debug_ext.trials import create_trial
+
+SCRIPT = """
+import sys
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(3)
+hidden = tf.keras.layers.Dense(3, activation="relu", name="hid")
+layers = [tf.keras.Input((4,)), hidden, tf.keras.layers.Dense(1, name="out")]
+model = tf.keras.Sequential(layers)
+model.compile("sgd", "mse", jit_compile=False)
+x = tf.random.normal((24, 4))
+history = model.fit(x, x[:, :1], 8, 2, 0, validation_data=(x[:8], x[:8, :1]))
+model.predict(x, verbose=0)
+print(sys.argv[1:], __name__, [loss.hex() for loss in history.history["loss"]], model.get_weights()[0].tobytes().hex())
+if "--fail" in sys.argv:
+    raise ValueError("the script's own")
+sys.exit(7)
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    """An ordinary training script."""
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+@pytest.fixture
+def configured(monkeypatch, tmp_path):
+    """A hook configuration file as SageMaker puts it into the container."""
+    content = {
+        "LocalPath": str(tmp_path / "out"),
+        "HookParameters": {"save_interval": "1"},
+        "CollectionConfigurations": [{"CollectionName": "weights"}, {"CollectionName": "gradients"}],
+    }
+    (tmp_path / "hook.json").write_text(json.dumps(content))
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    return tmp_path / "out"
+
+
+def run(*command):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return subprocess.run(
+        [sys.executable, *map(str, command)], capture_output=True, text=True, check=False, env=environment, timeout=200
+    )
+
+
+def run_command(*arguments):
+    return run("-m", "sagemaker_debug_ext.cli.main", "run", *arguments)
+
+
+def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, configured):
+    """Output, arguments, exit status and result are those of the script; the trial has its tensors in all modes."""
+    alone = run(script, "--lr", "3")
+    captured = run_command(script, "--lr", "3")
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
+    assert captured.returncode == 7
+    trial = create_trial(str(configured))
+    assert trial.steps(smd.modes.TRAIN) == list(range(6))
+    assert trial.steps(smd.modes.EVAL) == [0, 1]
+    assert trial.steps(smd.modes.PREDICT) == [0]
+    assert {"loss", "val_loss", "gradients/hid/kernelGrad", "hid/weights/hid/kernel:0"} <= set(trial.tensor_names())
+
+
+def test_run_when_script_fails_then_so_does_the_command(script, configured):
+    """The error is the script's own, and what was saved until then is there."""
+    captured = run_command(script, "--fail")
+    assert captured.returncode == 1
+    assert "ValueError: the script's own" in captured.stderr
+    assert len(create_trial(str(configured)).steps(smd.modes.TRAIN)) == 6
+
+
+def test_import_when_script_has_a_hook_of_its_own_then_that_one_captures(script, configured, tmp_path):
+    """One line at the top of the script does the same; a model that brings a hook gets no second one."""
+    own = f"""
+import sagemaker_debug_ext.auto
+import sagemaker_debug_ext.tensorflow as smd
+hook = smd.KerasHook({str(tmp_path / "own")!r}, save_config=smd.SaveConfig(save_interval=1))
+"""
+    script.write_text(own + SCRIPT.replace("validation_data=", "callbacks=[hook], validation_data="))
+    report = run(script)
+    assert report.returncode == 7, report.stderr
+    assert len(create_trial(str(tmp_path / "own")).steps(smd.modes.TRAIN)) == 6
+    assert not configured.exists()
