@@ -13,14 +13,19 @@ class Adapter:
     name: ClassVar[str] = "sagemaker_debug_ext"
     environment: ClassVar[Mapping[str, str]] = {"SAGEMAKER_DEBUG_EXT_CACHE_DIR": "off"}
 
+    def __init__(self):
+        self._writers = {}
+
     def write_step(self, path, step, worker, tensors):
         from sagemaker_debug_ext.store.backends import open_backend
         from sagemaker_debug_ext.store.messages import to_array
         from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
         from sagemaker_debug_ext.vocabulary import ModeKeys
 
+        if (path, worker) not in self._writers:
+            self._writers[path, worker] = TrialWriter(open_backend(path), worker)
         named = [NamedTensor(name, to_array(value), time.time()) for name, value in tensors]
-        TrialWriter(open_backend(path), worker).write_step(StepData(step, ModeKeys.TRAIN, step, named))
+        self._writers[path, worker].write_step(StepData(step, ModeKeys.TRAIN, step, named))
 
     def finish(self, path, workers, names):
         from sagemaker_debug_ext.store.backends import open_backend
