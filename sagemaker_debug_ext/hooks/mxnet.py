@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -16,11 +16,20 @@ from mxnet.ndarray import NDArray
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook, harmless
 from sagemaker_debug_ext.hooks.decisions import StepPlan
 from sagemaker_debug_ext.hooks.mxnet_arrays import Parts, Reduced, Reductions, arrays_in, has_symbols
+from sagemaker_debug_ext.hooks.mxnet_blocks import (
+    Collection,
+    Tap,
+    block_name,
+    check_block,
+    data_of,
+    outermost_hybridised,
+    parts_of,
+)
 from sagemaker_debug_ext.hooks.mxnet_graphs import GraphWatch, Place
 from sagemaker_debug_ext.hooks.mxnet_trainers import TrainerWatch
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
@@ -30,19 +39,6 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 LOG = logging.getLogger(__name__)
 
 _WITHOUT_GRADIENTS: Final = frozenset({ModeKeys.EVAL, ModeKeys.PREDICT})
-
-
-class Collection(BaseCollection):
-    """A named group of tensors, to which the inputs and outputs of blocks can be added."""
-
-    def add_block_tensors(self, block: gluon.Block, inputs: bool = False, outputs: bool = True) -> None:
-        """Include the inputs, the outputs, or both of a block.
-
-        Raises:
-            SMDebugTypeError: It is no block.
-        """
-        name = re.escape(_name(_checked(block)))
-        self.include([f"^{name}_{kind}_" for kind, wanted in (("input", inputs), ("output", outputs)) if wanted])
 
 
 @attrs.define(eq=False)
@@ -64,7 +60,7 @@ class _Begun:
     saved: set[str] = attrs.field(factory=set)
 
 
-class Hook(BaseHook):
+class Hook(contextlib.ContextDecorator, BaseHook):
     """Captures tensors of a job that trains with Gluon.
 
     Each forward pass of a registered block is one step; the passes over the parts of one batch, on as many contexts,
@@ -136,7 +132,7 @@ class Hook(BaseHook):
         if isinstance(block, gluon.loss.Loss):
             self.register_loss(block)
         elif self._register(block, self._models):
-            self._handles.append(block.register_forward_pre_hook(_Tap(self._on_forward)))
+            self._handles.append(block.register_forward_pre_hook(Tap(self._on_forward)))
 
     register_hook = register_block
 
@@ -149,7 +145,7 @@ class Hook(BaseHook):
         """
         if not self._register(block, self._losses):
             return
-        name = f"{_name(block)}_output_0"
+        name = f"{block_name(block)}_output_0"
         if not self._collections.get(CollectionKeys.LOSSES).matches(name):
             LOG.warning("%s is no member of collection 'losses', whose patterns do not match it", name)
 
@@ -160,7 +156,7 @@ class Hook(BaseHook):
         if has_symbols(inputs):
             if self._step is None:
                 self._report(
-                    f"block {_name(block)!r} is asked for its graph: inside a hybridised block it makes no "
+                    f"block {block_name(block)!r} is asked for its graph: inside a hybridised block it makes no "
                     "steps, and that block is to be registered"
                 )
             return
@@ -188,8 +184,8 @@ class Hook(BaseHook):
         if has_symbols(inputs):
             return
         self._save_custom_tensors()
-        self._offer_numbered(f"{_name(block)}_input", inputs)
-        self._offer_numbered(f"{_name(block)}_output", outputs)
+        self._offer_numbered(f"{block_name(block)}_input", inputs)
+        self._offer_numbered(f"{block_name(block)}_output", outputs)
 
     @harmless
     def _begin_graph(self, block: gluon.Block, inputs: tuple[Any, ...]) -> None:
@@ -205,7 +201,7 @@ class Hook(BaseHook):
 
     @harmless
     def _on_node(self, place: Place, array: NDArray) -> None:
-        self._offer_numbered(f"{_name(place.block)}_{place.kind}", array)
+        self._offer_numbered(f"{block_name(place.block)}_{place.kind}", array)
 
     @harmless
     def _on_update(self, parameters: Iterable[gluon.Parameter], is_reduced: bool) -> None:
@@ -222,21 +218,21 @@ class Hook(BaseHook):
 
     def _register(self, block: gluon.Block, blocks: list[gluon.Block]) -> bool:
         known = [*self._models, *self._losses]
-        _checked(block)
+        check_block(block)
         if any(each is block for each in known):
-            LOG.warning("block %r is registered already", _name(block))
+            LOG.warning("block %r is registered already", block_name(block))
             return False
         for inner, outer in [(block, other) for other in known] + [(other, block) for other in known]:
-            if any(part is inner for part in _parts_of(outer)):
+            if any(part is inner for part in parts_of(outer)):
                 raise SMDebugValueError(
                     f"block must not be registered together with a part of it "
-                    f"({_name(inner)!r} is a part of {_name(outer)!r})"
+                    f"({block_name(inner)!r} is a part of {block_name(outer)!r})"
                 )
         blocks.append(block)
         self._forget_plans()
         plan = self._current_plan()
         if plan and blocks is self._losses:
-            self._tap(part for part in _parts_of(block) if _may_select(plan, _name(part)))
+            self._tap(part for part in parts_of(block) if _may_select(plan, block_name(part)))
         return True
 
     def _continues(self, begun: _Begun) -> bool:
@@ -259,11 +255,11 @@ class Hook(BaseHook):
         """Have what is due at a step captured as it comes."""
         roots = (*self._models, *self._losses)
         if plan not in self._wanted:
-            parts = [part for root in roots for part in _parts_of(root) if _may_select(plan, _name(part))]
+            parts = [part for root in roots for part in parts_of(root) if _may_select(plan, block_name(part))]
             self._wanted[plan] = {id(part): part for part in parts}
         called = dict(self._wanted[plan])
-        for block in [block for root in roots for block in _outermost_hybridised(root)]:  # as of now
-            inside = [called.pop(id(part), None) for part in _parts_of(block) if part is not block]
+        for block in [block for root in roots for block in outermost_hybridised(root)]:  # as of now
+            inside = [called.pop(id(part), None) for part in parts_of(block) if part is not block]
             parts = [part for part in inside if part is not None]
             if parts:
                 self._watch_graph(plan, block, parts)
@@ -276,24 +272,27 @@ class Hook(BaseHook):
             self._graph_watches[plan, id(block)] = GraphWatch(block, parts, self._on_node)
         self._graphs.append(self._graph_watches[plan, id(block)])
         if not any(block is model for model in self._models):  # those are being called right now
-            self._step_handles.append(block.register_forward_pre_hook(_Tap(self._begin_graph)))
-        self._step_handles.append(block.register_forward_hook(_Tap(self._end_graph)))
+            self._step_handles.append(block.register_forward_pre_hook(Tap(self._begin_graph)))
+        self._step_handles.append(block.register_forward_hook(Tap(self._end_graph)))
 
     def _tap(self, blocks: Iterable[gluon.Block]) -> None:
         for block in blocks:
-            self._step_handles.append(block.register_forward_hook(_Tap(self._on_block)))
+            self._step_handles.append(block.register_forward_hook(Tap(self._on_block)))
 
     def _report_missing(self, blocks: Iterable[gluon.Block]) -> None:
-        names = ", ".join(map(_name, blocks))
+        names = ", ".join(map(block_name, blocks))
         if names:
             self._report(
                 f"inputs and outputs of blocks inside a hybridised block are not all saved: {names}; everything else is"
             )
 
     def _registered(self, parameters: Iterable[gluon.Parameter]) -> list[gluon.Parameter]:
-        """Return those of a trainer's parameters that belong to a registered model."""
+        """Return those of a trainer's parameters that belong to a registered model and are due, or their gradients."""
+        due = [each for each in parameters if self._is_due(each.name) or self._is_due(f"gradient/{each.name}")]
+        if not due:
+            return []
         known = {id(parameter) for model in self._models for parameter in model.collect_params().values()}
-        return [parameter for parameter in parameters if id(parameter) in known]
+        return [parameter for parameter in due if id(parameter) in known]
 
     @harmless
     def _save_parameters(self) -> None:
@@ -313,16 +312,17 @@ class Hook(BaseHook):
         if storage != "default":  # only its trainer has it whole
             self._report(f"parameter {parameter.name!r} is not saved, as its storage is {storage}")
             return
-        data = _data_of(parameter)
+        data = data_of(parameter)
         if data:
             self._save_once(parameter.name, Parts(data[:1]))
 
     def _save_gradient(self, parameter: gluon.Parameter, is_reduced: bool) -> None:
         """Save a gradient that a backward pass has left and no update has used."""
         name = f"gradient/{parameter.name}"
-        if parameter.grad_req == "null" or self.mode in _WITHOUT_GRADIENTS or not self._is_due(name):
+        is_training = self._begun is not None and self._begun.mode not in _WITHOUT_GRADIENTS
+        if parameter.grad_req == "null" or not is_training or not self._is_due(name):
             return
-        data = _data_of(parameter)
+        data = data_of(parameter)
         if data and data[0]._fresh_grad:  # noqa: SLF001 - what MXNet's own trainer asks
             gradients = tuple(parameter.list_grad())
             self._save_once(name, Parts(gradients[:1] if is_reduced else gradients))
@@ -399,70 +399,6 @@ class Hook(BaseHook):
         self._models.clear()
         self._losses.clear()
         self._forget_plans()
-
-
-class _Tap:
-    """Calls a method of the hook; copies and pickles of a block get something that does nothing instead.
-
-    Args:
-        method: What to call.
-    """
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-
-    def __call__(self, *arguments: Any) -> None:
-        """Call the method; what it returns is nothing to the block."""
-        self._method(*arguments)
-
-    def __deepcopy__(self, _: dict[int, Any]) -> Callable[..., None]:
-        return _do_nothing
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _return_stand_in, ()
-
-
-def _do_nothing(*_: Any) -> None:
-    """Stand in for a tap in copies of a block."""
-
-
-def _return_stand_in() -> Callable[..., None]:
-    return _do_nothing
-
-
-def _checked(block: object) -> gluon.Block:
-    if not isinstance(block, gluon.Block):
-        raise SMDebugTypeError(f"block must be a mxnet.gluon.Block (got {block!r})")
-    return block
-
-
-def _name(block: gluon.Block) -> str:
-    """Return a block's name; one without, being made without a prefix, is called what its class would call it."""
-    return block.name or type(block).__name__.lower()
-
-
-def _parts_of(block: gluon.Block) -> list[gluon.Block]:
-    """Return a block and all blocks inside it."""
-    parts: list[gluon.Block] = []
-    block.apply(parts.append)
-    return parts
-
-
-def _outermost_hybridised(block: gluon.Block) -> Iterator[gluon.HybridBlock]:
-    """Yield the blocks in a block that MXNet runs as one graph each, with all that is inside them."""
-    inside: set[int] = set()
-    for part in reversed(_parts_of(block)):  # outer blocks before inner ones
-        if id(part) not in inside and getattr(part, "_active", False):  # MXNet has no other way to ask
-            inside.update(id(inner) for inner in _parts_of(part))
-            yield part
-
-
-def _data_of(parameter: gluon.Parameter) -> tuple[NDArray, ...]:
-    """Return a parameter's values on all its contexts; none while it waits for its first forward pass."""
-    try:
-        return tuple(parameter.list_data())
-    except RuntimeError:  # whose subclass says that the shape is not known yet
-        return ()
 
 
 def _may_select(plan: StepPlan, block_name: str) -> bool:

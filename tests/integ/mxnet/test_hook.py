@@ -215,6 +215,7 @@ class TestValues:
             loss.backward()
             net.weight.set_data(net.weight.data() - net.weight.grad())
         last = net.weight.data().asnumpy()
+        hook.set_mode(EVAL)  # what is said of the next step is not true of this one
         trial = open_trial(hook)
         assert [float(value(trial, "gradient/dense0_weight", step)[0, 0]) for step in range(2)] == [1.0, 2.0]
         np.testing.assert_array_equal(value(trial, "dense0_weight", 1), last)
@@ -588,6 +589,21 @@ def test_close_when_attached_then_model_and_trainer_are_as_before(make_hook, tra
     assert not any(block._forward_hooks or block._forward_pre_hooks for block in [*blocks, training.loss])
     training.hook = None
     training.train(1)
+
+
+def test_hook_when_it_decorates_a_function_then_is_closed_at_its_end(tmp_path):
+    """A training function needs no block of its own."""
+
+    @smd.Hook(tmp_path / "out", save_config=smd.SaveConfig(save_interval=1), include_collections=["weights"])
+    def train():
+        net = dense()
+        smd.get_hook().register_block(net)
+        net(mx.nd.ones((1, 2)))
+
+    train()
+    trial = smd.create_trial(str(tmp_path / "out"))
+    assert trial.loaded_all_steps
+    assert trial.tensor_names() == ["dense0_weight"]
 
 
 def test_close_when_trainer_was_replaced_since_then_leaves_that(make_hook, trainer):

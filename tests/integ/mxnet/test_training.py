@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -149,6 +150,32 @@ net(mx.nd.ones((1, 3)))
     assert trial.tensor_names() == ["dense0_weight"]
 
 
+def test_script_when_it_is_terminated_then_trial_ends_with_its_last_complete_step(tmp_path):
+    """A spot instance that is taken away leaves a trial that has ended."""
+    program = f"""
+import mxnet as mx
+import sagemaker_debug_ext.mxnet as smd
+hook = smd.Hook({str(tmp_path / "out")!r}, save_config=smd.SaveConfig(save_interval=1), include_collections=["weights"])
+net = mx.gluon.nn.HybridSequential()
+net.add(mx.gluon.nn.Dense(2))
+net.initialize()
+net.hybridize()
+hook.register_block(net)
+while True:
+    net(mx.nd.ones((1, 3)))
+    if hook.step == 5:
+        print("ready", flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-W", "ignore", "-c", program], stdout=subprocess.PIPE, text=True) as script:
+        assert script.stdout.readline() == "ready\n"
+        script.terminate()
+        assert script.wait(timeout=60) == -signal.SIGTERM
+    trial = create_trial(str(tmp_path / "out"))
+    assert trial.loaded_all_steps
+    assert trial.steps()[:5] == [0, 1, 2, 3, 4]
+    assert all(trial.tensor_names(step=step) == ["dense0_weight"] for step in trial.steps())
+
+
 def test_configuration_file_when_it_is_sagemakers_then_makes_the_hook(tmp_path, monkeypatch, trainer, conv0_tensors):
     """A script that asks for the hook gets the one that the job's submitter configured."""
     config = tmp_path / "hook.json"
@@ -286,7 +313,7 @@ class TestCore:
         trainer(second).train(1)
         assert open_trial(second).steps() == [3]
 
-    @pytest.mark.parametrize("when_full", ["block", "drop"])
+    @pytest.mark.parametrize("when_full", ["block", "drop", "spill"])
     def test_memory_when_limit_is_small_then_steps_wait_or_are_left_out(
         self, make_hook, open_trial, trainer, when_full
     ):

@@ -1,0 +1,95 @@
+"""Gluon's blocks: their names, their parts, and what is registered with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mxnet import gluon
+from mxnet.ndarray import NDArray
+
+from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.errors import SMDebugTypeError
+
+
+class Collection(BaseCollection):
+    """A named group of tensors, to which the inputs and outputs of blocks can be added."""
+
+    def add_block_tensors(self, block: gluon.Block, inputs: bool = False, outputs: bool = True) -> None:
+        """Include the inputs, the outputs, or both of a block.
+
+        Raises:
+            SMDebugTypeError: It is no block.
+        """
+        name = re.escape(block_name(check_block(block)))
+        self.include([f"^{name}_{kind}_" for kind, wanted in (("input", inputs), ("output", outputs)) if wanted])
+
+
+class Tap:
+    """Calls a method of the hook; copies and pickles of a block get something that does nothing instead.
+
+    Args:
+        method: What to call.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __call__(self, *arguments: Any) -> None:
+        """Call the method; what it returns is nothing to the block."""
+        self._method(*arguments)
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Callable[..., None]:
+        return _do_nothing
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _return_stand_in, ()
+
+
+def _do_nothing(*_: Any) -> None:
+    """Stand in for a tap in copies of a block."""
+
+
+def _return_stand_in() -> Callable[..., None]:
+    return _do_nothing
+
+
+def check_block(block: object) -> gluon.Block:
+    """Return a block.
+
+    Raises:
+        SMDebugTypeError: It is none.
+    """
+    if not isinstance(block, gluon.Block):
+        raise SMDebugTypeError(f"block must be a mxnet.gluon.Block (got {block!r})")
+    return block
+
+
+def block_name(block: gluon.Block) -> str:
+    """Return a block's name; one without, being made without a prefix, is called what its class would call it."""
+    return block.name or type(block).__name__.lower()
+
+
+def parts_of(block: gluon.Block) -> list[gluon.Block]:
+    """Return a block and all blocks inside it."""
+    parts: list[gluon.Block] = []
+    block.apply(parts.append)
+    return parts
+
+
+def outermost_hybridised(block: gluon.Block) -> Iterator[gluon.HybridBlock]:
+    """Yield the blocks in a block that MXNet runs as one graph each, with all that is inside them."""
+    inside: set[int] = set()
+    for part in reversed(parts_of(block)):  # outer blocks before inner ones
+        if id(part) not in inside and getattr(part, "_active", False):  # MXNet has no other way to ask
+            inside.update(id(inner) for inner in parts_of(part))
+            yield part
+
+
+def data_of(parameter: gluon.Parameter) -> tuple[NDArray, ...]:
+    """Return a parameter's values on all its contexts; none while it waits for its first forward pass."""
+    try:
+        return tuple(parameter.list_data())
+    except RuntimeError:  # whose subclass says that the shape is not known yet
+        return ()
