@@ -24,6 +24,7 @@ from sagemaker_debug_ext.requests._model_schema import DRIFTING, Schema, to_sche
 from sagemaker_debug_ext.requests._service_rules import service_problems
 
 _REQUEST_SHAPE: Final = "CreateTrainingJobRequest"
+_PROCESSING_SHAPE: Final = "CreateProcessingJobRequest"
 
 
 def training_job_schema() -> Schema:
@@ -36,10 +37,21 @@ def training_job_schema() -> Schema:
 
 
 @functools.cache
-def _schema() -> Schema:
+def _schema(shape: str = _REQUEST_SHAPE) -> Schema:
     model = botocore.loaders.Loader().load_service_model("sagemaker", "service-2")
-    schema = to_schema(_REQUEST_SHAPE, model["shapes"])
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": _REQUEST_SHAPE, **schema}
+    schema = to_schema(shape, model["shapes"])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": shape, **schema}
+
+
+def check_processing_job_request(request: Mapping[str, Any]) -> None:
+    """Compare a CreateProcessingJob request with the service's model.
+
+    Raises:
+        RequestValidationError: The service would refuse the request. The error tells all problems.
+    """
+    lines = list(dict.fromkeys(_schema_problems(request, _PROCESSING_SHAPE)))
+    if lines:
+        raise RequestValidationError(lines)
 
 
 def check_training_job_request(request: Mapping[str, Any], region: str | None = None) -> None:
@@ -90,15 +102,16 @@ def _is_list(_: object, instance: object) -> bool:
 
 
 @functools.cache
-def _validator() -> jsonschema.protocols.Validator:
+def _validator(shape: str = _REQUEST_SHAPE) -> jsonschema.protocols.Validator:
     base = jsonschema.Draft202012Validator
     types = base.TYPE_CHECKER.redefine_many({"integer": _is_whole_number, "array": _is_list})
     kind = jsonschema.validators.extend(base, {DRIFTING: _known_values}, type_checker=types)  # type: ignore[no-untyped-call]
-    return cast("jsonschema.protocols.Validator", kind(_schema()))
+    return cast("jsonschema.protocols.Validator", kind(_schema(shape)))
 
 
-def _schema_problems(request: Mapping[str, Any]) -> Iterator[str]:
-    errors = sorted(_validator().iter_errors(request), key=lambda error: [str(part) for part in error.absolute_path])
+def _schema_problems(request: Mapping[str, Any], shape: str = _REQUEST_SHAPE) -> Iterator[str]:
+    found = _validator(shape).iter_errors(request)
+    errors = sorted(found, key=lambda error: [str(part) for part in error.absolute_path])
     for error in errors:
         path = _path(error.absolute_path)
         if is_pipeline_variable(error.instance):

@@ -59,6 +59,8 @@ class Rule(abc.ABC):
     Attributes:
         judges_steps_alone: Whether the verdict at a step follows from the trial alone, not from what the rule saw
             before, so that steps may be judged in any order; see `rules.scaling`.
+        judges_tensors_alone: Whether what the rule remembers, and finds, of a tensor follows from that tensor alone, so
+            that tensors may be judged in several places. Only for rules of the kind `TensorRule`.
         base_trial: The trial to check.
         other_trials: The further trials, None when there are none.
         trials: All of them, the base trial first.
@@ -83,6 +85,7 @@ class Rule(abc.ABC):
     """
 
     judges_steps_alone: ClassVar[bool] = False
+    judges_tensors_alone: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import bisect
 import concurrent.futures
 import functools
+import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
@@ -122,12 +123,14 @@ class Blocks:
     Args:
         views: What the rules read through.
         end_step: First global step that is not judged; None for no bound.
+        only_steps: Global steps that are judged; None for all.
     """
 
-    def __init__(self, views: StepViews, end_step: int | None = None) -> None:
+    def __init__(self, views: StepViews, end_step: int | None = None, only_steps: Container[int] | None = None) -> None:
         self._views = views
         self._trial = views.trial
         self._end_step = end_step
+        self._only_steps = only_steps
         self._current: Block | None = None
         self._next: Block | None = None
         self._sizes: dict[tuple[int, int], tuple[IndexContent, int, dict[str, int]]] = {}
@@ -171,7 +174,10 @@ class Blocks:
             steps = reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False)
         begin = bisect.bisect_left(steps, step)
         found = steps[begin : begin + BLOCK_STEPS]
-        return found if self._end_step is None else [each for each in found if each < self._end_step]
+        if self._end_step is not None:
+            found = [each for each in found if each < self._end_step]
+        # a block has no gap, so that each value in it follows the one before in the trial
+        return found if self._only_steps is None else list(itertools.takewhile(self._only_steps.__contains__, found))
 
     def _make(self, step: int, rules: Sequence[BuiltinRule]) -> Block:
         """Begin to read a block that begins with a step."""

@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,6 +171,7 @@ class Evaluation(Iterator[Issue]):
         *,
         start_step: int = 0,
         end_step: int | None = None,
+        only_steps: Container[int] | None = None,
         stop_rule_on_first_issue: bool = False,
         follow: bool = True,
         should_stop: Callable[[], bool] | None = None,
@@ -189,6 +190,7 @@ class Evaluation(Iterator[Issue]):
             trial,
             start_step,
             end_step,
+            only_steps=only_steps,
             follow=follow,
             should_stop=self._must_stop,
             poll_seconds=poll_seconds,
@@ -196,7 +198,7 @@ class Evaluation(Iterator[Issue]):
         )
         self._trials = list(dict.fromkeys(each for run in self._runs for each in run.rule.trials))
         views = _share_views([run.rule for run in self._runs], trial)
-        self._blocks = Blocks(views, end_step)
+        self._blocks = Blocks(views, end_step, only_steps)
         self._issues = self._evaluate()
 
     @property
@@ -274,6 +276,7 @@ def evaluate(
     *,
     start_step: int = 0,
     end_step: int | None = None,
+    only_steps: Container[int] | None = None,
     stop_rule_on_first_issue: bool = False,
     follow: bool = True,
     should_stop: Callable[[], bool] | None = None,
@@ -293,6 +296,7 @@ def evaluate(
         trial: The trial.
         start_step: First global step to judge, inclusive. Some rules look back further.
         end_step: First global step not to judge; None goes on to the end of the job.
+        only_steps: Global steps to judge, such as a set of them; None judges all. Not for rules with a memory.
         stop_rule_on_first_issue: End a rule at the first step with an issue, as SageMaker does.
         follow: Wait for more steps while the job runs; otherwise only what is there is judged.
         should_stop: Asked before each step and each wait; true stops the evaluation.
@@ -321,6 +325,7 @@ def evaluate(
         trial,
         start_step=start_step,
         end_step=end_step,
+        only_steps=only_steps,
         stop_rule_on_first_issue=stop_rule_on_first_issue,
         follow=follow,
         should_stop=should_stop,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def follow_steps(
     start_step: int = 0,
     end_step: int | None = None,
     *,
+    only_steps: Container[int] | None = None,
     follow: bool = True,
     should_stop: Callable[[], bool] = _never,
     poll_seconds: float = POLL_SECONDS,
@@ -37,6 +38,7 @@ def follow_steps(
         trial: The trial.
         start_step: First step to yield, inclusive.
         end_step: First step not to yield; None yields all.
+        only_steps: Steps that are yielded, if they are saved; None yields all.
         follow: Wait for more steps while the job runs. A trial whose refreshing is switched off is never followed.
         should_stop: Asked before each step and each wait; true ends the iteration.
         poll_seconds: Time to wait when there is no news.
@@ -54,7 +56,8 @@ def follow_steps(
         for step in new:
             if (end_step is not None and step >= end_step) or should_stop():
                 return
-            yield step
+            if only_steps is None or step in only_steps:
+                yield step
             last = step
         if ended or not follow:
             return

@@ -32,7 +32,6 @@ from sagemaker_debug_ext.errors import (
 )
 from sagemaker_debug_ext.rules.base import NoVerdict, Rule
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -130,13 +129,16 @@ class IsolatedRule(Rule):
             raise NoVerdict(self.rule_name, step, str(answer["no_verdict"]))
         if "met" in answer:
             raise RuleEvaluationConditionMet(self.rule_name, step, bool(answer["met"]))
-        return [_issue(each) for each in answer["issues"]]
+        return [Issue.from_json_dict(each) for each in answer["issues"]]
 
     def issues_while_waiting(self) -> list[Issue]:
         """Ask the rule, if it cares about waiting."""
         if not self._watches_waiting:
             return []
-        return [_issue(each) for each in self._ask({"waiting": True}, self._isolation.timeout_seconds)["issues"]]
+        return [
+            Issue.from_json_dict(each)
+            for each in self._ask({"waiting": True}, self._isolation.timeout_seconds)["issues"]
+        ]
 
     def evaluation_ended(self) -> None:
         """Let the rule finish its work, and end the process."""
@@ -242,15 +244,6 @@ def _error(described: Mapping[str, str]) -> DebugExtError:
     same_name = type(kind, (SMDebugCustomerError,), {"__doc__": "What a rule raised in another process."})
     error: DebugExtError = same_name(text)
     return error
-
-
-def _issue(entry: Mapping[str, Any]) -> Issue:
-    """Return an issue from its JSON object."""
-    fields = dict(entry)
-    fields["mode"] = ModeKeys[fields["mode"]] if fields["mode"] else None
-    for name in ("value", "threshold"):
-        fields[name] = None if fields[name] is None else float(fields[name])
-    return Issue(**fields)
 
 
 def check_json(parameters: Mapping[str, Any], rule_name: str) -> dict[str, Any]:

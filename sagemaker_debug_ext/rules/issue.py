@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import attrs
 
@@ -65,6 +66,13 @@ class Issue:
             "message": self.message,
             "advice": self.advice,
         }
+
+    @classmethod
+    def from_json_dict(cls, described: Mapping[str, Any]) -> Issue:
+        """Return the issue that `to_json_dict` described."""
+        fields = dict(described)
+        fields["mode"] = ModeKeys[fields["mode"]] if fields["mode"] else None
+        return cls(**fields)
 
     def to_json(self) -> str:
         """Return `to_json_dict` as JSON text."""

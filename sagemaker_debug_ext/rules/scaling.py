@@ -2,8 +2,9 @@
 
 `Cluster` is all that an engine has to offer; `ProcessPool` is one for this machine, `RayCluster` one for many. Each
 shard opens the trial by its path, so it must be reachable from everywhere. Rules whose verdict at a step follows from
-the trial alone (`Rule.judges_steps_alone`) are spread over ranges of steps; those with a memory run over all steps, one
-to a shard. Either way the issues are those of `evaluate`.
+the trial alone (`Rule.judges_steps_alone`) are spread over ranges of steps; those with a memory see all steps in order,
+spread over shares of the tensors if they remember each tensor by itself (`Rule.judges_tensors_alone`), else one to a
+shard. Either way the issues are those of `evaluate`.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ from __future__ import annotations
 import concurrent.futures
 import multiprocessing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import attrs
 
 from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.creation import create_custom_rule, create_rule, find_rule_class
+from sagemaker_debug_ext.rules.base import Rule
+from sagemaker_debug_ext.rules.builtin.base import Reading
+from sagemaker_debug_ext.rules.creation import ACTIONS_PARAMETER, create_custom_rule, create_rule, find_rule_class
 from sagemaker_debug_ext.rules.engine import evaluate
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.status import RuleStatus
+from sagemaker_debug_ext.rules.status import RuleStatus, condition_met_details
 from sagemaker_debug_ext.trials import Trial, create_trial
 
 T = TypeVar("T")
@@ -83,6 +87,11 @@ class RuleChoice:
     parameters: Mapping[str, Any] = attrs.field(factory=dict)
     source: str | None = None
 
+    def without_actions(self) -> RuleChoice:
+        """Return the same rule, which does nothing when it fires."""
+        parameters = {name: value for name, value in self.parameters.items() if name != ACTIONS_PARAMETER}
+        return attrs.evolve(self, parameters=parameters)
+
 
 @attrs.frozen(kw_only=True)
 class Shard:
@@ -93,20 +102,66 @@ class Shard:
         rules: The rules, by name.
         start_step: First global step, inclusive.
         end_step: First global step that is not judged; None judges all that are left.
+        only_steps: The steps of that range that are judged; None for all of them.
+        output_path: Folder for what the rules write; nothing is written when None.
+        share: Which tensors are judged: their share's number and the number of shares; None for all of them.
     """
 
     trial_path: str
     rules: Mapping[str, RuleChoice]
     start_step: int = 0
     end_step: int | None = None
+    only_steps: frozenset[int] | None = None
+    output_path: str | None = None
+    share: tuple[int, int] | None = None
+
+
+Readings: TypeAlias = Mapping[str, Mapping[int, Mapping[str, Reading]]]
+"""Rule → global step → tensor → what was measured of it."""
 
 
 @attrs.frozen
 class Judgement:
-    """What rules found: issues, in the order of steps and rules, and statuses, in the order of the rules."""
+    """What rules found.
+
+    Args:
+        issues: The issues, in the order of steps and rules.
+        statuses: The statuses, in the order of the rules.
+        readings: What was measured of the tensors of a share; their issues are made when all shares are known.
+    """
 
     issues: tuple[Issue, ...]
     statuses: tuple[RuleStatus, ...]
+    readings: Readings = attrs.field(factory=dict)
+
+    def to_json_dict(self) -> JSONObject:
+        """Return the judgement as an object for Python's JSON, which may hold NaN."""
+        return {
+            "issues": [issue.to_json_dict() for issue in self.issues],
+            "statuses": [status.to_json_dict() for status in self.statuses],
+            "readings": {
+                rule: {
+                    str(step): {name: attrs.asdict(reading) for name, reading in readings.items()}
+                    for step, readings in steps.items()
+                }
+                for rule, steps in self.readings.items()
+            },
+        }
+
+    @classmethod
+    def from_json_dict(cls, described: Mapping[str, Any]) -> Judgement:
+        """Return the judgement that `to_json_dict` described."""
+        return cls(
+            tuple(Issue.from_json_dict(each) for each in described["issues"]),
+            tuple(RuleStatus(**each) for each in described["statuses"]),
+            {
+                rule: {
+                    int(step): {name: Reading(**each) for name, each in readings.items()}
+                    for step, readings in steps.items()
+                }
+                for rule, steps in described["readings"].items()
+            },
+        )
 
 
 def evaluate_on(
@@ -133,17 +188,38 @@ def evaluate_on(
     if num_shards < 1:
         raise SMDebugValueError(f"num_shards must be at least 1 (got {num_shards!r})")
     trial = create_trial(trial_path)
-    for choice in rules.values():
-        _make(choice, trial)  # a rule that cannot be made is told of here, before anything is sent anywhere
+    # a rule that cannot be made is told of here, before anything is sent anywhere
+    made = {name: make_rule(choice, trial) for name, choice in rules.items()}
     shards = list(make_shards(rules, trial, num_shards))
-    return merge(rules, cluster.map(judge_shard, shards))
+    found = merge(rules, cluster.map(judge_shard, shards), trial)
+    run_actions(made, found)
+    return found
+
+
+def run_actions(rules: Mapping[str, Rule], found: Judgement) -> None:
+    """Run the actions of rules that fired, as an evaluation in one place would."""
+    for name, rule in rules.items():
+        steps = set()
+        for issue in found.issues:
+            if issue.rule == name and issue.step not in steps:
+                steps.add(issue.step)
+                rule.actions.invoke(issue.message)
 
 
 def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) -> Iterable[Shard]:
-    """Yield the shards: ranges of steps for rules that judge each step alone, all steps for each other rule."""
+    """Yield the shards.
+
+    Ranges of steps for rules that judge each step alone; shares of the tensors for rules that judge each tensor alone;
+    everything for each other rule.
+    """
     alone = {name: choice for name, choice in rules.items() if _class_of(choice).judges_steps_alone}
-    for name, choice in rules.items():
-        if name not in alone:  # first, because they take longest
+    for name, choice in rules.items():  # first, because they take longest
+        if name in alone:
+            continue
+        if num_shards > 1 and _class_of(choice).judges_tensors_alone:
+            for number in range(num_shards):
+                yield Shard(trial_path=trial.path, rules={name: choice}, share=(number, num_shards))
+        else:
             yield Shard(trial_path=trial.path, rules={name: choice})
     steps = trial.steps()
     size = -(-len(steps) // num_shards)
@@ -155,26 +231,75 @@ def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) 
 def judge_shard(shard: Shard) -> Judgement:
     """Judge a shard, in the process that calls this."""
     trial = create_trial(shard.trial_path)
+    # actions run where everything comes together, else each shard would run them
+    rules = {name: make_rule(choice.without_actions(), trial) for name, choice in shard.rules.items()}
+    if shard.share is not None:
+        for rule in rules.values():
+            rule.judge_share(*shard.share)
     evaluation = evaluate(
-        {name: _make(choice, trial) for name, choice in shard.rules.items()},
+        rules,
         trial,
         start_step=shard.start_step,
         end_step=shard.end_step,
+        only_steps=shard.only_steps,
         follow=False,
+        output_path=shard.output_path,
     )
-    return Judgement(tuple(evaluation), evaluation.statuses)
+    issues = tuple(evaluation)
+    if shard.share is None:
+        return Judgement(issues, evaluation.statuses)
+    return Judgement((), evaluation.statuses, {name: rule.readings for name, rule in rules.items()})
 
 
-def merge(names: Iterable[str], parts: Iterable[Judgement]) -> Judgement:
-    """Put the judgements of shards together; their order does not matter."""
-    order = {name: position for position, name in enumerate(names)}
+def merge(rules: Mapping[str, RuleChoice], parts: Iterable[Judgement], trial: Trial) -> Judgement:
+    """Put the judgements of shards together; their order does not matter.
+
+    Args:
+        rules: The rules, by name.
+        parts: What was found of each shard.
+        trial: The trial.
+    """
+    order = {name: position for position, name in enumerate(rules)}
     judgements = list(parts)
     issues = [issue for part in judgements for issue in part.issues]
-    issues.sort(key=lambda issue: (issue.step, order[issue.rule]))
     statuses: dict[str, RuleStatus] = {}
     for status in (status for part in judgements for status in part.statuses):
         statuses[status.name] = _joined(statuses[status.name], status) if status.name in statuses else status
+    shared: dict[str, dict[int, dict[str, Reading]]] = {}
+    for name, steps in ((name, steps) for part in judgements for name, steps in part.readings.items()):
+        for step, readings in steps.items():
+            shared.setdefault(name, {}).setdefault(step, {}).update(readings)
+    for name, found in shared.items():
+        made = _issues_of_readings(name, rules[name], found, trial)
+        statuses[name] = _status_of_readings(statuses[name], trial, len(found), made)
+        issues += made
+    issues.sort(key=lambda issue: (issue.step, order[issue.rule]))
     return Judgement(tuple(issues), tuple(statuses[name] for name in order if name in statuses))
+
+
+def _issues_of_readings(
+    name: str, choice: RuleChoice, found: Mapping[int, Mapping[str, Reading]], trial: Trial
+) -> list[Issue]:
+    rule = make_rule(choice.without_actions(), trial)
+    issues = [issue for step in sorted(found) for issue in rule.issues_of(rule.views.at(step), found[step])]
+    return [attrs.evolve(issue, rule=name) for issue in issues]
+
+
+def _status_of_readings(status: RuleStatus, trial: Trial, num_steps: int, issues: Sequence[Issue]) -> RuleStatus:
+    """Return the status of a rule whose issues were found in shares of the tensors."""
+    counts = {"num_steps": num_steps, "num_skipped": len(trial.steps()) - num_steps, "num_issues": len(issues)}
+    if status.status == "Error":
+        return attrs.evolve(status, **counts)  # type: ignore[arg-type]
+    if not issues:
+        return attrs.evolve(status, status="NoIssuesFound", details="", first_issue_step=None, **counts)  # type: ignore[arg-type]
+    first = issues[0].step
+    return attrs.evolve(
+        status,
+        status="IssuesFound",
+        details=condition_met_details(status.rule, first),
+        first_issue_step=first,
+        **counts,  # type: ignore[arg-type]
+    )
 
 
 _WORST_FIRST = ("Error", "IssuesFound", "Stopped", "Stopping", "InProgress", "NoIssuesFound")
@@ -199,7 +324,8 @@ def _joined(first: RuleStatus, second: RuleStatus) -> RuleStatus:
     )
 
 
-def _make(choice: RuleChoice, trial: Trial) -> Any:
+def make_rule(choice: RuleChoice, trial: Trial) -> Any:
+    """Make a rule over a trial."""
     if choice.source is None:
         return create_rule(choice.rule, trial, choice.parameters)
     return create_custom_rule(choice.source, choice.rule, trial, choice.parameters)

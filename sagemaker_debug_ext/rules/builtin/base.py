@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -165,9 +166,15 @@ class TensorRule(BuiltinRule):
 
     Attributes:
         looks_back: Whether `outlook` compares values with those saved before.
+        readings: What was measured of tensors that meet the condition, by global step; see `judge_share`.
     """
 
     looks_back: ClassVar[bool] = False
+    _share: tuple[int, int] | None = None
+    readings: dict[int, dict[str, Reading]]
+
+    def _is_mine(self, name: str) -> bool:
+        return self._share is None or _share_of(name, self._share[1]) == self._share[0]
 
     @property
     def tells_outlook(self) -> bool:
@@ -196,6 +203,13 @@ class TensorRule(BuiltinRule):
         readings = self._measure_all(view)
         if not readings:
             return None
+        if self._share is None:
+            return self.issues_of(view, readings)
+        self.readings[view.step] = {name: reading for name, reading in readings.items() if reading.fires}
+        return []
+
+    def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
+        """Return the issue that names those of some tensors that meet the condition, the loudest first."""
         names = sorted(
             (name for name, reading in readings.items() if reading.fires),
             key=lambda name: (-_rank(readings[name].severity), name),
@@ -206,9 +220,24 @@ class TensorRule(BuiltinRule):
         message = self.describe(names, first)
         return [self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)]
 
+    def judge_share(self, number: int, num_shares: int) -> None:
+        """Look at a share of the tensors only, and note readings instead of finding issues.
+
+        Args:
+            number: Which share, from 0.
+            num_shares: How many there are.
+        """
+        self._share = (number, num_shares)
+        self.readings = {}
+
     def _measure_all(self, view: StepView) -> Mapping[str, Reading]:
-        measured = {name: self.measure(view, name) for name in self.selection.names(view)}
+        measured = {name: self.measure(view, name) for name in self.selection.names(view) if self._is_mine(name)}
         return {name: reading for name, reading in measured.items() if reading is not None}
+
+
+def _share_of(name: str, num_shares: int) -> int:
+    """Return the number of the share that a tensor belongs to, the same on every machine."""
+    return zlib.crc32(name.encode("utf-8", "surrogatepass")) % num_shares
 
 
 def _origin(rule_class: type, name: str) -> type:

@@ -52,6 +52,7 @@ class CheckInputImages(TensorRule):
     """
 
     spec_name = "CheckInputImages"
+    judges_tensors_alone = True
     advice = "Subtract the mean of each colour channel, taken over the training images, before images enter the model."
 
     def configure(self) -> None:

@@ -35,6 +35,7 @@ class GradientOutlier(TensorRule):
     """
 
     spec_name = "GradientOutlier"
+    judges_tensors_alone = True
     advice = (
         "Clip gradients by their norm, scale the inputs and targets, lower the learning rate, and in recurrent "
         "networks shorten the sequences or use gated cells."

@@ -70,6 +70,7 @@ class TrainEvalMixup(TensorRule):
     """
 
     spec_name = "TrainEvalMixup"
+    judges_tensors_alone = True
     advice = "Call model.eval() before each evaluation, and model.train() before training goes on."
 
     def configure(self) -> None:

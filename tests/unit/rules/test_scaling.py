@@ -140,7 +140,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_sent(path):
     assert cluster.items == []
 
 
-def test_an_error_in_one_shard_is_that_of_the_rule():
+def test_an_error_in_one_shard_is_that_of_the_rule(path):
     """It weighs more than what others found."""
     from sagemaker_debug_ext.rules.scaling import Judgement
 
@@ -148,7 +148,7 @@ def test_an_error_in_one_shard_is_that_of_the_rule():
         Judgement((), (RuleStatus(name="a", rule="A", status="IssuesFound", details="x", first_issue_step=3),)),
         Judgement((), (RuleStatus(name="a", rule="A", status="Error", details="KeyError"),)),
     ]
-    (status,) = merge(["a"], parts).statuses
+    (status,) = merge({"a": RuleChoice(rule="A")}, parts, create_trial(path)).statuses
     assert (status.status, status.details, status.first_issue_step) == ("Error", "KeyError", 3)
 
 

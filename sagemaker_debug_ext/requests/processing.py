@@ -1,0 +1,160 @@
+"""A CreateProcessingJob request that runs rules over a trial on S3, on as many instances as wanted.
+
+The job runs `sagemaker_debug_ext.rules.processing` in an image that has this package installed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from sagemaker_debug_ext.config._fields import MAX_TEXT
+from sagemaker_debug_ext.config.rules import Rule
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.requests.rules import render_actions
+
+ENTRYPOINT: Final = ("python3", "-m", "sagemaker_debug_ext.rules.processing")
+
+INDEX_FOLDER: Final = "/opt/ml/processing/input/index"
+CODE_FOLDER: Final = "/opt/ml/processing/input/code"
+RESULTS_FOLDER: Final = "/opt/ml/processing/output"
+
+_NOT_FOR_THE_RULE: Final = ("rule_to_invoke", "source_s3_uri")
+
+
+def processing_job_request(
+    *,
+    job_name: str,
+    image_uri: str,
+    role_arn: str,
+    trial_path: str,
+    output_path: str,
+    rules: Iterable[Rule],
+    training_job_name: str | None = None,
+    instance_type: str = "ml.m5.xlarge",
+    instance_count: int = 1,
+    volume_size_in_gb: int = 30,
+    max_runtime_in_seconds: int | None = None,
+    environment: Mapping[str, str] | None = None,
+    fail_on_issues: bool = False,
+) -> dict[str, Any]:
+    """Return a request for ``create_processing_job(**request)`` that judges a trial by rules.
+
+    The trial's index is distributed among the instances by S3 key, and tells each which steps to judge; values are read
+    from S3 as they are needed. Results go to `output_path`: a folder with ``rule-result.json`` for each rule, and
+    ``summary.json``. Check a request with `requests.checks.check_processing_job_request`.
+
+    Args:
+        job_name: Name of the processing job.
+        image_uri: Image with Python, this package and its extra for whatever the trial needs.
+        role_arn: Role of the job, which has to be allowed to read the trial and to write the results.
+        trial_path: Where on S3 the trial lies: the folder of ``collections``, ``index`` and ``events``.
+        output_path: Where on S3 the results go.
+        rules: The rules; profiler rules are none.
+        training_job_name: Job that actions are to stop, as prefix of its name.
+        instance_type: Instances that judge.
+        instance_count: How many; the more, the fewer steps each has to judge.
+        volume_size_in_gb: Volume of each.
+        max_runtime_in_seconds: When the job is stopped; the service's default when not given.
+        environment: Further variables of the containers.
+        fail_on_issues: Let the job fail if a rule finds an issue.
+
+    Raises:
+        SMDebugTypeError: One of the rules is none on tensors.
+        SMDebugValueError: A path is not on S3, there are no rules, two have one name, or a rule file is not on S3.
+
+    Example:
+        >>> request = processing_job_request(
+        ...     job_name="judge-run1", image_uri=image, role_arn=role, instance_count=4,
+        ...     trial_path="s3://bucket/run1/debug-output", output_path="s3://bucket/run1/judgement",
+        ...     rules=[Rule.sagemaker(rule_configs.exploding_tensor())],
+        ... )
+        >>> boto3.client("sagemaker").create_processing_job(**request)
+    """
+    trial, output = _on_s3(trial_path, "trial_path"), _on_s3(output_path, "output_path")
+    described: dict[str, Any] = {}
+    inputs = [_input("index", f"{trial}/index/", INDEX_FOLDER, "ShardedByS3Key")]
+    for number, rule in enumerate(rules):
+        if not isinstance(rule, Rule):
+            raise SMDebugTypeError(f"rules must hold rules on tensors (got {rule!r})")
+        name = str(rule.name)
+        if name in described:
+            raise SMDebugValueError(f"names of rules must differ (got {name!r} twice)")
+        described[name] = {"rule": rule.rule_to_invoke or name, "parameters": _parameters(rule, training_job_name)}
+        if rule.source is not None:
+            source = _on_s3(str(rule.source), f"source of rule {name!r}")
+            folder = f"{CODE_FOLDER}/{number}"
+            inputs.append(_input(f"code-{number}", source, folder, "FullyReplicated"))
+            described[name]["source"] = f"{folder}/{source.rpartition('/')[2]}"
+    if not described:
+        raise SMDebugValueError("rules must hold at least one rule (got none)")
+    arguments = ["--trial", trial, "--rules", *_pieces(json.dumps(described, separators=(",", ":")))]
+    request: dict[str, Any] = {
+        "ProcessingJobName": job_name,
+        "RoleArn": role_arn,
+        "AppSpecification": {
+            "ImageUri": image_uri,
+            "ContainerEntrypoint": list(ENTRYPOINT),
+            "ContainerArguments": [*arguments, *(["--fail-on-issues"] if fail_on_issues else [])],
+        },
+        "ProcessingInputs": inputs,
+        "ProcessingOutputConfig": {
+            "Outputs": [
+                {
+                    "OutputName": "results",
+                    "S3Output": {"S3Uri": output, "LocalPath": RESULTS_FOLDER, "S3UploadMode": "EndOfJob"},
+                }
+            ]
+        },
+        "ProcessingResources": {
+            "ClusterConfig": {
+                "InstanceCount": instance_count,
+                "InstanceType": instance_type,
+                "VolumeSizeInGB": volume_size_in_gb,
+            }
+        },
+    }
+    if max_runtime_in_seconds is not None:
+        request["StoppingCondition"] = {"MaxRuntimeInSeconds": max_runtime_in_seconds}
+    if environment:
+        request["Environment"] = dict(environment)
+    return request
+
+
+def _on_s3(path: str, name: str) -> str:
+    if not path.startswith("s3://"):
+        raise SMDebugValueError(f"{name} must be on S3: s3://bucket/prefix (got {path!r})")
+    return path.rstrip("/")
+
+
+def _input(name: str, uri: str, folder: str, distribution: str) -> dict[str, Any]:
+    return {
+        "InputName": name,
+        "S3Input": {
+            "S3Uri": uri,
+            "LocalPath": folder,
+            "S3DataType": "S3Prefix",
+            "S3InputMode": "File",
+            "S3DataDistributionType": distribution,
+        },
+    }
+
+
+def _parameters(rule: Rule, training_job_name: str | None) -> dict[str, str]:
+    found = {name: str(value) for name, value in rule.rule_parameters.items() if name not in _NOT_FOR_THE_RULE}
+    if rule.actions is not None:
+        found["action_json"] = render_actions(rule.actions, training_job_name)
+    return found
+
+
+def _pieces(text: str) -> list[str]:
+    """Cut a text into arguments of a container, none of which is empty or begins as an option does."""
+    pieces: list[str] = []
+    while text:
+        length = min(MAX_TEXT, len(text))
+        while text[length : length + 1] == "-":  # the next piece would look like an option
+            length -= 1
+        pieces.append(text[:length])
+        text = text[length:]
+    return pieces

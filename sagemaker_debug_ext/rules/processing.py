@@ -1,0 +1,301 @@
+"""Rules over a trial as a SageMaker Processing job, on any number of instances.
+
+Run as ``python -m sagemaker_debug_ext.rules.processing`` in the job's container; `requests.processing` makes the
+request. Each instance judges its part and leaves what it found where all can reach it; the first one waits for the
+others, merges, and writes the results.
+
+How the work is divided: if an input called ``index`` is distributed by S3 key, an instance judges the steps whose
+index files it was given; otherwise each judges a range of the steps. Rules with a memory are dealt out, one after the
+other, or each to all by shares of the tensors (see `rules.scaling`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDebugValueError
+from sagemaker_debug_ext.rules.creation import find_rule_class
+from sagemaker_debug_ext.rules.results import MAX_KEPT_ISSUES, exit_code, write_result
+from sagemaker_debug_ext.rules.scaling import Judgement, RuleChoice, Shard, judge_shard, make_rule, merge, run_actions
+from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.keys import try_parse_index_key
+from sagemaker_debug_ext.trials import Trial, create_trial
+
+LOG = logging.getLogger(__name__)
+
+CONFIG_FOLDER: Final = "/opt/ml/config"
+OUTPUT_FOLDER: Final = "/opt/ml/processing/output"
+MESSAGE_FILE: Final = "/opt/ml/output/message"
+"""What is written here, SageMaker tells as the job's exit message."""
+
+INDEX_INPUT: Final = "index"
+"""Name of the input that holds index files of the trial."""
+
+RESULTS_OUTPUT: Final = "results"
+"""Name of the output that holds the results."""
+
+SUMMARY_FILE: Final = "summary.json"
+
+_POLL_SECONDS: Final = 1.0
+_MAX_MESSAGE: Final = 1024
+
+
+@attrs.frozen(kw_only=True)
+class Surroundings:
+    """What an instance knows of the job that it is part of.
+
+    Args:
+        host: Name of the instance.
+        hosts: Names of all instances, sorted.
+        output_folder: Where results go.
+        exchange: Folder, here or on S3, that all instances reach.
+        index_folder: Folder with the index files that the instance was given; None if they are not distributed.
+    """
+
+    host: str
+    hosts: tuple[str, ...]
+    output_folder: str
+    exchange: str
+    index_folder: str | None = None
+
+    @property
+    def number(self) -> int:
+        """Place of the instance among all of them."""
+        return self.hosts.index(self.host)
+
+
+def read_surroundings(config_folder: str = CONFIG_FOLDER, exchange: str | None = None) -> Surroundings:
+    """Read what SageMaker tells an instance.
+
+    Args:
+        config_folder: Folder of ``resourceconfig.json`` and ``processingjobconfig.json``.
+        exchange: Where instances leave what they found; below the S3 location of the results when not given.
+
+    Raises:
+        SMDebugValueError: There is no such file, or it does not tell what is needed.
+    """
+    resources, job = (
+        _read_json(config_folder, "resourceconfig.json"),
+        _read_json(config_folder, "processingjobconfig.json"),
+    )
+    try:
+        host, hosts = resources["current_host"], tuple(sorted(resources["hosts"]))
+        outputs = {each["OutputName"]: each["S3Output"] for each in job["ProcessingOutputConfig"]["Outputs"]}
+        inputs = {each["InputName"]: each.get("S3Input", {}) for each in job.get("ProcessingInputs", ())}
+        output = outputs[RESULTS_OUTPUT]
+        index = inputs.get(INDEX_INPUT, {})
+        is_sharded = index.get("S3DataDistributionType") == "ShardedByS3Key"
+        return Surroundings(
+            host=host,
+            hosts=hosts,
+            output_folder=output["LocalPath"],
+            exchange=exchange or f"{output['S3Uri'].rstrip('/')}/parts",
+            index_folder=index["LocalPath"] if is_sharded else None,
+        )
+    except (KeyError, TypeError) as error:
+        raise SMDebugValueError(
+            f"the configuration in {config_folder} must name the hosts and an output {RESULTS_OUTPUT!r} "
+            f"({type(error).__name__}: {error})"
+        ) from error
+
+
+def _read_json(folder: str, name: str) -> Any:
+    try:
+        return json.loads(Path(folder, name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SMDebugValueError(
+            f"{Path(folder, name)} must be a JSON file, as SageMaker Processing writes it: {error}"
+        ) from error
+
+
+def parse_rules(text: str) -> dict[str, RuleChoice]:
+    """Read which rules to run: a JSON object of name → ``rule``, ``parameters`` and, for a file, ``source``.
+
+    Raises:
+        SMDebugValueError: It is something else.
+    """
+    try:
+        described = json.loads(text)
+        rules = {name: RuleChoice(**each) for name, each in described.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise SMDebugValueError(
+            f"rules must be a JSON object of objects with rule, parameters and source (got {text!r}: {error})"
+        ) from error
+    if not rules:
+        raise SMDebugValueError("rules must name at least one rule (got none)")
+    return rules
+
+
+def shards_of_host(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: Surroundings) -> list[Shard]:
+    """Return what one instance judges; all instances together judge everything once."""
+    number, num_hosts = surroundings.number, len(surroundings.hosts)
+    alone: dict[str, RuleChoice] = {}
+    shards: list[Shard] = []
+    dealt = 0
+    for name, choice in rules.items():
+        rule_class: Any = find_rule_class(choice.rule, choice.source)
+        if rule_class.judges_steps_alone:
+            alone[name] = choice
+        elif rule_class.judges_tensors_alone and num_hosts > 1:
+            shards.append(Shard(trial_path=trial.path, rules={name: choice}, share=(number, num_hosts)))
+        else:
+            if dealt % num_hosts == number:
+                shards.append(
+                    Shard(trial_path=trial.path, rules={name: choice}, output_path=surroundings.output_folder)
+                )
+            dealt += 1
+    if alone:
+        steps = _steps_of_host(trial, surroundings)
+        shards.append(Shard(trial_path=trial.path, rules=alone, only_steps=frozenset(steps)))
+    return shards
+
+
+def _steps_of_host(trial: Trial, surroundings: Surroundings) -> list[int]:
+    steps = trial.steps()
+    if surroundings.index_folder is None:
+        number, num_hosts = surroundings.number, len(surroundings.hosts)
+        return steps[len(steps) * number // num_hosts : len(steps) * (number + 1) // num_hosts]
+    given = set()
+    for file in Path(surroundings.index_folder).rglob("*.json"):
+        parsed = try_parse_index_key(f"index/{file.parent.name}/{file.name}")
+        if parsed is not None:
+            given.add((parsed.step, parsed.worker))
+    # of the index files of a step, that of the first worker decides
+    return [step for step in steps if (step, min(trial.workers_for_global_step(step))) in given]
+
+
+def judge_part(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: Surroundings) -> None:
+    """Judge what falls to one instance, and leave what it found for the first one."""
+    parts = [judge_shard(shard) for shard in shards_of_host(rules, trial, surroundings)]
+    content = json.dumps({"parts": [part.to_json_dict() for part in parts]}).encode()
+    open_backend(surroundings.exchange).write(_part_key(surroundings.host), [content])
+
+
+def merge_parts(
+    rules: Mapping[str, RuleChoice],
+    trial: Trial,
+    surroundings: Surroundings,
+    *,
+    timeout_seconds: float,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Judgement:
+    """Wait for what all instances found, and put it together.
+
+    Raises:
+        SMDebugRuntimeError: An instance failed, or did not get ready in time.
+    """
+    backend = open_backend(surroundings.exchange)
+    deadline = time.monotonic() + timeout_seconds
+    missing = list(surroundings.hosts)
+    judgements: list[Judgement] = []
+    while missing:
+        content = backend.read(_part_key(missing[0]))
+        if content is None:
+            if time.monotonic() > deadline:
+                raise SMDebugRuntimeError(f"nothing has come from {', '.join(missing)} for {timeout_seconds:g} seconds")
+            sleep(_POLL_SECONDS)
+            continue
+        described = json.loads(bytes(content))
+        if "error" in described:
+            raise SMDebugRuntimeError(f"{missing[0]} failed: {described['error']}")
+        judgements += [Judgement.from_json_dict(part) for part in described["parts"]]
+        missing.pop(0)
+    return merge(rules, judgements, trial)
+
+
+def write_results(found: Judgement, folder: str) -> None:
+    """Write the result of each rule, and a summary of all."""
+    for status in found.statuses:
+        issues = [issue for issue in found.issues if issue.rule == status.name][:MAX_KEPT_ISSUES]
+        write_result(str(Path(folder, status.name)), status, issues)
+    summary = {"statuses": [status.to_json_dict() for status in found.statuses]}
+    Path(folder, SUMMARY_FILE).write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _part_key(host: str) -> str:
+    return f"{host}.json"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m sagemaker_debug_ext.rules.processing", description=__doc__)
+    parser.add_argument("--trial", required=True, help="folder of the trial, or its location on S3")
+    parser.add_argument(
+        "--rules", required=True, nargs="+", metavar="JSON",
+        help="name → {rule, parameters, source} as JSON; may be cut into pieces, as arguments of containers are short",
+    )  # fmt: skip
+    parser.add_argument("--exchange", help="where instances leave what they found; by default below the output")
+    parser.add_argument("--config-folder", default=CONFIG_FOLDER, help="where SageMaker describes the job")
+    parser.add_argument(
+        "--timeout", type=float, default=3600.0, help="seconds that the first instance waits for others"
+    )
+    parser.add_argument("--fail-on-issues", action="store_true", help="exit with 1 if a rule finds an issue")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Judge the part of this instance; the first one merges, and writes the results.
+
+    Returns:
+        0; 2 if a rule failed; 1 with ``--fail-on-issues`` if one found an issue.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        surroundings = read_surroundings(options.config_folder, options.exchange)
+    except DebugExtError as error:
+        return _fail(error)
+    try:
+        rules = parse_rules("".join(options.rules))
+        trial = create_trial(options.trial)
+        judge_part(rules, trial, surroundings)
+        if surroundings.number:
+            return 0
+        found = merge_parts(rules, trial, surroundings, timeout_seconds=options.timeout)
+        Path(surroundings.output_folder).mkdir(parents=True, exist_ok=True)
+        write_results(found, surroundings.output_folder)
+        run_actions({name: make_rule(choice, trial) for name, choice in rules.items()}, found)
+    except DebugExtError as error:
+        _tell_the_first(surroundings, error)
+        return _fail(error)
+    fired = [status.name for status in found.statuses if status.status == "IssuesFound"]
+    _leave_message(f"issues found by {', '.join(fired)}" if fired else "no issues found")
+    code = exit_code(found.statuses)
+    return 0 if code == 1 and not options.fail_on_issues else code
+
+
+def _tell_the_first(surroundings: Surroundings, error: Exception) -> None:
+    """Let the first instance know, so that it does not wait."""
+    if surroundings.number:
+        content = json.dumps({"error": f"{type(error).__name__}: {error}"}).encode()
+        try:
+            open_backend(surroundings.exchange).write(_part_key(surroundings.host), [content])
+        except (OSError, DebugExtError):
+            LOG.warning("the first instance could not be told", exc_info=True)
+
+
+def _fail(error: Exception) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    _leave_message(f"{type(error).__name__}: {error}")
+    return 2
+
+
+def _leave_message(text: str) -> None:
+    """Write what the job's exit message is to be, where there is a place for it."""
+    file = Path(os.environ.get("SAGEMAKER_DEBUG_EXT_MESSAGE_FILE", MESSAGE_FILE))
+    if file.parent.is_dir():
+        half = _MAX_MESSAGE // 2 - 1  # the end often tells most, as it may hold a suggestion
+        short = text if len(text) <= _MAX_MESSAGE else f"{text[:half]}…{text[-half:]}"
+        file.write_text(short, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
