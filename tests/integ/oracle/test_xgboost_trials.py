@@ -42,9 +42,7 @@ def make_matrices(kind):
         details = {"feature_types": ["q", "q", "c"], "enable_categorical": True}
     elif kind == "two classes":
         details = {"feature_names": ["alpha", "with space", "Größe"]}
-    return tuple(
-        xgb.DMatrix(features[rows], label=labels[rows], **details) for rows in (slice(0, 60), slice(60, 80))
-    )
+    return tuple(xgb.DMatrix(features[rows], label=labels[rows], **details) for rows in (slice(0, 60), slice(60, 80)))
 
 
 @pytest.fixture(params=MODELS)

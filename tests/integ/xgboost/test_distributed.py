@@ -34,7 +34,12 @@ def test_workers_when_all_write_then_each_has_its_own_values(tmp_path):
     assert trial.workers() == ["worker_0", "worker_1"]
     assert trial.num_workers == 2
     assert trial.steps() == [0, 1, 2]
-    for name, are_equal in (("train-logloss", True), ("trees/Gain", True), ("predictions", False), ("full_shap/f0", False)):
+    for name, are_equal in (
+        ("train-logloss", True),
+        ("trees/Gain", True),
+        ("predictions", False),
+        ("full_shap/f0", False),
+    ):
         first, second = (trial.tensor(name).value(2, worker=worker) for worker in trial.workers())
         assert np.array_equal(first, second, equal_nan=True) == are_equal, name
 

@@ -46,7 +46,9 @@ main()
 def test_script_when_only_the_package_is_renamed_then_runs(tmp_path):
     """What the script asserts of its own trial holds."""
     script = tmp_path / "train.py"
-    script.write_text(OLD_SCRIPT.replace("smdebug.", "sagemaker_debug_ext.").replace("smdebug ", "sagemaker_debug_ext "))
+    script.write_text(
+        OLD_SCRIPT.replace("smdebug.", "sagemaker_debug_ext.").replace("smdebug ", "sagemaker_debug_ext ")
+    )
     report = subprocess.run(
         [sys.executable, str(script), "--out", str(tmp_path / "out")],
         capture_output=True,

@@ -83,9 +83,7 @@ def test_values_when_classes_are_many_then_have_a_column_for_each(class_hook, tr
 
 
 @pytest.mark.parametrize("classes", [False, True])
-def test_gblinear_then_all_but_trees_is_saved(
-    full_hook, class_hook, train, train_classes, open_trial, caplog, classes
-):
+def test_gblinear_then_all_but_trees_is_saved(full_hook, class_hook, train, train_classes, open_trial, caplog, classes):
     """A linear model has no trees and no importances, which a warning says once, and training goes on as ever."""
     hook = (class_hook if classes else full_hook)()
     (train_classes if classes else train)(hook, parameters={"booster": "gblinear", "max_depth": None})
@@ -128,9 +126,7 @@ def test_multiple_outputs_when_each_tree_has_all_then_the_rest_is_saved(full_hoo
 def test_categories_then_trees_tell_them(full_hook, data, open_trial, one_hot_below):
     """A split by categories has no threshold, but the categories that go one way."""
     features = np.c_[data.features[:, :2], (data.features[:, 2] * 5).astype(int)]
-    matrix = xgb.DMatrix(
-        features, label=features[:, 2] % 2, feature_types=["q", "q", "c"], enable_categorical=True
-    )
+    matrix = xgb.DMatrix(features, label=features[:, 2] % 2, feature_types=["q", "q", "c"], enable_categorical=True)
     hook = full_hook(train_data=matrix, validation_data=matrix)
     parameters = {"max_depth": 2, "max_cat_to_onehot": one_hot_below, "tree_method": "hist"}
     xgb.train(parameters, matrix, 1, evals=[(matrix, "train")], callbacks=[hook], verbose_eval=False)
@@ -228,7 +224,10 @@ def test_cv_when_early_stopping_ends_it_then_last_round_is_saved(make_hook, data
 sklearn = pytest.importorskip("sklearn")
 
 
-@pytest.mark.parametrize("kind", ["classifier", "regressor", "ranker", "forest"])
+ESTIMATORS = {"classifier": xgb.XGBClassifier, "regressor": xgb.XGBRegressor, "ranker": xgb.XGBRanker}
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
 def test_estimators_then_are_captured(make_hook, data, open_trial, kind):
     """The hook is a callback of theirs as well; the model is the same without it."""
     evals = {"eval_set": [(data.features[60:], data.labels[60:])], "verbose": False}
@@ -236,23 +235,14 @@ def test_estimators_then_are_captured(make_hook, data, open_trial, kind):
         evals |= {"qid": np.repeat(range(6), 10), "eval_qid": [np.repeat(range(2), 10)]}
 
     def fit(**arguments):
-        made = {
-            "classifier": xgb.XGBClassifier,
-            "regressor": xgb.XGBRegressor,
-            "ranker": xgb.XGBRanker,
-            "forest": xgb.XGBRFClassifier,
-        }[kind](**{"n_estimators": 5, "random_state": 0, "eval_metric": "rmse", **arguments})
-        return made.fit(data.features[:60], data.labels[:60], **evals)
+        estimator = ESTIMATORS[kind](n_estimators=5, random_state=0, eval_metric="rmse", **arguments)
+        return estimator.fit(data.features[:60], data.labels[:60], **evals)
 
     hook = make_hook(
         include_collections=["predictions", "labels", "trees", "average_shap"],
         train_data=data.train,
         validation_data=data.validation,
     )
-    if kind == "forest":  # which takes no callbacks when it is made
-        with pytest.raises(NotImplementedError):
-            fit(callbacks=[hook])
-        return
     captured = fit(callbacks=[hook])
     assert captured.get_booster().save_raw("json") == fit().get_booster().save_raw("json")
     trial = open_trial(hook)

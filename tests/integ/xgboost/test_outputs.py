@@ -42,7 +42,9 @@ def test_metrics_file_then_has_all_metrics(make_hook, train, tmp_path, monkeypat
     assert sum("train-logloss" in name for name, _ in told) == 3
 
 
-def test_checkpoint_state_when_job_is_resumed_then_counting_goes_on(make_hook, train, tmp_path, monkeypatch, open_trial):
+def test_checkpoint_state_when_job_is_resumed_then_counting_goes_on(
+    make_hook, train, tmp_path, monkeypatch, open_trial
+):
     """A job that begins a model anew counts on behind the last step; one that trains a model further has its rounds."""
     checkpoints = tmp_path / "checkpoints"
     checkpoints.mkdir()

@@ -188,7 +188,9 @@ def test_scalar_when_saved_by_a_callback_then_belongs_to_its_round(make_hook, tr
 
 @pytest.mark.parametrize("save_best", [False, True])
 @pytest.mark.parametrize("position", ["argument", "before", "after"])
-def test_early_stopping_when_it_ends_training_then_last_round_is_saved(full_hook, train, open_trial, position, save_best):
+def test_early_stopping_when_it_ends_training_then_last_round_is_saved(
+    full_hook, train, open_trial, position, save_best
+):
     """The round in which training stops is captured, wherever early stopping stands among the callbacks."""
     hook, history = full_hook(), {}
     stopping = xgb.callback.EarlyStopping(rounds=2, save_best=save_best)
