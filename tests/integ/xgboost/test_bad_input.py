@@ -107,7 +107,7 @@ def test_hyperparameters_when_no_dictionary_then_are_refused(make_hook):
 
 def test_model_when_of_another_framework_then_is_refused(make_hook):
     """Only XGBoost's models have rounds."""
-    with pytest.raises(SMDebugTypeError, match="model must be an xgboost[.]Booster"):
+    with pytest.raises(SMDebugTypeError, match=r"model must be an xgboost\.Booster"):
         make_hook().before_training(object())
 
 

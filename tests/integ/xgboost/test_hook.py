@@ -182,8 +182,8 @@ def test_features_when_names_are_unusual_then_all_are_saved(make_hook, data, ope
 def test_hyperparameters_when_of_any_kind_then_are_saved_as_numbers_or_texts(make_hook, train, open_trial):
     """Numbers, texts and lists stay what they are, None is left out, and anything else becomes a text."""
     given = {
-        "eta": 0.3, "max_depth": 3, "eval_metric": ["auc", "error"], "monotone": (1, -1), "enabled": True, "unset": None,
-        "groups": [[0, 1], [2]], "mapping": {"f0": 1},
+        "eta": 0.3, "max_depth": 3, "eval_metric": ["auc", "error"], "monotone": (1, -1), "enabled": True,
+        "unset": None, "groups": [[0, 1], [2]], "mapping": {"f0": 1},
     }  # fmt: skip
     hook = make_hook(include_collections=["hyperparameters"], hyperparameters=given)
     train(hook, num_rounds=1)
@@ -201,7 +201,7 @@ def test_hyperparameters_when_of_any_kind_then_are_saved_as_numbers_or_texts(mak
 
 def as_told(value):
     """Return a cell of XGBoost's own table as it is saved."""
-    return "nan" if value is None or value != value else value  # noqa: PLR0124 - only NaN differs from itself
+    return "nan" if value is None or value != value else value  # only NaN differs from itself
 
 
 def test_trees_then_are_what_xgboost_tells_of_them(full_hook, train, open_trial):

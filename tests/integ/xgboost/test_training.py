@@ -169,7 +169,7 @@ def test_scalar_when_saved_after_training_then_joins_the_last_round(full_hook, t
 
 @pytest.mark.parametrize("is_first", [False, True])
 def test_scalar_when_saved_by_a_callback_then_belongs_to_its_round(make_hook, train, open_trial, is_first):
-    """Whether the callback runs before the hook or after it, its number and tensor are of the round that they are of."""
+    """Whether the callback runs before the hook or after it, what it saves belongs to the round that is over."""
     hook = make_hook(include_regex=["mine"])
 
     class Telling(xgb.callback.TrainingCallback):
