@@ -34,7 +34,7 @@ from sagemaker_debug_ext.hooks.counters import StepCounters
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
-from sagemaker_debug_ext.hooks.recorder import FlightRecorder
+from sagemaker_debug_ext.hooks.recorder import FlightRecorder, RecordingRequests
 from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array, reduction_names, without_output_number
 from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.statistics import compute_statistics
@@ -116,8 +116,8 @@ class BaseHook:
             which `num_dropped_steps` counts, ``spill`` has steps wait in a temporary file (in ``TMPDIR``), and training
             only when that is full, too.
         flight_recorder: Keep that many of the last steps in memory instead of writing them, within the same limit;
-            they are written when a loss is not finite, when the script ends with an exception or by SIGTERM, and by
-            `write_recording`.
+            they are written when a loss is not finite, when the script ends with an exception or by SIGTERM, by
+            `write_recording`, and when a rule's action asks for them (see `rules.action`).
         spill_limit_bytes: How large that file may become.
         handle_sigterm: At SIGTERM write all steps that are complete, and end the trial if that ends the process; then
             happens what the script has set for the signal, or the default action, as without a hook.
@@ -204,8 +204,7 @@ class BaseHook:
         self._custom_tensors: dict[str, _CustomTensor] = {}
         self._waiting_scalars: dict[str, _WaitingScalar] = {}
         self._output: TrialOutput | None = None
-        self._has_exported = self._has_raised = False
-        self._is_off = False
+        self._has_exported = self._has_raised = self._is_off = False
         self._is_helper = False
         """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
         self._is_closed = False
@@ -219,6 +218,7 @@ class BaseHook:
         current.set_hook(self, BaseHook)
         atexit.register(self.close)
         self._forget_sigterm = on_termination(self._terminate) if handle_sigterm else None
+        self._requests = RecordingRequests(self.backend, self.write_recording) if flight_recorder else None
 
     # --- creation -----------------------------------------------------------------------------------------------------
 
@@ -407,6 +407,8 @@ class BaseHook:
         if self._is_closed or os.getpid() != self._pid:
             return
         self._is_closed = True
+        if self._requests is not None:
+            self._requests.close()
         atexit.unregister(self.close)
         self._detach()
         self._finish()

@@ -12,6 +12,7 @@ to itself.
 | ``webhook`` | ``url`` | sends a JSON object with ``rule`` and ``message`` by POST |
 | ``call`` | ``function`` | calls the Python function ``package.module:function`` with rule and message |
 | ``marker`` | ``path`` | writes a file with rule and message as JSON, for others to notice |
+| ``record`` | ``path`` | has hooks that save to that trial write what their flight recorders keep |
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ import logging
 import os
 import threading
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.keys import RECORDING_REQUEST
 
 LOG = logging.getLogger(__name__)
 
@@ -43,6 +47,7 @@ REQUIRED_KEYS: Final[Mapping[str, str]] = {
     "webhook": "url",
     "call": "function",
     "marker": "path",
+    "record": "path",
 }
 """The key without which an action cannot do anything."""
 
@@ -259,6 +264,16 @@ def write_marker(parameters: ActionParameters, rule_name: str, message: str) -> 
     half.replace(path)  # whoever waits for the file finds it whole
 
 
+def ask_for_recording(parameters: ActionParameters, rule_name: str, message: str) -> None:
+    """Ask the hooks that save to a trial, here or on S3, to write the steps that their flight recorders keep.
+
+    Raises:
+        OSError: The request cannot be written there.
+    """
+    asked = {"rule": rule_name, "message": message, "id": uuid.uuid4().hex}
+    open_backend(parameters["path"]).write(RECORDING_REQUEST, [json.dumps(asked).encode() + b"\n"])
+
+
 def aws_client(service: str) -> Any:
     """Return the boto3 client of a service in the region of ``AWS_REGION``, or else in us-east-1."""
     import boto3  # noqa: PLC0415 - takes long, and most rules have no actions
@@ -284,6 +299,7 @@ def builtin_handlers(client_factory: ClientFactory | None = None) -> dict[str, A
         "webhook": post_to_webhook,
         "call": call_function,
         "marker": write_marker,
+        "record": ask_for_recording,
     }
 
 

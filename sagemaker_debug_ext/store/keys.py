@@ -23,6 +23,9 @@ FINISHED_PREFIX: Final = "finished/"
 CONSOLIDATED_KEY: Final = "consolidated/index"
 """All index files as one; the original reader does not look there."""
 
+RECORDING_REQUEST: Final = "recording-request.json"
+"""Asks hooks to write what their flight recorders keep; the original reader does not look there."""
+
 STEPS_PER_INDEX_FOLDER: Final = 1000
 _REDUCTION_PREFIX: Final = "smdebug/reductions/"
 _COLLECTIONS_SUFFIX: Final = "_collections.json"

@@ -1,15 +1,19 @@
 """The flight recorder: the last steps, written when something asks for them."""
 
+import functools
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.hooks import recorder as recorder_module
 from sagemaker_debug_ext.hooks.counters import StepPosition
 from sagemaker_debug_ext.hooks.recorder import FlightRecorder
 from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
+from sagemaker_debug_ext.rules.action import ask_for_recording
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
@@ -116,3 +120,20 @@ def test_hook_when_policy_is_unknown_then_refuses(make_hook):
     """There are three ways to deal with slow storage."""
     with pytest.raises(SMDebugValueError, match="'block', 'drop' or 'spill'"):
         make_hook(when_full="wait")
+
+
+def test_hook_when_a_request_is_in_the_trial_then_writes_the_last_steps_once(make_hook, trial, out_dir, monkeypatch):
+    """A rule may ask from another process; requests from before the hook was made are not for it."""
+    monkeypatch.setattr(recorder_module, "_LOOK_SECONDS", 0.01)
+    write_request = functools.partial(ask_for_recording, {"path": str(out_dir)}, "Rule")
+    write_request("old")
+    hook = make_hook(flight_recorder=3)
+    for number in range(6):
+        hook.run_step({"loss": float(number)})
+    served = threading.Event()
+    monkeypatch.setattr(hook._requests, "_serve", lambda: (hook.write_recording(), served.set()))
+    assert trial.steps == {}
+    write_request("new")
+    assert served.wait(30)
+    hook.close()
+    assert [position[0] for position in trial.steps] == [2, 3, 4]
