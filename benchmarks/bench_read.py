@@ -164,12 +164,12 @@ def child_follow(adapter, path):
     thread = threading.Thread(target=write)
     thread.start()
     late = []
-    cpu = 0.0
-    began = time.perf_counter()
-    for step in (follower := create_trial(path).follow()):
-        late.append(time.perf_counter() - written.get(step, time.perf_counter()))
-        cpu = time.thread_time()
-    del follower
+    trial = create_trial(path)
+    began, cpu = time.perf_counter(), -time.thread_time()
+    for step in trial.follow():
+        now = time.perf_counter()
+        late.append(now - written.get(step, now))
+    cpu += time.thread_time()
     seconds = time.perf_counter() - began
     thread.join()
     late.sort()

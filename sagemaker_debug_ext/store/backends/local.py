@@ -29,11 +29,14 @@ _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _ALIGNMENT: Final = 64
 _HEAD_BYTES: Final = 1 << 16
 
-_FINE_CLOCK_NS: Final = 50_000_000
+_FINE_CLOCK_NS: Final = 20_000_000
 _COARSE_CLOCK_NS: Final = 2_100_000_000
 """How old a folder's time must be to prove that nothing has come since: more than a tick of the file system's clock."""
 
 _NUM_RECENT: Final = 16
+
+_FEW_FOLDERS: Final = 16
+"""How many folders may be asked for their times at every look."""
 
 _LOOK_ANYWAY_NS: Final = 30_000_000_000
 """Folders are looked at this often whatever their time says, for file systems that keep it badly."""
@@ -182,39 +185,47 @@ def _walk(folder: str, key_prefix: str, name_prefix: str = "") -> Iterator[Objec
 
 def _info(entry: os.DirEntry[str], key_prefix: str) -> ObjectInfo | None:
     try:
-        status = entry.stat(follow_symlinks=False)
+        return _describe(key_prefix + entry.name, entry.stat(follow_symlinks=False))
     except FileNotFoundError:  # replaced or removed since the folder was read
         return None
+
+
+def _describe(key: str, status: os.stat_result) -> ObjectInfo:
     version = f"{status.st_mtime_ns}-{status.st_ino}-{status.st_size}"
-    return ObjectInfo(key_prefix + entry.name, status.st_size, version, status.st_mtime)
+    return ObjectInfo(key, status.st_size, version, status.st_mtime)
 
 
 class _Folder:
     """What was seen of one folder: number and version of each file by name, and which folders it holds."""
 
-    __slots__ = ("changed_at_ns", "files", "folders", "looked_at_ns", "recent")
+    __slots__ = ("changed_at_ns", "folders", "looked_at_ns", "numbers", "recent", "versions")
 
     def __init__(self) -> None:
         self.changed_at_ns = -1
         self.looked_at_ns = -1
-        self.files: dict[str, tuple[int, str]] = {}
+        self.numbers: dict[str, int] = {}
+        self.versions: dict[str, str] = {}
         self.folders: list[str] = []
         self.recent: deque[str] = deque(maxlen=_NUM_RECENT)
 
     def may_have_changed(self, changed_at_ns: int, now_ns: int) -> bool:
-        """Tell whether the folder's time proves that no file came, went or was replaced since it was looked at."""
+        """Tell whether the folder's time leaves open that a file came, went or was replaced since it was looked at."""
         if changed_at_ns != self.changed_at_ns or now_ns - self.looked_at_ns > _LOOK_ANYWAY_NS:
             return True
-        is_coarse = changed_at_ns % 1_000_000 == 0
-        return self.looked_at_ns - changed_at_ns < (_COARSE_CLOCK_NS if is_coarse else _FINE_CLOCK_NS)
+        return not self.was_still()
+
+    def was_still(self) -> bool:
+        """Tell whether the folder had not changed for so long when it was looked at that a change since would show."""
+        is_coarse = self.changed_at_ns % 1_000_000 == 0
+        return self.looked_at_ns - self.changed_at_ns >= (_COARSE_CLOCK_NS if is_coarse else _FINE_CLOCK_NS)
 
 
 class _LocalWatch(Watch):
     """Looks only into folders whose time has changed, and only at files that are new or may have been replaced.
 
     A file is replaced by renaming another one onto it, which gives its name another file number. One that was removed
-    first may get its number back, so those that came last, the likeliest to be written again, are looked at each time,
-    and the others when everything is.
+    first may get its number back, so if nothing else explains why a folder has changed, those that came last, the
+    likeliest to be written again, are looked at, and the others when everything is.
     """
 
     def __init__(self, backend: LocalBackend, prefix: str) -> None:
@@ -222,27 +233,28 @@ class _LocalWatch(Watch):
         self._root = backend.url
         self._folders: dict[str, _Folder] = {}
 
-    def look(self, settled: str = "") -> Changes:  # noqa: ARG002 - looking at all folders' times costs next to nothing
-        return self._look(thoroughly=False)
+    def look(self, settled: str = "") -> Changes:
+        return self._look(settled.rpartition("/")[0] if len(self._folders) > _FEW_FOLDERS else "", thoroughly=False)
 
     def look_at_all(self) -> Changes:
-        return self._look(thoroughly=True)
+        return self._look("", thoroughly=True)
 
     def forget(self, key: str) -> None:
         folder, _, name = key.rpartition("/")
         if folder in self._folders:
-            self._folders[folder].files.pop(name, None)
+            self._folders[folder].numbers.pop(name, None)
+            self._folders[folder].versions.pop(name, None)
             self._folders[folder].changed_at_ns = -1
 
-    def _look(self, thoroughly: bool) -> Changes:
+    def _look(self, begin: str, thoroughly: bool) -> Changes:
         found: list[ObjectInfo] = []
-        self._look_into(self._prefix.rstrip("/"), found, time.time_ns(), thoroughly)
-        # A folder is not read at one instant: a file may be missing although a younger one is listed.
-        return Changes(sorted(found), is_snapshot=not found)
+        self._look_into(self._prefix.rstrip("/"), found, begin, thoroughly)
+        return Changes(sorted(found), is_snapshot=not found or self._is_still())
 
-    def _look_into(self, key: str, found: list[ObjectInfo], now_ns: int, thoroughly: bool) -> None:
-        """Look into a folder and those below it."""
+    def _look_into(self, key: str, found: list[ObjectInfo], begin: str, thoroughly: bool) -> None:
+        """Look into a folder and those below it, but for those that sort before `begin`."""
         path = f"{self._root}/{key}"
+        now_ns = time.time_ns()
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -256,29 +268,51 @@ class _LocalWatch(Watch):
             self._read(path, key, folder, found, thoroughly)
             folder.changed_at_ns, folder.looked_at_ns = status.st_mtime_ns, now_ns
         for name in folder.folders:
-            self._look_into(f"{key}/{name}", found, now_ns, thoroughly)
+            if f"{key}/{name}" >= begin:
+                self._look_into(f"{key}/{name}", found, begin, thoroughly)
+
+    def _is_still(self) -> bool:
+        """Tell whether nothing has changed in any folder since before it was read.
+
+        A folder is not read at one instant: a file may be missing although a younger one is listed, here or in another.
+        """
+        if len(self._folders) > _FEW_FOLDERS or not all(folder.was_still() for folder in self._folders.values()):
+            return False
+        try:
+            return all(
+                os.lstat(f"{self._root}/{key}").st_mtime_ns == folder.changed_at_ns
+                for key, folder in self._folders.items()
+            )
+        except OSError:
+            return False
 
     @staticmethod
     def _read(path: str, key: str, folder: _Folder, found: list[ObjectInfo], thoroughly: bool) -> None:
         """Note what is new in one folder."""
-        files = folder.files
-        folders, news = [], []
-        recent = frozenset(folder.recent)
+        numbers, versions = folder.numbers, folder.versions
+        news: list[ObjectInfo] = []
+        folders: list[str] = []
         with os.scandir(path) as entries:
-            for entry in entries:
-                name, number = entry.name, entry.inode()
-                known = files.get(name)
-                if known is not None and known[0] == number and not thoroughly and name not in recent:
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(name)
-                elif not name.endswith(_TEMPORARY_SUFFIX) and entry.is_file(follow_symlinks=False):
-                    info = _info(entry, f"{key}/")
-                    if info is not None and (known is None or known[1] != info.version):
-                        files[name] = (number, info.version)
-                        news.append(name)
-                        found.append(info)
-        folder.recent.extend(sorted(news))
+            others = [entry for entry in entries if thoroughly or numbers.get(entry.name) != entry.inode()]
+        for entry in others:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif not entry.name.endswith(_TEMPORARY_SUFFIX) and entry.is_file(follow_symlinks=False):
+                info = _info(entry, f"{key}/")
+                if info is not None:
+                    numbers[entry.name] = entry.inode()
+                    news.append(info)
+        if not news:
+            for name in folder.recent:
+                with contextlib.suppress(FileNotFoundError):
+                    news.append(_describe(f"{key}/{name}", os.lstat(f"{path}/{name}")))
+        for info in sorted(news):
+            name = info.key.rpartition("/")[2]
+            if versions.get(name) != info.version:
+                if name not in versions:
+                    folder.recent.append(name)
+                versions[name] = info.version
+                found.append(info)
         folder.folders = sorted(folders)
 
 

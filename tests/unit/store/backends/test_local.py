@@ -205,6 +205,41 @@ def test_watch_when_a_file_goes_and_another_takes_its_name_and_number_then_repor
     assert [info.key for info in watch.look_at_all().objects] == ["index/0/000"]
 
 
+def test_watch_when_folders_have_been_still_then_one_look_is_enough(tmp_path, monkeypatch):
+    """A listing is of one instant if, as far as their times can tell, no folder has changed since before it was read."""
+    hour_ns = 3600 * 10**9
+    monkeypatch.setattr(local_module, "_FINE_CLOCK_NS", hour_ns)
+    monkeypatch.setattr(local_module, "_COARSE_CLOCK_NS", hour_ns)
+    backend = LocalBackend(tmp_path)
+    for key in ("index/0/a", "index/1/a"):
+        backend.write(key, (b"x",))
+    watch = backend.watch("index/")
+    changes = watch.look()
+    assert (len(changes.objects), changes.is_snapshot) == (2, False)
+    for key, age_ns in (("index/0/b", 2 * hour_ns), ("index/1/b", 3 * hour_ns), ("index/1/c", hour_ns // 60)):
+        backend.write(key, (b"x",))
+        changed_at_ns = time.time_ns() - age_ns
+        for folder in ("index", "index/0", "index/1"):
+            os.utime(tmp_path / folder, ns=(changed_at_ns, changed_at_ns))
+        changes = watch.look()
+        assert ([info.key for info in changes.objects], changes.is_snapshot) == ([key], age_ns > hour_ns)
+
+
+def test_watch_when_there_are_many_folders_then_settled_ones_are_left_alone(tmp_path):
+    """A look costs no more in a long trial; what comes up late there is found by the look at everything."""
+    backend = LocalBackend(tmp_path)
+    for number in range(20):
+        backend.write(f"index/{number:02}/a", (b"x",))
+    watch = backend.watch("index/")
+    watch.look()
+    for number in (3, 17, 18, 19):
+        backend.write(f"index/{number:02}/b", (b"x",))
+    backend.write("index/20/a", (b"x",))
+    found = watch.look("index/18/a").objects
+    assert [info.key for info in found] == ["index/18/b", "index/19/b", "index/20/a"]
+    assert [info.key for info in watch.look_at_all().objects] == ["index/03/b", "index/17/b"]
+
+
 def test_watch_when_the_folder_comes_and_goes_then_follows(tmp_path):
     """A folder that is not there yet is no error; one that is gone comes back as new."""
     backend = LocalBackend(tmp_path)
