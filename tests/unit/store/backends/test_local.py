@@ -206,7 +206,7 @@ def test_watch_when_a_file_goes_and_another_takes_its_name_and_number_then_repor
 
 
 def test_watch_when_folders_have_been_still_then_one_look_is_enough(tmp_path, monkeypatch):
-    """A listing is of one instant if, as far as their times can tell, no folder has changed since before it was read."""
+    """A listing is of one instant if, as far as their times can tell, no folder has changed while it was read."""
     hour_ns = 3600 * 10**9
     monkeypatch.setattr(local_module, "_FINE_CLOCK_NS", hour_ns)
     monkeypatch.setattr(local_module, "_COARSE_CLOCK_NS", hour_ns)
