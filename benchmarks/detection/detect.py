@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from drawn import DRAWN
 from held_out import HELD_OUT
 from jobs import limit_threads
 from registry import Run
@@ -34,7 +35,7 @@ from sagemaker_debug_ext.trials import create_trial
 NEEDS_CHOICE = {"AllZero", "TensorVariance", "UnchangedTensor", "SimilarAcrossRuns"}
 """Rules of SageMaker that say nothing unless they are told what to look at."""
 
-SPLITS = {"development": DEVELOPMENT.runs, "held-out": HELD_OUT.runs}
+SPLITS = {"development": DEVELOPMENT.runs, "held-out": HELD_OUT.runs, "drawn": DRAWN.runs}
 
 
 def aws_rules(trial):
