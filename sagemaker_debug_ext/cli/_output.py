@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from sagemaker_debug_ext._json import json_number
 
 
 def write(text: str = "") -> None:
@@ -31,8 +32,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    if isinstance(value, float):
+        return json_number(value)
     if isinstance(value, complex):
         return [_plain(value.real), _plain(value.imag)]
     return value

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.cli import _arguments, _output
 
@@ -11,6 +15,9 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec
     from sagemaker_debug_ext.rules import Evaluation, Explanation, Issue, Rule
     from sagemaker_debug_ext.trials import Trial
+
+_FEWEST_COLUMNS: Final = 24
+"""Parameters get that much room, however narrow the terminal is."""
 
 _RUN = """Run rules over a trial. Before the first step each says which tensors it will look at, and why it will give no
 verdict if it finds none. Exits with 1 if a rule finds an issue, with 2 if one fails."""
@@ -44,7 +51,10 @@ def add_parser(commands: Any) -> None:
     running.add_argument("--source", metavar="FILE", help="Python file that has the rules; they run in own processes")
     running.add_argument("--smdebug", action="store_true", help="let the file import this package as smdebug")
     running.add_argument(
-        "--timeout", type=float, default=60.0, metavar="SECONDS", help="longest time of a rule of --source for a step"
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="longest time of a rule for a step; the rules run in own processes, those of --source always (60)",
     )
     running.add_argument("--output", metavar="FOLDER", help="write the results, and what rules write, into this folder")
     running.add_argument("--start", type=int, default=0, metavar="STEP", help="first global step to judge")
@@ -69,9 +79,24 @@ def run_list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _output.write_json([_describe(spec) for spec in specs])
     else:
-        rows = [(spec.name, spec.kind, _where(spec), ", ".join(map(_spell, spec.parameters))) for spec in specs]
-        _output.write(_output.format_table(("RULE", "KIND", "RUNS", "PARAMETERS"), rows))
+        rows = [(spec.name, spec.kind, _where(spec), [_spell(each) for each in spec.parameters]) for spec in specs]
+        # what goes to another program has a line for each rule
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+        _output.write(_list_table(rows, width))
     return 0
+
+
+def _list_table(rows: Sequence[tuple[str, str, str, list[str]]], width: int) -> str:
+    """Return the list of rules, its parameters on as many lines as they need to fit the width."""
+    left = sum(max(len(row[column]) for row in rows) + 2 for column in range(3))
+    cells: list[tuple[str, str, str, str]] = []
+    for name, kind, where, parameters in rows:
+        lines = textwrap.wrap(
+            ", ".join(parameters), max(width - left, _FEWEST_COLUMNS), break_long_words=False, break_on_hyphens=False
+        )
+        cells.append((name, kind, where, lines[0] if lines else ""))
+        cells += [("", "", "", line) for line in lines[1:]]
+    return _output.format_table(("RULE", "KIND", "RUNS", "PARAMETERS"), cells)
 
 
 def _where(spec: RuleSpec) -> str:
@@ -134,9 +159,10 @@ def _make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
         raise SMDebugValueError("give the names of rules, --recommended or --all")
     chosen = _parameters(arguments.parameter, names)
     given = {name: {**recommended.get(name, {}), **chosen[name]} for name in names}
+    isolation = None if arguments.timeout is None else Isolation(timeout_seconds=arguments.timeout)
     if arguments.source is None:
-        return {name: create_rule(name, trial, given[name]) for name in names}
-    isolation = Isolation(timeout_seconds=arguments.timeout)
+        return {name: create_rule(name, trial, given[name], isolation=isolation) for name in names}
+    isolation = isolation or Isolation()
     options = {"isolation": isolation, "smdebug_alias": arguments.smdebug}
     return {name: create_custom_rule(arguments.source, name, trial, given[name], **options) for name in names}
 

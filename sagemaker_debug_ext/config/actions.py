@@ -218,15 +218,30 @@ def _parse_one(entry: object) -> Action:
     return kind(argument)  # type: ignore[call-arg]  # each takes one argument
 
 
+def load_entries(text: str) -> list[Any]:
+    """Return the entries of the value of ``action_json``: an object or an array, with or without the backslashes.
+
+    Raises:
+        SMDebugValueError: The text is no JSON.
+    """
+    document: Any = None
+    for spelling in (text, text.replace('\\"', '"')):
+        try:
+            document = json.loads(spelling)
+            break
+        except json.JSONDecodeError as error:
+            problem = error
+    else:
+        raise SMDebugValueError(
+            f"action_json must be a JSON object or an array of them (got {text!r}: {problem})"
+        ) from problem
+    return document if isinstance(document, list) else [document]
+
+
 def parse_actions(text: str) -> tuple[Action, ...]:
-    """Read the value of ``action_json``, with or without the backslashes; the inverse of ``serialize``.
+    """Read the value of ``action_json``; the inverse of ``serialize``.
 
     Raises:
         SMDebugValueError: The text is no JSON, or an entry is no action.
     """
-    try:
-        document = json.loads(text.replace('\\"', '"'))
-    except json.JSONDecodeError as error:
-        raise SMDebugValueError(f"action_json must be a JSON object or array of actions (got {text!r})") from error
-    entries = document if isinstance(document, list) else [document]
-    return tuple(_parse_one(entry) for entry in entries)
+    return tuple(_parse_one(entry) for entry in load_entries(text))

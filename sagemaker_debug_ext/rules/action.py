@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
+from sagemaker_debug_ext.config.actions import load_entries
 from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.keys import RECORDING_REQUEST
@@ -92,25 +93,7 @@ def parse_actions(text: str | None) -> list[dict[str, Any]]:
     """
     if text is None or not text.strip():
         return []
-    entries = _load(text)
-    return [dict(entry, name=entry["name"].lower()) for entry in _listed(entries) if _is_action(entry)]
-
-
-def _load(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        pass
-    try:
-        return json.loads(text.replace('\\"', '"'))
-    except json.JSONDecodeError as error:
-        raise SMDebugValueError(
-            f"actions must be JSON, an object or a list of objects (got {text!r}: {error})"
-        ) from error
-
-
-def _listed(entries: Any) -> list[Any]:
-    return entries if isinstance(entries, list) else [entries]
+    return [dict(entry, name=entry["name"].lower()) for entry in load_entries(text) if _is_action(entry)]
 
 
 def _is_action(entry: Any) -> bool:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
+from sagemaker_debug_ext._json import json_number
 from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.vocabulary import ModeKeys
-
-
-def _json_number(number: float | None) -> float | str | None:
-    """Return `number` as JSON can hold it: NaN and the infinities become text."""
-    if number is None or math.isfinite(number):
-        return number
-    return str(number)
 
 
 def _as_tuple(names: Iterable[str]) -> tuple[str, ...]:
@@ -53,7 +46,7 @@ class Issue:
     advice: str = ""
 
     def to_json_dict(self) -> JSONObject:
-        """Return the issue as a JSON object; numbers that JSON lacks are the texts ``nan``, ``inf`` and ``-inf``."""
+        """Return the issue as a JSON object; numbers that JSON lacks are texts, see `json_number`."""
         return {
             "rule": self.rule,
             "step": self.step,
@@ -61,8 +54,8 @@ class Issue:
             "mode_step": self.mode_step,
             "tensors": list(self.tensors),
             "worker": self.worker,
-            "value": _json_number(self.value),
-            "threshold": _json_number(self.threshold),
+            "value": None if self.value is None else json_number(self.value),
+            "threshold": None if self.threshold is None else json_number(self.threshold),
             "message": self.message,
             "advice": self.advice,
         }

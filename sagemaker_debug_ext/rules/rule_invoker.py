@@ -12,7 +12,12 @@ LOG = logging.getLogger(__name__)
 
 
 def invoke_rule(
-    rule_obj: Rule, start_step: int = 0, end_step: int | None = None, raise_eval_cond: bool = False
+    rule_obj: Rule,
+    start_step: int = 0,
+    end_step: int | None = None,
+    raise_eval_cond: bool = False,
+    *,
+    follow: bool = True,
 ) -> None:
     """Invoke a rule at each saved step of its base trial, in order, until the job has ended.
 
@@ -23,11 +28,12 @@ def invoke_rule(
         start_step: First global step, inclusive.
         end_step: First global step that is not judged; None goes on to the end of the job.
         raise_eval_cond: Let the error through that tells that the rule fired, instead of going on.
+        follow: Wait for more steps while the job runs; otherwise only what is there is judged.
 
     Raises:
         RuleEvaluationConditionMet: The rule fired, and `raise_eval_cond` is set.
     """
-    for step in follow_steps(rule_obj.base_trial, start_step, end_step):
+    for step in follow_steps(rule_obj.base_trial, start_step, end_step, follow=follow):
         if not (_wait(rule_obj, raise_eval_cond) if step is None else _invoke(rule_obj, step, raise_eval_cond)):
             break
     rule_obj.evaluation_ended()

@@ -94,7 +94,7 @@ ALLOWED = {
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 
-GROUND = {"errors", "vocabulary", "_types", "_imports", "_optional"}
+GROUND = {"errors", "vocabulary", "_types", "_imports", "_json", "_optional"}
 
 
 def is_layer(name: str) -> bool:

@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.selection import ALL_TENSORS
 from sagemaker_debug_ext.rules.step import StepView
-from sagemaker_debug_ext.store.keys import index_key
+from sagemaker_debug_ext.store.keys import INDEX_PREFIX, index_key, try_parse_index_key
 from sagemaker_debug_ext.trials import Trial
 
 
@@ -29,13 +29,23 @@ def visible_since(trial: Trial, step: int) -> float | None:
         return None
 
 
+def index_times(trial: Trial) -> dict[int, float]:
+    """Return when the global steps of a trial became visible, all at once, by the times that its storage tells."""
+    times: dict[int, float] = {}
+    for info in trial.index_reader.events.backend.list(INDEX_PREFIX):
+        file = try_parse_index_key(info.key)
+        if file is not None:
+            times[file.step] = max(times.get(file.step, 0.0), info.modified_at)
+    return times
+
+
 class StalledTrainingRule(BuiltinRule):
     """Training has stalled: no step arrives any more.
 
     While a job runs, the rule fires when no step has become visible for `threshold` seconds since the last one, or
-    since the rule began. Over a trial in a folder, ended or caught up with, it fires at each step after which the next
-    one became visible only `threshold` seconds later; the time after the last step counts as long as the job has not
-    marked its end. It fires once for each gap, at the step before the gap.
+    since the rule began. Over a trial that has ended or is caught up with, in a folder or on S3, it fires at each step
+    after which the next one became visible only `threshold` seconds later; the time after the last step counts as long
+    as the job has not marked its end. It fires once for each gap, at the step before the gap.
 
     Parameters:
         threshold: Seconds of silence after which training has stalled; 1800 when not given.
@@ -66,6 +76,7 @@ class StalledTrainingRule(BuiltinRule):
                 )
             self._stopping = {"name": "stoptraining", "training_job_prefix": prefix}
         self._last_step = 0
+        self._times: dict[int, float] = {}
         self._last_news = self.clock()
         self._has_fired_since = False
 
@@ -96,14 +107,27 @@ class StalledTrainingRule(BuiltinRule):
         trial = view.trial
         steps = trial.steps()
         position = bisect.bisect_right(steps, view.step)
+        following = steps[position] if position < len(steps) else None
+        if trial.index_reader.events.backend.is_remote:
+            return self._silence_between(trial, view.step, following)
         since = visible_since(trial, view.step)
         if since is None:
             return None
-        if position < len(steps):
-            until = visible_since(trial, steps[position])
+        if following is not None:
+            until = visible_since(trial, following)
         else:
             until = None if trial.loaded_all_steps else self.clock()
         return None if until is None else until - since
+
+    def _silence_between(self, trial: Trial, step: int, following: int | None) -> float | None:
+        """Return the time between two steps of a trial whose index is listed as a whole, because each look costs."""
+        if following is None:  # the clock tells while the job runs
+            return None
+        if following not in self._times:
+            self._times = index_times(trial)
+        if step not in self._times or following not in self._times:
+            return None
+        return self._times[following] - self._times[step]
 
     def _issues(self, silence: float) -> list[Issue]:
         limit: int = self.parameters["threshold"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -104,3 +105,27 @@ def test_no_rule_at_all_is_wrong_use(trial, capsys):
     """Rather than a clean bill."""
     assert main(["rules", "run", trial]) == 2
     assert "give the names of rules, --recommended or --all" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_the_list_of_rules_fits_the_terminal(capsys, monkeypatch, columns):
+    """Parameters go on in lines of their own; none is broken."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["rules", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    words = [word for line in lines for word in line.split()]
+    assert "threshold_sigmoid_max=16.99999," in words
+    widest = max(len(word) for word in words)
+    left = lines[0].index("PARAMETERS")
+    assert max(map(len, lines)) <= max(columns, left + max(widest, 24))
+    assert all(line[:left].strip() == "" or line[0] != " " for line in lines)
+
+
+def test_built_in_rules_with_a_time_limit_run_in_processes_of_their_own(trial, capsys):
+    """And find the same."""
+    outputs = []
+    for options in ([], ["--timeout", "30"]):
+        assert main(["rules", "run", str(trial), "VanishingGradient", "--json", *options]) in (0, 1)
+        outputs.append(json.loads(capsys.readouterr().out)["issues"])
+    assert outputs[0] == outputs[1]

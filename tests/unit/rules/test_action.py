@@ -84,7 +84,7 @@ def test_no_text_means_no_actions(text):
 @pytest.mark.parametrize("text", ["{", "email", r"{\"name\": }"])
 def test_text_that_is_no_json_is_refused(text):
     """The error shows it."""
-    with pytest.raises(SMDebugValueError, match="actions must be JSON"):
+    with pytest.raises(SMDebugValueError, match="action_json must be a JSON object or an array"):
         Actions(text)
 
 

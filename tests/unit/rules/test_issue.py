@@ -47,7 +47,9 @@ def test_json_holds_every_field():
     }
 
 
-@pytest.mark.parametrize(("value", "text"), [(math.nan, "nan"), (math.inf, "inf"), (-math.inf, "-inf"), (None, None)])
+@pytest.mark.parametrize(
+    ("value", "text"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity"), (None, None)]
+)
 def test_json_of_numbers_that_it_lacks_is_text(value, text):
     """So that every JSON reader takes it."""
     issue = Issue(rule="R", step=0, value=value)

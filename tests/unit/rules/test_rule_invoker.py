@@ -66,3 +66,10 @@ def test_errors_of_the_rule_come_through(trial):
     """The caller made the rule and wants to know."""
     with pytest.raises(ZeroDivisionError):
         invoke_rule(Odd(trial, {2: ZeroDivisionError()}))
+
+
+def test_a_trial_that_goes_on_is_judged_up_to_now_if_not_followed(make_trial):
+    """Nothing is waited for."""
+    rule = Odd(make_trial(STEPS, ended=False))
+    invoke_rule(rule, follow=False)
+    assert rule.seen == [0, 1, 2, 3, 4, 5]

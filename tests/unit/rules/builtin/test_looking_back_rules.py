@@ -19,6 +19,7 @@ from sagemaker_debug_ext.rules.builtin.similar_across_runs import times_toleranc
 from sagemaker_debug_ext.rules.builtin.stalled_training_rule import visible_since
 from sagemaker_debug_ext.rules.builtin.unchanged_tensor import is_close
 from sagemaker_debug_ext.rules.builtin.weight_update_ratio import earlier_step, update_ratio
+from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.keys import index_key
 from sagemaker_debug_ext.testing.trials import SmallTrial, write_trial
 from sagemaker_debug_ext.trials import create_trial
@@ -286,6 +287,19 @@ class TestStalledTraining:
             trial = create_trial(str(folder))
             rule = create_rule("StalledTrainingRule", trial, {"threshold": 60}, clock=lambda last=last: last + 60)
             assert fired(evaluate([rule], trial, follow=False)) == steps
+
+    def test_a_replay_from_a_storage_where_looks_cost_lists_the_index_once(self, tmp_path, monkeypatch):
+        """The times of all steps come together."""
+        self.write(tmp_path, [0, 10, 70, 10, 60])
+        monkeypatch.setattr(LocalBackend, "is_remote", True)
+        listed = []
+        list_objects = LocalBackend.list
+        monkeypatch.setattr(LocalBackend, "list", lambda *given: listed.append(given[1:]) or list_objects(*given))
+        trial = create_trial(str(tmp_path))
+        listed.clear()
+        rule = create_rule("StalledTrainingRule", trial, {"threshold": 60})
+        assert fired(evaluate([rule], trial)) == [1, 3]
+        assert listed == [("index/",)]
 
     def test_a_running_trial_without_news_fires_once_for_each_silence(self, tmp_path):
         """By the clock, at the last step seen; 0 before there is one."""

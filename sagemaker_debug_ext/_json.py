@@ -1,0 +1,12 @@
+"""How numbers that JSON lacks are spelled in JSON, everywhere in this package."""
+
+from __future__ import annotations
+
+import math
+
+
+def json_number(number: float) -> float | str:
+    """Return a number as JSON can hold it: ``NaN``, ``Infinity`` and ``-Infinity`` are texts, as `float` reads them."""
+    if math.isfinite(number):
+        return number
+    return "NaN" if math.isnan(number) else f"{'-' if number < 0 else ''}Infinity"
