@@ -23,6 +23,7 @@ from sagemaker_debug_ext.hooks.decisions import StepPlan
 from sagemaker_debug_ext.hooks.mxnet_arrays import Parts, Reduced, Reductions, arrays_in, has_symbols
 from sagemaker_debug_ext.hooks.mxnet_blocks import (
     Collection,
+    Parameters,
     Tap,
     block_name,
     check_block,
@@ -105,6 +106,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """Whether the mode of a step is TRAIN or EVAL as autograd says, instead of what `set_mode` said last."""
         self._models: list[gluon.Block] = []
         self._losses: list[gluon.Block] = []
+        self._parameters: dict[int, Parameters] = {}
         self._handles: list[HookHandle] = []
         self._step_handles: list[HookHandle] = []
         self._trainers = TrainerWatch(self._on_update, self._on_updated)
@@ -229,6 +231,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                     f"({block_name(inner)!r} is a part of {block_name(outer)!r})"
                 )
         blocks.append(block)
+        self._parameters[id(block)] = Parameters(block)
         self._forget_plans()
         plan = self._current_plan()
         if plan and blocks is self._losses:
@@ -289,17 +292,15 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _registered(self, parameters: Iterable[gluon.Parameter]) -> list[gluon.Parameter]:
         """Return those of a trainer's parameters that belong to a registered model and are due, or their gradients."""
         due = [each for each in parameters if self._is_due(each.name) or self._is_due(f"gradient/{each.name}")]
-        if not due:
-            return []
-        known = {id(parameter) for model in self._models for parameter in model.collect_params().values()}
-        return [parameter for parameter in due if id(parameter) in known]
+        known = [self._parameters[id(model)].collect() for model in self._models] if due else []
+        return [each for each in due if any(id(each) in parameters for parameters in known)]
 
     @harmless
     def _save_parameters(self) -> None:
         """Save what the open step has not saved of its model's parameters; the step is over."""
         if self._begun is None or not self._current_plan():
             return
-        for parameter in self._begun.block.collect_params().values():
+        for parameter in self._parameters[id(self._begun.block)].collect().values():
             if parameter.name not in self._begun.saved:
                 self._save_weight(parameter)
             if f"gradient/{parameter.name}" not in self._begun.saved and self._begun.is_recorded:
@@ -398,6 +399,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._handles.clear()
         self._models.clear()
         self._losses.clear()
+        self._parameters.clear()
         self._forget_plans()
 
 

@@ -87,6 +87,27 @@ def outermost_hybridised(block: gluon.Block) -> Iterator[gluon.HybridBlock]:
             yield part
 
 
+class Parameters:
+    """The parameters of a block, by `id`, collected again only when blocks or parameters have been added or removed.
+
+    Args:
+        block: The block.
+    """
+
+    def __init__(self, block: gluon.Block) -> None:
+        self._block = block
+        self._seen: list[tuple[int, int]] = []
+        self._found: dict[int, gluon.Parameter] = {}
+
+    def collect(self) -> dict[int, gluon.Parameter]:
+        """Return the parameters that there are now."""
+        seen = [(id(part), len(part.params.keys())) for part in parts_of(self._block)]
+        if seen != self._seen:
+            self._seen = seen
+            self._found = {id(parameter): parameter for parameter in self._block.collect_params().values()}
+        return self._found
+
+
 def data_of(parameter: gluon.Parameter) -> tuple[NDArray, ...]:
     """Return a parameter's values on all its contexts; none while it waits for its first forward pass."""
     try:

@@ -299,6 +299,19 @@ class TestValues:
         name = f"{net[1].unused.name}_weight"
         assert trial.tensor(name).steps() == [0, 1]
 
+    def test_parameters_when_added_between_steps_then_are_saved_from_then_on(self, make_hook, open_trial):
+        """A network may grow."""
+        hook = make_hook(include_collections=["weights"])
+        net = nn.Sequential()
+        net.add(dense(2))
+        hook.register_block(net)
+        net(mx.nd.ones((1, 3)))
+        net.add(dense(2))
+        net(mx.nd.ones((1, 3)))
+        trial = open_trial(hook)
+        assert trial.tensor("dense0_weight").steps() == [0, 1]
+        assert trial.tensor("dense1_weight").steps()[-1] == 1
+
     def test_parameters_when_shape_is_unknown_then_nothing_breaks(self, make_hook, open_trial):
         """A block that is never called has no values."""
         hook = make_hook(include_collections=["weights"])
