@@ -111,6 +111,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._registered: list[Any] = []
         self._batch = -1
         self._batches_per_call = 1
+        self._can_record = True
         self._variables: list[NamedVariable] | None = None
         self._paths: dict[int, str] = {}
         self._wanted: dict[tuple[str, str], bool] = {}
@@ -343,6 +344,9 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._forget_names()
         model = self.model
         self._batches_per_call = int(getattr(model, "steps_per_execution", 1) or 1)
+        self._can_record = not (backend_name() == "torch" and getattr(model, "jit_compile", False) is True)
+        if not self._can_record:
+            self._warn_about("the steps are compiled by PyTorch")
         if backend_name() == "jax":
             self._warn_about("the back end is JAX, whose steps are out of reach")
             return
@@ -374,7 +378,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._batch = self._batch + self._batches_per_call if batch is None else batch
         self._counters.mode = phase.mode
         plan = self._begin_step(hand_over=False)
-        return plan is not None and self._has_to_record(plan, phase)
+        return self._can_record and plan is not None and self._has_to_record(plan, phase)
 
     @harmless
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
@@ -477,7 +481,9 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         return self._wanted[key]
 
     def _may_record(self, phase: Phase) -> bool:
-        return self._accepts() and self._step is not None and self._asks_for_recorded(phase, self._wants)
+        if not (self._can_record and self._accepts()) or self._step is None:
+            return False
+        return self._asks_for_recorded(phase, self._wants)
 
     def _has_to_record(self, plan: StepPlan, phase: Phase) -> bool:
         key = (plan, phase)
