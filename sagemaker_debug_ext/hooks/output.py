@@ -157,10 +157,12 @@ class TrialOutput:
         self._background.close()
         self._spill.close()
         try:
-            if self._unwritten_collections is not None:
-                self._write_collections(self._unwritten_collections)
-            if mark_end:
-                manifest.finish(self._backend, self._writer.worker, self._num_writers)
+            try:
+                if self._unwritten_collections is not None:
+                    self._write_collections(self._unwritten_collections)
+            finally:
+                if mark_end:
+                    manifest.finish(self._backend, self._writer.worker, self._num_writers)
         finally:
             if self._has_claim:
                 give_claim_back(self._backend)

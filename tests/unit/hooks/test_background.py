@@ -56,6 +56,19 @@ def test_submit_when_one_job_exceeds_the_limit_then_still_runs(make):
     assert done == ["small", "large"]
 
 
+def test_submit_when_job_holds_no_memory_then_never_waits(make):
+    """What holds nothing has room however much others hold."""
+    writer, gate, done = make(limit=10), threading.Event(), []
+    writer.submit(gate.wait, 500)
+    submitter = threading.Thread(target=writer.submit, args=(lambda: done.append("small"),), daemon=True)
+    submitter.start()
+    submitter.join(timeout=60)
+    assert not submitter.is_alive()
+    gate.set()
+    writer.close()
+    assert done == ["small"]
+
+
 def test_submit_when_a_job_fails_then_reports_once_and_drops_the_rest(make, failures):
     """After a failure nothing is run any more, and nobody waits for it."""
     writer, gate, done = make(limit=100), threading.Event(), []

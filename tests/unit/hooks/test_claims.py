@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -46,6 +47,26 @@ def test_take_claim_when_this_process_has_it_then_refuses(backend):
     """Two hooks of one process do not write to one folder either."""
     assert claims.take_claim(backend)
     assert not claims.take_claim(backend)
+
+
+def test_take_claim_when_owners_name_cannot_be_written_then_folder_stays_free(tmp_path):
+    """A claim that does not say whose it is would lock the folder for good; once there is room it can be claimed."""
+
+    class FullBackend(LocalBackend):
+        is_full = True
+
+        def write(self, key, parts):
+            if self.is_full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            super().write(key, parts)
+
+    full = FullBackend(tmp_path)
+    with pytest.raises(OSError, match="No space"):
+        claims.take_claim(full)
+    assert not full.exists(CLAIM_KEY)
+    full.is_full = False
+    assert claims.take_claim(full)
+    claims.give_claim_back(full)
 
 
 def test_take_claim_when_owner_runs_then_refuses(backend):

@@ -70,6 +70,15 @@ def test_end_marker_is_an_empty_object():
     assert backend.read("training_job_end.ts") == b""
 
 
+def test_end_marker_that_is_there_stays_as_it_is():
+    """Several may end a job, the platform among them: none touches what another has written."""
+    backend = MemoryBackend()
+    backend.write("training_job_end.ts", (b"by another",))
+    manifest.write_end(backend)
+    manifest.finish(backend, "worker_0", 1)
+    assert backend.read("training_job_end.ts") == b"by another"
+
+
 def test_claim_is_exclusive_until_released():
     """One process claims a trial; when it gives the claim back, another may."""
     backend = MemoryBackend()
