@@ -167,7 +167,8 @@ def _argument(number: int, array: NDArray) -> mx.sym.Symbol:
 def _symbols_in(values: Any) -> Iterator[mx.sym.Symbol]:
     """Yield the symbols in nested tuples and lists, one for each output."""
     if isinstance(values, mx.sym.Symbol):
-        yield from values
+        num_outputs = len(values.list_outputs())
+        yield from [values] if num_outputs == 1 else [values[at] for at in range(num_outputs)]
     elif isinstance(values, (tuple, list)):
         for value in values:
             yield from _symbols_in(value)

@@ -190,6 +190,39 @@ def test_input_when_handed_on_then_is_output_too(make_hook, open_trial, caplog):
     assert not caplog.records
 
 
+def test_tensors_when_mxnet_works_like_numpy_then_are_captured(make_hook, open_trial):
+    """With `npx.set_np` arrays and symbols are of other classes, and numbers have no dimension."""
+    mx.npx.set_np()
+    found = {}
+    try:
+        for hybridised in (False, True):
+            hook = make_hook(str(hybridised), save_all=True)
+            mx.random.seed(0)
+            with mx.name.NameManager():
+                net, loss = nn.HybridSequential(), gluon.loss.L2Loss()
+                net.add(nn.Dense(4, activation="relu"), nn.Dense(2))
+            net.initialize()
+            net.hybridize(active=hybridised)
+            hook.register_block(net)
+            hook.register_block(loss)
+            trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+            for _ in range(2):
+                with autograd.record():
+                    value = loss(net(mx.np.ones((5, 3))), mx.np.ones((5, 2))).mean()
+                value.backward()
+                trainer.step(1)
+                hook.save_scalar("mean_loss", value)
+            trial = open_trial(hook)
+            found[hybridised] = {name: trial.tensor(name).values() for name in trial.tensor_names()}
+    finally:
+        mx.npx.reset_np()
+    assert len(found[True]) == 20
+    assert list(found[False]) == list(found[True])
+    for name, values in found[False].items():
+        for step, value in values.items():
+            np.testing.assert_array_equal(found[True][name][step], value)
+
+
 def test_reductions_when_hybridised_then_are_there(make_hook, open_trial, trainer):
     """Numbers are made of inner tensors as of any other."""
     hook = make_hook(include_regex=["conv0_output"], reduction_config=smd.ReductionConfig(reductions=["mean", "std"]))
