@@ -347,3 +347,29 @@ class TestCore:
         hook = make_hook(save_all=True, dry_run=True)
         trainer(hook).train(2)
         assert open_trial(hook).steps() == []
+
+
+def test_training_when_batches_come_from_other_processes_then_only_this_one_writes(tmp_path):
+    """Processes that load data are forked with the hook in them; they leave it alone."""
+    program = f"""
+import mxnet as mx
+from mxnet import autograd, gluon
+import sagemaker_debug_ext.mxnet as smd
+hook = smd.Hook({str(tmp_path / "out")!r}, save_config=smd.SaveConfig(save_interval=1), include_collections=["weights"])
+net = gluon.nn.Dense(1)
+net.initialize()
+hook.register_block(net)
+trainer = gluon.Trainer(net.collect_params(), "sgd")
+dataset = gluon.data.ArrayDataset(mx.nd.random.uniform(shape=(12, 3)))
+for _ in range(2):
+    for batch in gluon.data.DataLoader(dataset, batch_size=4, num_workers=2):
+        with autograd.record():
+            value = net(batch)
+        value.backward()
+        trainer.step(4)
+hook.close()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120)
+    trial = create_trial(str(tmp_path / "out"))
+    assert trial.loaded_all_steps
+    assert trial.steps() == [0, 1, 2, 3, 4, 5]
