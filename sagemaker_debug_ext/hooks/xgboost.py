@@ -213,7 +213,14 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
+    def _cancel_round(self) -> None:
+        """Give the number of a round that was not trained to its end to the next, unless the script saved something."""
+        if self._step is not None and not self._step:
+            self._cancel_step()
+
     def _prepare(self, model: Any) -> _Training:
+        if self._training is not None and self._training.is_open:  # an exception has ended that training
+            self._cancel_round()
         kind = ModelKind.of(model)
         self._features = kind.features
         self._wanted.clear()
@@ -275,6 +282,8 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         if training.has_finished_round(model):
             # Early stopping may already have cut the model back to its best round.
             self._capture(training, model, is_whole=model.num_boosted_rounds() > training.first_round + training.epoch)
+        else:
+            self._cancel_round()
 
     @harmless
     def _capture(self, training: _Training, model: Any, is_whole: bool = True) -> None:
@@ -349,6 +358,9 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             if collection.reduction_config not in (None, RAW):
                 collection.reduction_config = None
                 LOG.warning("reductions of collection %r have no effect: of XGBoost values are saved", collection.name)
+
+    def _is_step_complete(self) -> bool:
+        return self._training is None or not self._training.is_open
 
     def _resume(self, last_steps: Mapping[ModeKeys, int]) -> None:
         # A model that is trained further has its own count, by which rounds lost with an earlier run come again.
