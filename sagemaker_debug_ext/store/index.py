@@ -174,6 +174,7 @@ _SHAPE: Final = re.compile(
 """How all known writers write an entry. Reading these without a parser for all of JSON keeps no objects in between."""
 
 _MAX_KEPT_BYTES: Final = 4 << 20
+_LONG_BYTES: Final = 16 << 10
 
 
 class IndexParser:
@@ -198,16 +199,16 @@ class IndexParser:
         head = _HEAD.match(text)
         if head is None:
             return self._parse(text, where)
-        digest = hashlib.blake2b(memoryview(text)[head.end() :], digest_size=16).digest()
-        content = self._contents.get(digest)
+        tail = _key(text, head.end())
+        content = self._contents.get(tail)
         if content is None:
             content = _read_plainly(text, head.end())
             if content is None:
                 entry = self._parse(text, where)
                 if not _tells_the_step(text[head.end() :]):
-                    self._keep(digest, entry.content, len(text))
+                    self._keep(tail, entry.content, len(text))
                 return entry
-            self._keep(digest, content, len(text))
+            self._keep(tail, content, len(text))
         event_file = None if head[3] is None else head[3].decode()
         if (content.names and event_file is None) or ".." in (event_file or ""):
             return self._parse(text, where)
@@ -219,12 +220,19 @@ class IndexParser:
         except OverflowError as error:
             raise IndexReaderException(f"{where}: a record lies beyond 2^64 bytes") from error
 
-    def _keep(self, digest: bytes, content: IndexContent, num_bytes: int) -> None:
+    def _keep(self, tail: bytes, content: IndexContent, num_bytes: int) -> None:
         if self._kept_bytes > _MAX_KEPT_BYTES:
             self._contents.clear()
             self._kept_bytes = 0
-        self._contents[digest] = content
+        self._contents[tail] = content
         self._kept_bytes += num_bytes
+
+
+def _key(text: bytes, at: int) -> bytes:
+    """Return what is the same if, and only if, the rest of a file is: itself, or a digest where that is long."""
+    if len(text) - at <= _LONG_BYTES:
+        return text[at:]
+    return hashlib.blake2b(memoryview(text)[at:]).digest()
 
 
 def _tells_the_step(tail: bytes) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
@@ -143,6 +144,15 @@ class Course:
         self.global_steps: list[int] = []
         self.is_ascending = True
         self.num_seen = 0
+
+    @classmethod
+    def of(cls, first_global_steps: Mapping[int, int]) -> Course:
+        """Return the course of steps, given each with its first global step."""
+        course = cls()
+        course.steps = sorted(first_global_steps)
+        course.global_steps = [first_global_steps[step] for step in course.steps]
+        course.is_ascending = all(map(operator.lt, course.global_steps, course.global_steps[1:]))
+        return course
 
     def add(self, step: int, global_step: int) -> None:
         """Take in a step; cheapest if it is the last one."""
@@ -357,10 +367,9 @@ class TrialIndex:
         course = self._courses.get((name, mode))
         if course is None:
             self._of_mode(mode)  # refuses what is no mode
-            course = Course()
             if name not in self._layouts_of:
-                return course
-            self._courses[name, mode] = course
+                return Course()
+            course = self._courses[name, mode] = self._make_course(name, mode)
         in_order = self._in_order
         for position in range(course.num_seen, len(in_order)):
             file = in_order[position]
@@ -370,6 +379,23 @@ class TrialIndex:
                 elif file.mode_step[0] is mode:
                     course.add(file.mode_step[1], file.step)
         course.num_seen = len(in_order)
+        return course
+
+    def _make_course(self, name: str, mode: ModeKeys) -> Course:
+        """Go through all files that there are, as fast as can be: there may be many thousands."""
+        layouts = set(self._layouts_of[name])
+        first: dict[int, int] = {}
+        if mode is ModeKeys.GLOBAL:
+            for layout in layouts:
+                first.update(zip(layout.steps, layout.steps, strict=True))
+        else:
+            in_mode = [file for file in self._in_order if file.mode_step[0] is mode and file.layout in layouts]
+            for file in in_mode:
+                step = file.mode_step[1]
+                if file.step < first.get(step, file.step + 1):
+                    first[step] = file.step
+        course = Course.of(first)
+        course.num_seen = len(self._in_order)
         return course
 
     def steps_of_tensor(self, name: str, mode: ModeKeys) -> list[tuple[int, int]]:
