@@ -85,3 +85,41 @@ def show(rows, options, more=None):
         print(f"{label:{width}}  {left}  {ours:12.4g}  {ratio}")
     if options.out:
         Path(options.out).write_text(json.dumps({"rows": rows, **(more or {})}, indent=1) + "\n")
+
+
+class Row:
+    """One figure: what it is, of the original, of this package, and what is wanted of it.
+
+    `wanted` is a number; `relation` says of what: ``ratio`` (original to ours, at least so much), ``at most`` or
+    ``at least`` (ours).
+    """
+
+    def __init__(self, label, original, ours, relation="", wanted=None):
+        self.label, self.original, self.ours, self.relation, self.wanted = label, original, ours, relation, wanted
+
+    @property
+    def ratio(self):
+        return self.original / self.ours if self.original is not None and self.ours else None
+
+    @property
+    def verdict(self):
+        """Whether what is wanted is reached; None if nothing is wanted, or the original was not measured."""
+        measured = self.ratio if self.relation == "ratio" else self.ours
+        if self.wanted is None or measured is None:
+            return None
+        return measured <= self.wanted if self.relation == "at most" else measured >= self.wanted
+
+
+def show_wanted(rows, options):
+    """Print a table: what, of the original, of this package, ratio, what is wanted, and whether it is reached."""
+    width = max(len(row.label) for row in rows)
+    print(f"{'':{width}}  {'original':>10}  {'ours':>10}  {'ratio':>7}  {'wanted':<14}")
+    for row in rows:
+        original = "-" if row.original is None else f"{row.original:.4g}"
+        ratio = "-" if row.ratio is None else f"{row.ratio:.1f}"
+        wanted = "" if row.wanted is None else f"{row.relation} {row.wanted:g}"
+        verdict = {None: "", True: "reached", False: "MISSED"}[row.verdict]
+        print(f"{row.label:{width}}  {original:>10}  {row.ours:>10.4g}  {ratio:>7}  {wanted:<14} {verdict}".rstrip())
+    if options.out:
+        found = [{**vars(row), "ratio": row.ratio, "reached": row.verdict} for row in rows]
+        Path(options.out).write_text(json.dumps({"rows": found}, indent=1) + "\n")
