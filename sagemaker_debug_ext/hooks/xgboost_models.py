@@ -102,8 +102,9 @@ def number(value: float) -> Array:
 
 
 def parameter_value(value: Any) -> Array:
-    """Return a hyperparameter as an array: numbers and texts as they are, anything else as a text."""
+    """Return a hyperparameter as an array: numbers, texts and flat lists as they are, anything else as a text."""
+    is_nested = isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple)) for item in value)
     try:
-        return to_array(value)
+        return to_array(str(value) if is_nested else value)
     except (SMDebugTypeError, ValueError):
         return np.array([str(value)])

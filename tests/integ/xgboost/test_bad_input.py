@@ -200,6 +200,7 @@ def test_files_when_there_is_none_then_is_refused(tmp_path, make_hook):
         make_hook(train_data=("s3://bucket/train.csv", "csv"))
 
 
+@pytest.mark.filterwarnings("ignore:elementwise comparison failed:FutureWarning")  # XGBoost compares them with numbers
 def test_labels_when_they_are_texts_then_training_is_refused_and_nothing_written(make_hook, data, tmp_path):
     """XGBoost itself refuses them, and the hook, which has seen no training, stays usable."""
     hook = make_hook()

@@ -183,7 +183,7 @@ def test_hyperparameters_when_of_any_kind_then_are_saved_as_numbers_or_texts(mak
     """Numbers, texts and lists stay what they are, None is left out, and anything else becomes a text."""
     given = {
         "eta": 0.3, "max_depth": 3, "eval_metric": ["auc", "error"], "monotone": (1, -1), "enabled": True,
-        "unset": None, "groups": [[0, 1], [2]], "mapping": {"f0": 1},
+        "unset": None, "groups": [[0, 1], [2]], "pairs": [(0, 1)], "mapping": {"f0": 1},
     }  # fmt: skip
     hook = make_hook(include_collections=["hyperparameters"], hyperparameters=given)
     train(hook, num_rounds=1)
@@ -192,7 +192,7 @@ def test_hyperparameters_when_of_any_kind_then_are_saved_as_numbers_or_texts(mak
              trial.tensor_names(collection="hyperparameters")}  # fmt: skip
     assert saved == {
         "eta": [0.3], "max_depth": [3], "eval_metric": ["auc", "error"], "monotone": [1, -1], "enabled": [True],
-        "groups": ["[[0, 1], [2]]"], "mapping": ["{'f0': 1}"],
+        "groups": ["[[0, 1], [2]]"], "pairs": ["[(0, 1)]"], "mapping": ["{'f0': 1}"],
     }  # fmt: skip
 
 
