@@ -25,6 +25,8 @@ many at once, by `evaluate(rules, trial)`; or from a shell by `sagemaker-debug r
 parameters may be text. `explain(rule)` tells which tensors a rule will look at. `recommended_rules(trial)` of
 `sagemaker_debug_ext.rules.recommended` makes those marked with a star, with parameters that suit most jobs.
 
+What may follow an issue, and how to judge large trials on many machines, is in [rules-at-scale.md](rules-at-scale.md).
+
 The rules of SageMaker have its defaults; what it leaves open is decided as described here. The further rules run here,
 and not in SageMaker's evaluator.
 """
