@@ -27,13 +27,15 @@ from sagemaker_debug_ext.hooks.base import BaseHook, harmless
 from sagemaker_debug_ext.hooks.batches import SMALL
 from sagemaker_debug_ext.hooks.copies import CopyPool
 from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
+from sagemaker_debug_ext.hooks.device_batches import DeviceBatch, find_kernels
 from sagemaker_debug_ext.hooks.gathering import Gathering
 from sagemaker_debug_ext.hooks.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.members import Members, Named
 from sagemaker_debug_ext.hooks.numbers import NeedsCareError, Summary, can_summarise
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
-from sagemaker_debug_ext.hooks.reductions import reduction_names
+from sagemaker_debug_ext.hooks.reductions import reduction_names, without_output_number
 from sagemaker_debug_ext.hooks.shards import is_sharded, local_shard
+from sagemaker_debug_ext.hooks.statistics import compute_statistics
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, Numbers, OpenStep, ToReduce
 from sagemaker_debug_ext.hooks.taps import Tap
 from sagemaker_debug_ext.hooks.tensors import (
@@ -44,6 +46,7 @@ from sagemaker_debug_ext.hooks.tensors import (
     reduce_tensor,
     tensor_to_array,
 )
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -237,6 +240,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._shared: dict[int, tuple[_Root, str]] = {}  # parameters of several models: the first one, and its name
         self._handles: list[_Removable] = []
         self._watch: _Watch | None = None
+        self._num_device_rows = 0
         self._watch_handles: list[_Removable] = []
         self._step_handles: list[_Removable] = []
         self._num_seen: dict[str, int] = {}
@@ -638,6 +642,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     ) -> None:
         if isinstance(value, Borrowed):
             value = value.to_array()
+        if isinstance(value, Tensor) and self._reduce_on_device(step, name, value, reductions, now):
+            return
         if isinstance(value, np.ndarray) and value.dtype.char in "ef" and value.size <= SMALL:
             step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
             return
@@ -654,6 +660,58 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                     step.numbers[name] = Numbers(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
                     return
         super()._save_reductions(step, name, value, reductions, now)
+
+    def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
+        batch = self._device_batch(step, value) if isinstance(value, Tensor) else None
+        single = tuple([Reduction(each) for each in self.statistics if each != "histogram"])
+        if batch is None or not batch.can_summarise(value, single):
+            super()._save_statistics(step, name, value, now)
+            return
+        bare = without_output_number(name)
+        names = tuple([reduction_tensor_name(statistic, False, bare) for statistic, _ in single])
+        batch.summarise(name, as_dense(value), single, now, names)
+        if len(single) < len(self.statistics):
+            for statistic, number in compute_statistics(self._view(value), ("histogram",)).items():
+                step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
+
+    def _reduce_on_device(
+        self, step: OpenStep, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float
+    ) -> bool:
+        """Have a device reduce a tensor that lies there, and tell whether that was possible."""
+        batch = self._device_batch(step, value)
+        if batch is None:
+            return False
+        if batch.can_summarise(value, reductions):
+            batch.summarise(name, as_dense(value), reductions, now)
+            return True
+        found = list(reduce_tensor(value, reductions))
+        if any(number.dtype is not torch.float32 for _, number in found):
+            return False
+        names = reduction_names(name, reductions)
+        for reduction, number in found:
+            batch.add(names[reductions.index(reduction)], number, now)
+        return True
+
+    def _device_batch(self, step: OpenStep, value: Tensor) -> DeviceBatch | None:
+        """Return what collects the reductions of a tensor's device; None if that is the CPU."""
+        if not self._is_on_device(value):
+            return None
+        for some in step.deferred:
+            if isinstance(some, DeviceBatch) and some.device == value.device:
+                return some
+        batch = DeviceBatch(value.device, find_kernels(value.device), self._num_device_rows)
+        step.deferred.append(batch)
+        return batch
+
+    def _is_on_device(self, value: Tensor) -> bool:
+        return value.is_cuda
+
+    def _finish_step(self) -> None:
+        for some in self._step.deferred if self._step is not None else ():
+            if isinstance(some, DeviceBatch):
+                self._num_device_rows = max(self._num_device_rows, some.num_rows)
+            some.send()
+        super()._finish_step()
 
     def _offer(self, name: str, value: Any) -> None:
         plan = self._current_plan()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
+import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import attrs
 import numpy as np
@@ -55,6 +56,23 @@ class ToReduce(NamedTuple):
     reductions: tuple[Reduction, ...]
 
 
+class Deferred(Protocol):
+    """Numbers that are still on their way when a step ends."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that they take."""
+
+    def has(self, name: str) -> bool:
+        """Tell whether numbers of a tensor are among them."""
+
+    def send(self) -> None:
+        """Have them sent, at the end of the step."""
+
+    def numbers(self, ddof: int) -> list[NamedNumbers]:
+        """Wait for them; runs on the writing thread."""
+
+
 class Shown(NamedTuple):
     """How TensorBoard shows a tensor: as a number or as a histogram, and under which tag."""
 
@@ -72,6 +90,7 @@ class OpenStep:
         shapes: Shapes to be saved.
         numbers: Reductions to be saved, by the name of their tensor.
         small: Arrays of at most 32-bit floats that are reduced all at once when the step is written, by name.
+        deferred: Reductions that are worked out elsewhere.
         metrics: Names of tensors that are metrics of the job.
         shown: What TensorBoard shows of which tensors.
         only_shown: Values that TensorBoard shows and the trial does not hold.
@@ -83,22 +102,25 @@ class OpenStep:
     shapes: dict[str, tuple[int, ...]] = attrs.field(factory=dict)
     numbers: dict[str, Numbers] = attrs.field(factory=dict)
     small: dict[str, ToReduce] = attrs.field(factory=dict)
+    deferred: list[Deferred] = attrs.field(factory=list)
     metrics: set[str] = attrs.field(factory=set)
     shown: dict[str, Shown] = attrs.field(factory=dict)
     only_shown: dict[str, Captured] = attrs.field(factory=dict)
     reduction_ddof: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.tensors or self.shapes or self.numbers or self.small)
+        return bool(self.tensors or self.shapes or self.numbers or self.small or self.deferred)
 
     def has(self, name: str) -> bool:
         """Tell whether something of a tensor, besides its shape, has been captured."""
-        return name in self.tensors or name in self.numbers or name in self.small
+        is_here = name in self.tensors or name in self.numbers or name in self.small
+        return is_here or any(some.has(name) for some in self.deferred)
 
     @property
     def num_bytes(self) -> int:
         """Memory that the captured values hold."""
         held = sum([int(captured.value.nbytes) for captured in self._all_captured()])
+        held += sum([some.nbytes for some in self.deferred])
         return held + sum([8 * len(numbers.names) for numbers in self.numbers.values()])
 
     def to_data(self, to_array: Callable[[Any], Array]) -> StepData:
@@ -114,7 +136,11 @@ class OpenStep:
             mode_step,
             [NamedTensor(name, to_array(value), wall_time) for name, (value, wall_time) in self.tensors.items()],
             [NamedShape(name, shape, name) for name, shape in self.shapes.items()],
-            [*_join(self.numbers.values()), *self._reduce_small(to_array)],
+            [
+                *_join(self.numbers.values()),
+                *self._reduce_small(to_array),
+                *itertools.chain(*[some.numbers(self.reduction_ddof) for some in self.deferred]),
+            ],
         )
 
     def release(self) -> None:

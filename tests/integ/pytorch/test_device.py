@@ -1,0 +1,128 @@
+"""Reductions worked out on a device are those of the CPU, and come over in one transfer.
+
+The kernels run in Triton's interpreter, so no device is needed; without Triton their tests are passed over.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.device_batches import DeviceBatch
+from sagemaker_debug_ext.hooks.tensors import reduce_tensor
+
+REDUCTIONS = tuple(
+    Reduction(name, absolute)
+    for name in ("min", "max", "mean", "sum", "std", "variance", "l1", "l2")
+    for absolute in (False, True)
+)
+
+
+@pytest.fixture
+def hook_class(monkeypatch):
+    """The hook, which takes the CPU for a device."""
+    import sagemaker_debug_ext.pytorch as smd
+
+    monkeypatch.setattr("sagemaker_debug_ext.hooks.pytorch.plain_array", lambda _: None)
+    monkeypatch.setattr(smd.Hook, "_is_on_device", lambda *_: True)
+    return smd.Hook
+
+
+def train(hook, steps=2):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+    hook.register_module(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(steps):
+        optimizer.zero_grad()
+        model(torch.full((4, 6), 0.5 + step)).square().mean().backward()
+        optimizer.step()
+    hook.close()
+
+
+def test_hook_when_tensors_are_on_a_device_then_reductions_are_those_of_the_cpu(
+    hook_class, make_hook, open_trial, tmp_path, monkeypatch
+):
+    """Names and numbers are the same wherever the tensors lie, and nothing is waited for before the step has ended."""
+    import sagemaker_debug_ext.pytorch as smd
+    from sagemaker_debug_ext.trials import create_trial
+
+    config = smd.ReductionConfig(reductions=["min", "mean", "std", "prod"], norms=["l2"])
+    sent = []
+    send = DeviceBatch.send
+    monkeypatch.setattr(DeviceBatch, "send", lambda batch: (sent.append(batch), send(batch)))
+    options = {
+        "save_config": smd.SaveConfig(save_interval=1),
+        "include_collections": ["weights", "gradients"],
+        "reduction_config": config,
+    }
+    train(hook_class(str(tmp_path / "device"), **options))
+    assert len(sent) == 2
+    monkeypatch.undo()
+    train(smd.Hook(str(tmp_path / "cpu"), **options))
+    found, wanted = (create_trial(str(tmp_path / where)) for where in ("device", "cpu"))
+    assert found.tensor_names() == wanted.tensor_names() != []
+    for name in wanted.tensor_names():
+        for step in wanted.tensor(name).steps():
+            left, right = (trial.tensor(name).reduction_values(step) for trial in (found, wanted))
+            assert left.keys() == right.keys()
+            for reduction, value in right.items():
+                assert left[reduction] == pytest.approx(value, rel=1e-5, abs=1e-7, nan_ok=True)
+
+
+def test_batch_when_kernels_are_missing_then_numbers_come_over_together():
+    """What the device has computed one by one is stacked and keeps its names and times."""
+    batch = DeviceBatch(torch.device("cpu"), None)
+    batch.add("x", torch.tensor(1.5), 1.0)
+    batch.add("y", torch.tensor(2.5), 2.0)
+    batch.send()
+    (numbers,) = batch.numbers(1)
+    assert (numbers.names, numbers.values.tolist(), list(numbers.wall_times)) == (("x", "y"), [1.5, 2.5], [1.0, 2.0])
+    assert numbers.values.dtype == np.float32
+
+
+def test_kernels_when_interpreted_then_equal_pytorch():
+    """One pass over each tensor is enough for all reductions, whatever its size, layout and type."""
+    pytest.importorskip("triton")
+    # the variable has to be set before Triton is imported, which PyTorch may have done here
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    code = "import test_device; test_device.check_kernels()"
+    folder = os.path.dirname(os.path.abspath(__file__))
+    subprocess.run([sys.executable, "-c", code], env=environment, cwd=folder, check=True)
+
+
+def check_kernels():
+    """Compare the kernels with PyTorch; runs in a process of its own."""
+    from sagemaker_debug_ext.hooks.device_batches import find_kernels
+
+    torch.manual_seed(0)
+    device = torch.device("cpu")
+    tensors = {
+        "long": torch.randn(40_000) + 3,
+        "turned": torch.randn(7, 5).t(),
+        "one": torch.randn(1),
+        "half": torch.randn(100).bfloat16(),
+        "whole part": torch.randn(1 << 14),
+        "nan": torch.tensor([1.0, torch.nan, 3.0]),
+        "infinite": torch.tensor([1.0, torch.inf]),
+    }
+    batch = DeviceBatch(device, find_kernels(device), expected_rows=3)
+    for name, tensor in tensors.items():
+        assert batch.can_summarise(tensor, REDUCTIONS)
+        batch.summarise(name, tensor, REDUCTIONS, 1.0)
+    statistics = tuple(Reduction(name) for name in ("zero_fraction", "nonfinite", "abs_max"))
+    batch.summarise("zeros", torch.tensor([0.0, -4.0, torch.inf, 0.0]), statistics, 2.0, ("z", "n", "a"))
+    batch.send()
+    reductions, others = batch.numbers(1)
+    assert (others.names, others.values.tolist()) == (("z", "n", "a"), [0.5, 1, np.inf])
+    values = iter(reductions.values.tolist())
+    for name, tensor in tensors.items():
+        wanted = [number.item() for _, number in reduce_tensor(tensor.double(), REDUCTIONS)]
+        found = [next(values) for _ in wanted]
+        assert found == pytest.approx(wanted, rel=1e-5, abs=1e-5, nan_ok=True), name
