@@ -21,7 +21,7 @@ from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.keys import index_key
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.store.reader import read_index
-from sagemaker_debug_ext.store.writer import NamedTensor, TrialWriter
+from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ class TrialOutput:
         if take_back is None:
             return False
         step.release()
-        self._background.submit(lambda: self._write_step(unpack(take_back()), to_array))
+        self._background.submit(lambda: self._write(*unpack(take_back()), to_array))
         return True
 
     def write_collections(self, collections: Sequence[Mapping[str, Any]]) -> None:
@@ -168,7 +168,10 @@ class TrialOutput:
                 give_claim_back(self._backend)
 
     def _write_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> None:
-        data = step.to_data(to_array)
+        self._write(step, step.to_data(to_array), to_array)
+        step.release()
+
+    def _write(self, step: OpenStep, data: StepData, to_array: Callable[[Any], Array]) -> None:
         self._writer.write_step(data)
         if step.metrics or step.shown:
             tensors = {tensor.name: tensor for tensor in data.tensors}
@@ -178,7 +181,6 @@ class TrialOutput:
             self._tensorboard = self._try(
                 self._tensorboard, lambda output: output.write_step(step.position, _summaries(step, tensors))
             )
-        step.release()
 
     def _try(self, output: _Output | None, write: Callable[[_Output], object]) -> _Output | None:
         """Write to what accompanies the trial; return it, or None if it failed and is given up."""

@@ -10,11 +10,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-import attrs
-
 from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
 from sagemaker_debug_ext.store.backends.base import Buffer
 from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.writer import StepData
 
 DEFAULT_SPILL_LIMIT_BYTES: Final = 8 << 30
 """How much may wait on the disk: 8 GiB, some hundred steps of a model of ten million parameters."""
@@ -95,26 +94,23 @@ class SpillFile:
 
 
 def pack(step: OpenStep, to_array: Callable[[Any], Array]) -> list[Buffer]:
-    """Return a step as bytes; large values share its memory.
+    """Return all that is written of a step, its reductions worked out, as bytes; large values share its memory.
 
     Args:
         step: The step.
         to_array: Turns a captured value into an array.
     """
-    packed = attrs.evolve(
-        step,
-        tensors={name: Captured(to_array(value), at) for name, (value, at) in step.tensors.items()},
-        only_shown={name: Captured(to_array(value), at) for name, (value, at) in step.only_shown.items()},
-    )
+    only_shown = {name: Captured(to_array(value), at) for name, (value, at) in step.only_shown.items()}
+    rest = OpenStep(step.position, metrics=step.metrics, shown=step.shown, only_shown=only_shown)
     values: list[pickle.PickleBuffer] = []
-    head = pickle.dumps(packed, protocol=5, buffer_callback=values.append)
-    parts: list[Buffer] = [value.raw() for value in values]
-    lengths = pickle.dumps([len(head), *(part.nbytes for part in parts if isinstance(part, memoryview))])
+    head = pickle.dumps((rest, step.to_data(to_array)), protocol=5, buffer_callback=values.append)
+    parts = [value.raw() for value in values]
+    lengths = pickle.dumps([len(head), *(part.nbytes for part in parts)])
     return [len(lengths).to_bytes(_HEAD_BYTES, "little"), lengths, head, *parts]
 
 
-def unpack(content: bytearray) -> OpenStep:
-    """Return the step that `pack` made bytes of; its values are arrays."""
+def unpack(content: bytearray) -> tuple[OpenStep, StepData]:
+    """Return what `pack` made bytes of: what the trial holds, and the step with what accompanies that."""
     view = memoryview(content)
     at = _HEAD_BYTES + int.from_bytes(view[:_HEAD_BYTES], "little")
     lengths = pickle.loads(view[_HEAD_BYTES:at])  # noqa: S301 - written by this process, to a file nobody else can open
@@ -122,8 +118,8 @@ def unpack(content: bytearray) -> OpenStep:
     for length in lengths:
         parts.append(view[at : at + length])
         at += length
-    step: OpenStep = pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - as above
-    return step
+    found: tuple[OpenStep, StepData] = pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - as above
+    return found
 
 
 def _open_without_name() -> int:

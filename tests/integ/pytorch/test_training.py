@@ -6,6 +6,7 @@ import errno
 import io
 import logging
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ import torch
 from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
-from sagemaker_debug_ext.store.backends import local
+from sagemaker_debug_ext.store.backends import LocalBackend, local
+from sagemaker_debug_ext.store.keys import CLAIM_KEY
 from sagemaker_debug_ext.trials import create_trial
 
 EVERYTHING = {
@@ -67,6 +69,37 @@ class TestResult:
 
         attached.train(6, after_step=log)
         assert result(attached) == result(without)
+
+    @pytest.mark.parametrize("config", EVERYTHING.values(), ids=EVERYTHING)
+    def test_result_when_steps_wait_in_a_file_then_is_the_same_and_so_is_the_trial(
+        self, make_hook, open_trial, trainer, tmp_path, config
+    ):
+        """What waits in a file is what would have been written at once, reductions and statistics included."""
+        settings = {"save_all": True, "reduction_config": config, "statistics": ["nonfinite", "histogram"]}
+        at_once = make_hook("a", **settings)
+        without = trainer(at_once).train(6)
+        gate = threading.Event()
+
+        class Gated(LocalBackend):
+            def write(self, key, parts):
+                if key != CLAIM_KEY:  # written on the training thread
+                    assert gate.wait(60)
+                super().write(key, parts)
+
+        hook = make_hook(Gated(tmp_path / "b"), when_full="spill", memory_limit_bytes=1, **settings)
+        attached = trainer(hook).train(6)
+        assert hook._output._spill._places, "all steps but the first should wait in the file"
+        gate.set()
+        assert result(attached) == result(without)
+        left, right = open_trial(at_once), open_trial(hook)
+        assert left.tensor_names() == right.tensor_names()
+        for name in left.tensor_names():
+            assert left.tensor(name).steps() == right.tensor(name).steps()
+            for step in left.tensor(name).steps():
+                numbers, others = (trial.tensor(name).reduction_values(step) for trial in (left, right))
+                np.testing.assert_equal(numbers, others)
+                if config is None:
+                    np.testing.assert_array_equal(left.tensor(name).value(step), right.tensor(name).value(step))
 
 
 class TestDetach:

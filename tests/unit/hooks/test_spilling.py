@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.hooks import spilling
 from sagemaker_debug_ext.hooks.counters import StepPosition
 from sagemaker_debug_ext.hooks.spilling import SpillFile, pack, unpack
-from sagemaker_debug_ext.hooks.steps import Captured, Numbers, OpenStep
+from sagemaker_debug_ext.hooks.steps import Captured, Numbers, OpenStep, Shown
 from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -71,14 +71,20 @@ def test_unpack_when_packed_then_is_the_same_step():
         shapes={"matrix": (2, 3)},
         numbers={"x": Numbers(("max/x", "min/x"), [1.0, -1.0], np.dtype(np.float32), 5.0)},
         metrics={"scalar"},
+        shown={"matrix": Shown("all/matrix", is_scalar=False)},
+        only_shown={"hidden": Captured(np.ones(3), 6.0)},
     )
-    found = unpack(bytearray(b"".join(bytes(part) for part in pack(step, np.asarray))))
-    assert found.position == step.position
-    assert (found.shapes, found.numbers, found.metrics) == (step.shapes, step.numbers, step.metrics)
-    for at, (name, array) in enumerate(arrays.items()):
-        value, wall_time = found.tensors[name]
-        np.testing.assert_array_equal(value, array, strict=True)
-        assert wall_time == at
+    rest, data = unpack(bytearray(b"".join(bytes(part) for part in pack(step, np.asarray))))
+    assert (rest.position, rest.metrics, rest.shown) == (step.position, step.metrics, step.shown)
+    assert not rest
+    np.testing.assert_array_equal(rest.only_shown["hidden"].value, np.ones(3))
+    expected = step.to_data(np.asarray)
+    assert (data.global_step, data.mode, data.mode_step, data.shapes) == (7, ModeKeys.EVAL, 3, expected.shapes)
+    for left, right in zip(data.tensors, expected.tensors, strict=True):
+        assert (left.name, left.wall_time) == (right.name, right.wall_time)
+        np.testing.assert_array_equal(left.value, right.value, strict=True)
+    (numbers,) = data.numbers
+    assert (numbers.names, numbers.values.tolist()) == (("max/x", "min/x"), [1.0, -1.0])
 
 
 class GatedBackend(MemoryBackend):
