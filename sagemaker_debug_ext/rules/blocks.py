@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, TensorRule
-from sagemaker_debug_ext.rules.columns import UNSURE, Column, Outlook, Part, join
+from sagemaker_debug_ext.rules.columns import NOTHING, UNSURE, Column, Outlook, Part, join
 from sagemaker_debug_ext.rules.step import Array, StepViews, usable_value
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -70,6 +70,7 @@ class Block:
         rules: Rules that may tell what is clear about them.
         parts: What threads find out about them, one part of the tensors each.
         num_bytes: Size of the tensors.
+        idle: What is known of the steps for other rules, by their identity.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Block:
         rules: Sequence[TensorRule],
         parts: Sequence[Callable[[], _Loaded]],
         num_bytes: int,
+        idle: Mapping[int, list[int]],
     ) -> None:
         self.steps = steps
         self.num_bytes = num_bytes
@@ -86,6 +88,7 @@ class Block:
         self._positions = {step: position for position, step in enumerate(steps)}
         self._columns: dict[str, Column] | None = None
         self._outlooks: dict[int, list[int]] = {}
+        self._idle = idle
 
     def __contains__(self, step: int) -> bool:
         return step in self._positions
@@ -114,6 +117,7 @@ class Block:
                 known[key] += outlooks
         self._parts = ()
         self._outlooks = {key: join(len(self.steps), outlooks).tolist() for key, outlooks in known.items()}
+        self._outlooks.update(self._idle)
         return self._columns
 
 
@@ -181,7 +185,9 @@ class Blocks:
 
     def _make(self, step: int, rules: Sequence[BuiltinRule]) -> Block:
         """Begin to read a block that begins with a step."""
-        screeners = [rule for rule in rules if isinstance(rule, TensorRule) and rule.tells_outlook]
+        tensor_rules = [rule for rule in rules if isinstance(rule, TensorRule)]
+        screeners = [rule for rule in tensor_rules if rule.tells_outlook]
+        others = [rule for rule in tensor_rules if not rule.tells_outlook and rule.needs_tensors]
         wanted: dict[str, list[TensorRule]] = {}
         saved: dict[str, list[int]] = {}
         large: dict[str, int] = {}
@@ -204,7 +210,14 @@ class Blocks:
                     saved.setdefault(name, []).append(len(steps))
             steps.append(each)
         parts = self._start(steps, wanted, saved, large)
-        return Block(steps, screeners, parts, num_bytes)
+        idle = {id(rule): self._idle(rule, steps) for rule in others}
+        return Block(steps, screeners, parts, num_bytes, idle)
+
+    def _idle(self, rule: TensorRule, steps: Sequence[int]) -> list[int]:
+        """Return at which steps a rule has nothing to judge, as none of its tensors was saved."""
+        return [
+            UNSURE if self._views.selected(rule.selection, self._views.names_at(step)) else NOTHING for step in steps
+        ]
 
     def _choose(
         self, names: tuple[str, ...], rules: Sequence[BuiltinRule], screeners: Sequence[TensorRule]

@@ -109,11 +109,6 @@ class Column:
         place = self._places.get(position)
         return None if place is None else place[0][place[1]]
 
-    def rows(self) -> Iterator[Array]:
-        """Yield the values one by one."""
-        for part in self._parts:
-            yield from part.values
-
     def are_of(self, mode: ModeKeys) -> Flags:
         """Whether the steps are of a mode."""
         return np.array([self._modes[each][0] is mode for each in self.positions.tolist()], np.bool_)
@@ -173,11 +168,6 @@ class Column:
         before = self._before
         return 0 if before is None or not before.is_gapless else len(before.positions) + before.num_before
 
-    @functools.cached_property
-    def are_batches(self) -> Flags:
-        """Whether the first axis has two elements or more."""
-        return self._flags_of_parts(lambda part: part.values.ndim > 1 and part.values.shape[1] > 1)
-
     def all_unsure(self) -> Outlook:
         """Return that nothing is known."""
         return np.full(len(self.positions), UNSURE, np.int8)
@@ -234,6 +224,20 @@ class Column:
             proved |= self._of_parts(lambda part: _abs_sums(part, None)) > enough
         return proved & np.isfinite(self.sums)
 
+    def have_active_units(
+        self, is_active: Callable[[Array], Flags], threshold_inactivity: float, threshold_layer: float
+    ) -> Flags:
+        """Tell where the first samples show that enough units of a layer are active.
+
+        Args:
+            is_active: Tells which elements are.
+            threshold_inactivity: A unit has to be active in that percentage of the samples, the first axis.
+            threshold_layer: Percentage of the units that need not be.
+        """
+        return np.concatenate(
+            [_have_active_units(part, is_active, threshold_inactivity, threshold_layer) for part in self._parts]
+        )
+
     def have_update_ratio_within(self, low: float, high: float, epsilon: float) -> Flags:
         """Tell where the norm of the change since the value before lies within two limits for certain.
 
@@ -276,6 +280,21 @@ class Column:
 
     def _of_parts(self, function: Callable[[Part], Floats]) -> Floats:
         return np.concatenate([function(part) for part in self._parts]) if self._parts else np.empty(0)
+
+
+def _have_active_units(
+    part: Part, is_active: Callable[[Array], Flags], threshold_inactivity: float, threshold_layer: float
+) -> Flags:
+    none = np.zeros(len(part.positions), np.bool_)
+    num_samples = part.values.shape[1] if part.values.ndim > 1 else 1
+    enough = max(8, 4 * math.ceil(threshold_inactivity * num_samples / 100))
+    if num_samples < 2 or enough > np.iinfo(np.uint8).max:
+        return none
+    flags = is_active(part.values[:, :enough])
+    active = np.add.reduce(flags.view(np.uint8), axis=1, dtype=np.uint8)
+    inactive = (100.0 * active / num_samples < threshold_inactivity).reshape(len(none), -1)
+    found: Flags = 100.0 * np.count_nonzero(inactive, axis=1) / inactive.shape[1] <= threshold_layer
+    return found
 
 
 def _is_plain(part: Part) -> bool:
@@ -349,16 +368,6 @@ def variance_bounds(value: Array) -> tuple[float, float]:
     square = float(_mean_squares(flat)[0])
     about = square - float(np.add.reduce(flat[0]) / flat.size) ** 2
     return about - MARGIN * square, about + MARGIN * square
-
-
-def first_samples(layer: Array, threshold_percent: float) -> Array:
-    """Return so many of a layer's samples that they are likely to show that its units are active.
-
-    Args:
-        layer: Values of a layer, the first axis being the batch.
-        threshold_percent: In which percentage of the samples a unit has to be active.
-    """
-    return layer[: max(8, 4 * math.ceil(threshold_percent * len(layer) / 100))]
 
 
 def _differ(later: Array, earlier: Array | None, atol: float, rtol: float) -> Flags:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
-POLL_SECONDS: Final = 0.2
+POLL_SECONDS: Final = 0.1
 """Time between two looks at a trial that had no news."""
 
 

@@ -29,6 +29,9 @@ T = TypeVar("T")
 KEPT_BYTES: Final = 512 * 2**20
 """How many bytes of values are kept for the next rule or the next step; what exceeds them is read again."""
 
+KEPT_VALUES: Final = 2**14
+"""How many values of earlier steps are kept."""
+
 
 def is_numeric(dtype: np.dtype[Any]) -> bool:
     """Tell whether a tensor of that type holds numbers; booleans count as 0 and 1."""
@@ -176,9 +179,10 @@ class StepViews:
         self.trial = trial
         self._latest: StepView | None = None
         self._values: OrderedDict[tuple[str, int], Array | None] = OrderedDict()
+        self._earlier: OrderedDict[tuple[str, int], Array | None] = OrderedDict()
         self._kept_bytes = 0
         self._looked_back: set[str] = set()
-        self._selected: dict[tuple[Selection, int], tuple[int, list[str]]] = {}
+        self._selected: dict[tuple[Selection, int], tuple[int, list[str], int]] = {}
         self._names: dict[tuple[int, ...], tuple[list[object], tuple[str, ...]]] = {}
         self._blocks: tuple[Block, ...] = ()
         self._saved_steps: dict[tuple[str, ModeKeys], list[int]] = {}
@@ -187,9 +191,7 @@ class StepViews:
         """Return the view of a global step."""
         if self._latest is None or self._latest.step != step:
             self._latest = StepView(self.trial, step, self)
-            for key in [key for key in self._values if key[0] not in self._looked_back]:
-                dropped = self._values.pop(key)
-                self._kept_bytes -= 0 if dropped is None else dropped.nbytes
+            self._keep_for_later()
         return self._latest
 
     def value(self, name: str, step: int, *, is_earlier: bool = False) -> Array | None:
@@ -197,20 +199,30 @@ class StepViews:
         if is_earlier:
             self._looked_back.add(name)
         key = (name, step)
-        if key in self._values:
-            self._values.move_to_end(key)
-            return self._values[key]
+        for kept in (self._values, self._earlier):
+            if key in kept:
+                return kept[key]
         value = next((found for block in self._blocks if (found := block.value(name, step)) is not None), None)
         if value is None:
             value = usable_value(self.trial, name, step)
-        size = 0 if value is None else value.nbytes
-        if size <= KEPT_BYTES:
-            self._values[key] = value
-            self._kept_bytes += size
-            while self._kept_bytes > KEPT_BYTES:
-                _, dropped = self._values.popitem(last=False)
-                self._kept_bytes -= 0 if dropped is None else dropped.nbytes
+        self._values[key] = value
+        self._kept_bytes += 0 if value is None else value.nbytes
+        while self._kept_bytes > KEPT_BYTES:
+            _, dropped = (self._earlier or self._values).popitem(last=False)
+            self._kept_bytes -= 0 if dropped is None else dropped.nbytes
         return value
+
+    def _keep_for_later(self) -> None:
+        """Put aside the values that may be looked back at, and drop the others, before another step is visited."""
+        for key, value in self._values.items():
+            if key[0] in self._looked_back:
+                self._earlier[key] = value
+            elif value is not None:
+                self._kept_bytes -= value.nbytes
+        self._values.clear()
+        while len(self._earlier) > KEPT_VALUES:
+            _, dropped = self._earlier.popitem(last=False)
+            self._kept_bytes -= 0 if dropped is None else dropped.nbytes
 
     def use(self, block: Block) -> None:
         """Take values from a block of steps, and from the block used before, rather than read them again."""
@@ -230,12 +242,17 @@ class StepViews:
 
     def selected(self, selection: Selection, names: tuple[str, ...]) -> list[str]:
         """Return the selected ones of some names, which `names_at` has returned; asked again, it remembers."""
+        key = (selection, id(names))
+        remembered = self._selected.get(key)
+        num_news = self.trial.index_reader.num_news
+        if remembered is not None and remembered[2] == num_news:  # collections are read anew with news only
+            return remembered[1]
         known = self.trial.collections()
         members = sum(len(known[group].tensor_names) for group in selection.collections if group in known)
-        key = (selection, id(names))
-        if key not in self._selected or self._selected[key][0] != members:
-            self._selected[key] = (members, selection.among(names, self.trial))
-        return self._selected[key][1]
+        if remembered is None or remembered[0] != members:
+            remembered = (members, selection.among(names, self.trial), num_news)
+        self._selected[key] = (*remembered[:2], num_news)
+        return remembered[1]
 
     def saved_steps(self, name: str, mode: ModeKeys, up_to: int) -> Sequence[int]:
         """Return the steps of a mode at which a tensor was saved, ascending, up to a step of that mode, inclusive."""

@@ -105,6 +105,11 @@ class BuiltinRule(Rule):
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return what the rule finds at a step, at most one issue; None if there is nothing that it could judge."""
 
+    def _judge_now(self, step: int) -> list[Issue]:
+        if type(self).set_required_tensors is Rule.set_required_tensors:  # there is nothing to fetch
+            return list(self.find_issues(step))
+        return super()._judge_now(step)
+
     def find_issues(self, step: int) -> Iterator[Issue]:
         """Yield what the rule finds at a global step.
 
@@ -175,6 +180,14 @@ class TensorRule(BuiltinRule):
 
     def _is_mine(self, name: str) -> bool:
         return self._share is None or _share_of(name, self._share[1]) == self._share[0]
+
+    @property
+    def needs_tensors(self) -> bool:
+        """Whether the rule has nothing to judge where none of its tensors was saved: so it is unless it judges anew."""
+        return all(_origin(type(self), each) is TensorRule for each in ("judge", "_measure_all")) and all(
+            _origin(type(self), each) in (BuiltinRule, Rule)
+            for each in ("find_issues", "invoke_at_step", "issues_at", "set_required_tensors")
+        )
 
     @property
     def tells_outlook(self) -> bool:

@@ -40,6 +40,7 @@ class CreateXgboostReport(BuiltinRule):
     def configure(self) -> None:
         """Begin without anything to report on."""
         self._has_material = False
+        self._selections = [need.selection for need in self.needs()]
 
     def needs(self) -> tuple[Need, ...]:
         """Return what the report is made of, each of which may be missing."""
@@ -54,7 +55,7 @@ class CreateXgboostReport(BuiltinRule):
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Find nothing; the step counts as judged if the report has a use for it."""
-        if not any(view.selected(need.selection) for need in self.needs()):
+        if not any(view.selected(each) for each in self._selections):
             return None
         self._has_material = True
         return []

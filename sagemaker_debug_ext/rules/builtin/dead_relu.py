@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.columns import Column, Outlook, first_samples
+from sagemaker_debug_ext.rules.columns import Column, Outlook
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, count_along_batch
 
@@ -64,14 +64,8 @@ class DeadRelu(TensorRule):
 
     def outlook(self, column: Column) -> Outlook:
         """Tell where the first samples show that enough units are alive."""
-        inactivity, limit = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
-
-        def is_alive(output: Array) -> bool:
-            positive = count_along_batch(first_samples(output, inactivity) > 0)
-            return dead_percent(100.0 * positive / len(output), inactivity) <= float(limit)
-
-        proved = [batch and is_alive(output) for batch, output in zip(column.are_batches, column.rows(), strict=True)]
-        return column.clear_where(np.array(proved, np.bool_))
+        limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
+        return column.clear_where(column.have_active_units(lambda output: output > 0, *limits))
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of dead units of a layer."""

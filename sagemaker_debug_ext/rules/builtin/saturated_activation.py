@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.columns import NOTHING, Column, Outlook, first_samples
+from sagemaker_debug_ext.rules.columns import NOTHING, Column, Outlook
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, count_along_batch
 
@@ -91,15 +91,9 @@ class SaturatedActivation(TensorRule):
         if kind is None:
             return np.full(len(column.positions), NOTHING, np.int8)
         low, high = self._limits[kind]
-        inactivity, limit = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
-
-        def is_alive(inputs: Array) -> bool:
-            first = first_samples(inputs, inactivity)
-            activity = 100.0 * count_along_batch((first > low) & (first < high)) / len(inputs)
-            return saturated_percent(activity, inactivity) <= float(limit)
-
-        proved = [batch and is_alive(inputs) for batch, inputs in zip(column.are_batches, column.rows(), strict=True)]
-        return column.clear_where(np.array(proved, np.bool_))
+        limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
+        proved = column.have_active_units(lambda inputs: (inputs > low) & (inputs < high), *limits)
+        return column.clear_where(proved)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of saturated nodes of a layer."""

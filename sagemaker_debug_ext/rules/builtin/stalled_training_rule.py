@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import json
-from pathlib import Path
+import os
 from typing import Any
 
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
@@ -22,9 +22,9 @@ def visible_since(trial: Trial, step: int) -> float | None:
 
     That is when the last of its workers' index files was written. None if the trial is not in a folder of this machine.
     """
-    files = [Path(trial.path) / index_key(step, worker) for worker in trial.workers_for_global_step(step)]
+    files = [os.path.join(trial.path, index_key(step, worker)) for worker in trial.workers_for_global_step(step)]
     try:
-        return max((file.stat().st_mtime for file in files), default=None)
+        return max((os.stat(file).st_mtime for file in files), default=None)
     except OSError:
         return None
 
@@ -110,14 +110,23 @@ class StalledTrainingRule(BuiltinRule):
         following = steps[position] if position < len(steps) else None
         if trial.index_reader.events.backend.is_remote:
             return self._silence_between(trial, view.step, following)
-        since = visible_since(trial, view.step)
+        since = self._visible_since(trial, view.step)
         if since is None:
             return None
         if following is not None:
-            until = visible_since(trial, following)
+            until = self._visible_since(trial, following)
         else:
             until = None if trial.loaded_all_steps else self.clock()
         return None if until is None else until - since
+
+    def _visible_since(self, trial: Trial, step: int) -> float | None:
+        if step not in self._times:
+            found = visible_since(trial, step)
+            self._times = {each: time for each, time in self._times.items() if each >= self._last_step}
+            if found is None:
+                return None
+            self._times[step] = found
+        return self._times[step]
 
     def _silence_between(self, trial: Trial, step: int, following: int | None) -> float | None:
         """Return the time between two steps of a trial whose index is listed as a whole, because each look costs."""
