@@ -5,9 +5,11 @@ The kernels run in Triton's interpreter, so no device is needed; without Triton 
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,8 +95,18 @@ def test_kernels_when_interpreted_then_equal_pytorch():
     # the variable has to be set before Triton is imported, which PyTorch may have done here
     environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     code = "import test_device; test_device.check_kernels()"
-    folder = os.path.dirname(os.path.abspath(__file__))
-    subprocess.run([sys.executable, "-c", code], env=environment, cwd=folder, check=True)
+    subprocess.run([sys.executable, "-c", code], env=environment, cwd=Path(__file__).parent, check=True)
+
+
+def test_gpu_benchmark_when_run_without_gpu_then_measures_every_case():
+    """The program that waits for a GPU works, and the hook breaks no compiled graph in it."""
+    program = Path(__file__).parents[3] / "benchmarks" / "bench_gpu.py"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(program), "--cpu"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(found) == 4
+    assert {case["graph_breaks"] for case in found} == {0}
 
 
 def check_kernels():
