@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import attrs
 
-from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.rules.creation import find_rule_class
 from sagemaker_debug_ext.rules.results import MAX_KEPT_ISSUES, exit_code, write_result
 from sagemaker_debug_ext.rules.scaling import Judgement, RuleChoice, Shard, judge_shard, make_rule, merge, run_actions
@@ -126,11 +126,21 @@ def parse_rules(text: str) -> dict[str, RuleChoice]:
     """
     try:
         described = json.loads(text)
-        rules = {name: RuleChoice(**each) for name, each in described.items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise SMDebugValueError(
-            f"rules must be a JSON object of objects with rule, parameters and source (got {text!r}: {error})"
-        ) from error
+    except ValueError as error:
+        raise SMDebugValueError(f"rules must be JSON (got {text!r}: {error})") from error
+    if not isinstance(described, dict) or not all(isinstance(each, dict) for each in described.values()):
+        raise SMDebugValueError(f"rules must be a JSON object of objects (got {text!r})")
+    members = tuple(field.name for field in attrs.fields(RuleChoice))
+    for name, each in described.items():
+        for member in each:
+            if member not in members:
+                hint = did_you_mean(member, members)
+                raise SMDebugValueError(
+                    f"rule {name!r} must have members among {', '.join(members)} (got {member!r}){hint}"
+                )
+        if not isinstance(each.get("rule"), str):
+            raise SMDebugValueError(f"rule {name!r} must tell its rule, a text (got {each.get('rule')!r})")
+    rules = {name: RuleChoice(**each) for name, each in described.items()}
     if not rules:
         raise SMDebugValueError("rules must name at least one rule (got none)")
     return rules

@@ -20,20 +20,26 @@ def _cluster():
 
 
 def test_ray_gives_the_issues_of_the_process_pool(tmp_path):
-    """For rules with a memory and without."""
+    """For rules with a memory and without, and for those that remember each tensor by itself."""
     rng = np.random.default_rng(0)
     steps = {
-        (ModeKeys.TRAIN, step): {"gradient/w": rng.normal(size=3) * (step % 3), "loss": rng.random()}
+        (ModeKeys.TRAIN, step): {
+            "gradient/w": rng.normal(size=3) * (step % 3),
+            "loss": rng.random(),
+            "a_input": rng.normal(size=(2, 3, 2, 2)) + 1,
+            "b_input": rng.normal(size=(2, 3, 2, 2)) - 2,
+        }
         for step in range(40)
     }
     write_trial(tmp_path / "trial", steps)
     rules = {
         "a": RuleChoice(rule="VanishingGradient"),
         "b": RuleChoice(rule="LossNotDecreasing", parameters={"num_steps": "5"}),
+        "c": RuleChoice(rule="CheckInputImages", parameters={"regex": "input", "threshold_samples": 20}),
     }
     path = str(tmp_path / "trial")
     found = evaluate_on(RayCluster(), rules, path, num_shards=4)
     expected = evaluate_on(ProcessPool(2), rules, path, num_shards=3)
-    assert found.issues
+    assert {issue.rule for issue in found.issues} == {"a", "b", "c"}
     assert found.issues == expected.issues
     assert [each.num_steps for each in found.statuses] == [each.num_steps for each in expected.statuses]

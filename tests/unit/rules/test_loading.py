@@ -115,3 +115,9 @@ def test_a_file_without_rules_says_so(tmp_path):
     path.write_text("")
     with pytest.raises(SMDebugValueError, match="there is no rule in it"):
         load_rule_file(path, "CustomRule")
+
+
+def test_a_file_whose_name_is_nearly_right_is_suggested(source):
+    """As names are everywhere."""
+    with pytest.raises(SMDebugValueError, match=r"did you mean 'my_rule.py'\?"):
+        load_rule_file(source.with_name("my_rules.py"), "CustomRule")
