@@ -19,7 +19,7 @@ from sagemaker_debug_ext.errors import IndexReaderException
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ByteRange, ObjectInfo
 from sagemaker_debug_ext.store.index import IndexParser
 from sagemaker_debug_ext.store.index_table import DAMAGE, IndexedFile, decode_table, encode_table
-from sagemaker_debug_ext.store.keys import CONSOLIDATED_KEY, INDEX_PREFIX, try_parse_index_key
+from sagemaker_debug_ext.store.keys import CONSOLIDATED_KEY, INDEX_PREFIX, StepFile, try_parse_index_key
 
 LOG = logging.getLogger(__name__)
 
@@ -49,28 +49,27 @@ def consolidate(backend: Backend) -> int:
         OSError: The back end failed.
     """
     began_at = time.monotonic()
-    infos = [info for info in backend.list(INDEX_PREFIX) if try_parse_index_key(info.key)]
-    files = [
-        file
-        for start in range(0, len(infos), _FILES_AT_ONCE)
-        for file in _read(backend, infos[start:][:_FILES_AT_ONCE])
+    listed = [
+        (info.key, step_file) for info in backend.list(INDEX_PREFIX) if (step_file := try_parse_index_key(info.key))
     ]
+    files: list[IndexedFile] = []
+    for start in range(0, len(listed), _FILES_AT_ONCE):
+        files += _read(backend, listed[start : start + _FILES_AT_ONCE])
     age_seconds = time.monotonic() - began_at + _MARGIN_SECONDS
     backend.write(CONSOLIDATED_KEY, (encode_table(files, repr(age_seconds)),))
     return len(files)
 
 
-def _read(backend: Backend, infos: Sequence[ObjectInfo]) -> Iterator[IndexedFile]:
+def _read(backend: Backend, listed: Sequence[tuple[str, StepFile]]) -> Iterator[IndexedFile]:
     parser = IndexParser()
-    contents = backend.read_many([ByteRange(info.key) for info in infos])
-    for info, content in zip(infos, contents, strict=True):
-        step_file = try_parse_index_key(info.key)
+    contents = backend.read_many([ByteRange(key) for key, _ in listed])
+    for (key, step_file), content in zip(listed, contents, strict=True):
         if isinstance(content, OSError):
             raise content
-        if content is None or step_file is None:
+        if content is None:  # written again at this moment
             continue
         try:
-            entry = parser.parse(bytes(content), info.key)
+            entry = parser.parse(bytes(content), key)
         except IndexReaderException as error:
             LOG.debug("left out of the consolidated index: %s", error)
             continue

@@ -146,6 +146,22 @@ def test_index_file_when_damaged_then_left_out_and_still_a_problem(job, tmp_path
     assert [problem.path for problem in trial.problems()] == [str(broken), str(tmp_path / "trial" / "index/notes.json")]
 
 
+def test_index_file_when_the_system_refuses_it_then_nothing_is_written(job, tmp_path, monkeypatch):
+    """What cannot be read today must not be missing tomorrow."""
+    read = LocalBackend.read
+
+    def refuse(self, key, start=0, length=None):
+        if key == index_key(90, "worker_1"):
+            raise PermissionError(13, "Permission denied")
+        return read(self, key, start, length)
+
+    trial = create_trial(tmp_path / "trial")
+    monkeypatch.setattr(LocalBackend, "read", refuse)
+    with pytest.raises(PermissionError):
+        trial.consolidate()
+    assert not (tmp_path / "trial" / CONSOLIDATED_KEY).exists()
+
+
 def test_place_when_it_tells_neither_time_nor_checksum_then_index_files_are_read(new_job, open_trial):
     """Where nothing says that a file is the same, it is read."""
     job = new_job(MemoryBackend()).write_collections()
