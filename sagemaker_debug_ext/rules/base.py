@@ -161,8 +161,8 @@ class Rule(abc.ABC):
             TensorUnavailableForStep: It was not saved at the step.
             StepUnavailable: A step that the rule needs was not saved.
         """
-        if not any(trial.dynamic_refresh for trial in self.trials):  # they stand still already
-            return self._judge_now(step)
+        if not any(trial.dynamic_refresh and not trial.loaded_all_steps for trial in self.trials):
+            return self._judge_now(step)  # they stand still already
         with no_refresh(self.trials):
             return self._judge_now(step)
 
