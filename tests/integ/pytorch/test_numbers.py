@@ -54,7 +54,9 @@ def test_summary_when_any_reductions_are_wanted_then_equals_pytorch(values, redu
     except NeedsCareError:
         return
     for reduction, left, right in zip(reductions, found, by_pytorch(tensor, reductions), strict=True):
-        if abs(right) > 3e38:  # a product that float32 does not hold
+        if reduction.name == "prod" and math.prod(max(abs(value), 1.0) for value in values) > 3e38:
+            continue  # float32 does not hold the product of some of them, and then the order decides
+        if abs(right) > 3e38:
             continue
         scale = max(abs(value) for value in values) ** (2 if reduction.name == "variance" else 1)
         assert left == pytest.approx(right, rel=1e-4, abs=2e-6 * scale * len(values) + 1e-30, nan_ok=True), reduction
