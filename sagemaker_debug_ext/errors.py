@@ -82,12 +82,13 @@ class InvalidCollectionConfiguration(DebugExtError):
     Raised by a hook at its first step.
     """
 
-    def __init__(self, c_name: str) -> None:
-        super().__init__(c_name)
+    def __init__(self, c_name: str, hint: str = "") -> None:
+        super().__init__(c_name, hint)
         self.c_name = c_name
+        self.hint = hint
 
     def __str__(self) -> str:
-        return f"collection {self.c_name!r} selects no tensor: give it an include_regex or tensor names"
+        return f"collection {self.c_name!r} selects no tensor: give it an include_regex or tensor names{self.hint}"
 
 
 class MissingCollectionFiles(DebugExtError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import inspect
 import logging
 import os
 import sys
@@ -24,7 +25,7 @@ import numpy as np
 from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, nearest
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.checkpoint_state import CheckpointState
@@ -104,7 +105,7 @@ class BaseHook:
         dry_run: Write no tensors.
         reduction_config: What to save of tensors; None means their values.
         save_config: When to save: a `SaveConfig`, a `SaveConfigMode` or a dictionary; every 500 steps when not given.
-        include_regex: Patterns; tensors that match are saved, in collection ``default``.
+        include_regex: Patterns, or a single one; tensors that match are saved, in collection ``default``.
         include_collections: Collections to save beside the framework's default ones.
         save_all: Save every tensor the framework offers.
         include_workers: ``all``, or anything else for the first worker only.
@@ -140,6 +141,13 @@ class BaseHook:
     reduction_ddof: ClassVar[int] = 0
     """What the framework subtracts from the count in `std` and `variance`."""
 
+    __signature__: ClassVar[inspect.Signature]
+    """All that a hook takes, also where a subclass passes arguments on."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__signature__ = _signature(cls)
+
     def __init__(
         self,
         out_dir: str | os.PathLike[str] | Backend,
@@ -148,7 +156,7 @@ class BaseHook:
         dry_run: bool = False,
         reduction_config: ReductionConfig | None = None,
         save_config: SaveConfig | SaveConfigMode | Mapping[Any, Any] | None = None,
-        include_regex: Sequence[str] | None = None,
+        include_regex: str | Sequence[str] | None = None,
         include_collections: Iterable[str] | None = None,
         save_all: bool = False,
         include_workers: str = "one",
@@ -181,7 +189,7 @@ class BaseHook:
             save_all=save_all,
         )
         if include_regex:
-            self._collections.save(CollectionKeys.DEFAULT, _names(include_regex, "include_regex"))
+            self._collections.save(CollectionKeys.DEFAULT, _patterns(include_regex))
         if save_all:
             self._collections.save(CollectionKeys.ALL, [".*"])
         self._memory_limit_bytes = memory_limit_bytes
@@ -312,7 +320,9 @@ class BaseHook:
             SMDebugValueError: It is no mode.
         """
         if not isinstance(mode, ModeKeys):
-            raise SMDebugValueError(f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r})")
+            meant = nearest(mode, ModeKeys.__members__)
+            hint = f"; did you mean modes.{meant}?" if meant else ""
+            raise SMDebugValueError(f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){hint}")
         self._counters.mode = mode
 
     def save_scalar(
@@ -802,6 +812,20 @@ class BaseHook:
             LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
 
 
+def _signature(hook_class: type[BaseHook]) -> inspect.Signature:
+    """Return the parameters of a hook and of those it passes arguments on to."""
+    found: dict[str, inspect.Parameter] = {}
+    for some in reversed(hook_class.__mro__):
+        if issubclass(some, BaseHook) and "__init__" in vars(some):
+            parameters = list(inspect.signature(vars(some)["__init__"]).parameters.values())[1:]
+            if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+                found.clear()
+            found |= {
+                each.name: each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+            }
+    return inspect.Signature(sorted(found.values(), key=lambda parameter: parameter.kind))
+
+
 def _open(out_dir: object) -> Backend:
     if isinstance(out_dir, Backend):
         return out_dir
@@ -825,6 +849,10 @@ def _checked(reduction_config: object) -> ReductionConfig | None:
 def _check_policy(when_full: object) -> None:
     if when_full not in ("block", "drop", "spill"):
         raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
+
+
+def _patterns(include_regex: str | Sequence[str]) -> list[str]:
+    return [include_regex] if isinstance(include_regex, str) else _names(include_regex, "include_regex")
 
 
 def _names(value: Iterable[str] | None, what: str) -> list[str]:

@@ -98,10 +98,12 @@ class CollectionSet:
         saved = self.saved
         for name in sorted(saved):
             if selects_nothing(self.get(name)) and name not in self._reported:
+                others = [other for other in self._by_name if not selects_nothing(self.get(other))]
+                error = InvalidCollectionConfiguration(name, did_you_mean(name, others))
                 if strict:
-                    raise InvalidCollectionConfiguration(name)
+                    raise error
                 self._reported.add(name)
-                LOG.error("%s; it is left out", InvalidCollectionConfiguration(name))
+                LOG.error("a collection is left out: %s", error)
         for collection in self._by_name.values():
             complete_settings(collection, save_config, reduction_config)
         LOG.debug("collections to save: %s", ", ".join(sorted(saved)))

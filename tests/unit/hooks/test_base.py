@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import json
 import logging
 import os
@@ -21,6 +22,7 @@ from sagemaker_debug_ext.errors import (
     SMDebugValueError,
 )
 from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.output import Worker
 from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -329,7 +331,7 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("arguments", "error", "text"),
         [
-            ({"include_regex": "relu"}, SMDebugTypeError, "include_regex must be a list"),
+            ({"include_regex": [5]}, SMDebugTypeError, "include_regex must hold texts"),
             ({"include_regex": ["("]}, SMDebugValueError, "regular expressions"),
             ({"include_collections": "weights"}, SMDebugTypeError, "include_collections must be a list"),
             ({"save_config": 5}, SMDebugTypeError, "save_config must be"),
@@ -366,9 +368,35 @@ class TestArguments:
 
     @pytest.mark.parametrize("mode", ["train", 1, None])
     def test_set_mode_when_it_is_no_mode_then_refuses(self, make_hook, mode):
-        """Modes are members of the enumeration."""
-        with pytest.raises(SMDebugValueError, match=r"mode must be one of ModeKeys\.TRAIN"):
+        """Modes are members of the enumeration; a name of one is told which member it is."""
+        hint = r"did you mean modes\.TRAIN\?" if mode == "train" else r"got [1N]"
+        with pytest.raises(SMDebugValueError, match=rf"mode must be one of ModeKeys\.TRAIN.*{hint}"):
             make_hook().set_mode(mode)
+
+    def test_include_regex_when_a_text_then_is_one_pattern(self, make_hook, trial):
+        """A single pattern need not be put into a list."""
+        hook = make_hook(include_regex="^relu")
+        hook.run_step({"relu_output_0": 1.0, "other": 2.0})
+        hook.close()
+        assert "relu_output_0" in trial.steps[0, "GLOBAL", 0]
+        assert "other" not in trial.steps[0, "GLOBAL", 0]
+
+    def test_signature_when_a_subclass_passes_arguments_on_then_lists_them_all(self):
+        """What a hook takes is seen from its signature, whoever handles it."""
+
+        class Special(BaseHook):
+            def __init__(self, *args, extra=1, **kwargs):
+                super().__init__(*args, **kwargs)
+                self.extra = extra
+
+        class More(Special):
+            pass
+
+        for hook_class in (Special, More):
+            names = list(inspect.signature(hook_class).parameters)
+            assert names[:2] == ["out_dir", "export_tensorboard"]
+            assert {"include_workers", "strict", "extra"} <= set(names)
+            assert {"self", "args", "kwargs"}.isdisjoint(names)
 
     def test_get_collections_when_hook_is_new_then_shows_the_built_in_ones(self, make_hook):
         """The framework's collections are there from the start."""

@@ -69,6 +69,13 @@ def test_plan_when_custom_collection_is_empty_then_logs_once_and_goes_on(collect
     assert caplog.text.count("collection 'mine' selects no tensor") == 1
 
 
+def test_plan_when_collection_is_misspelt_then_says_which_was_meant(collections, caplog):
+    """A name that is nearly that of a collection with members is a slip."""
+    collections.save("weigths", [])
+    saved_at_first_step(collections)
+    assert "did you mean 'weights'?" in caplog.text
+
+
 def test_plan_when_strict_and_custom_collection_is_empty_then_raises(collections):
     """A strict hook takes the mistake for an error."""
     collections.save("mine", [])
