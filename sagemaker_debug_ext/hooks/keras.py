@@ -112,6 +112,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._batch = -1
         self._batches_per_call = 1
         self._can_record = True
+        self._last_params: Any = None
         self._variables: list[NamedVariable] | None = None
         self._paths: dict[int, str] = {}
         self._wanted: dict[tuple[str, str], bool] = {}
@@ -134,8 +135,9 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         Raises:
             SMDebugValueError: The hook is among the callbacks twice.
         """
-        if params is not None and params is self.params:
+        if params is not None and params is self._last_params:
             raise SMDebugValueError("callbacks must hold the hook once (got it twice)")
+        self._last_params = params
         super().set_params(params)
 
     def set_model(self, model: Any) -> None:

@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 import keras
 import numpy as np
 
+from sagemaker_debug_ext.hooks.keras_values import VARIABLE
+
 _AUTOMATIC: Final = re.compile(r"^(sequential|functional)(_\d+)?/")
 """What Keras calls models without a class of their own; names of tensors do not begin with it."""
 
@@ -34,7 +36,7 @@ class NamedVariable(NamedTuple):
 
 def variable_path(variable: Any) -> str:
     """Return the name of a variable without the model that Keras has named itself."""
-    path = variable.path if isinstance(variable, keras.Variable) else variable.name.partition(":")[0]
+    path = variable.path if isinstance(variable, VARIABLE) else variable.name.partition(":")[0]
     return _AUTOMATIC.sub("", path)
 
 
@@ -87,9 +89,7 @@ def optimizer_values(
         path_of: Gives the name of such a variable.
     """
     slugs = {
-        variable.path.replace("/", "_"): path_of(variable)
-        for variable in variables
-        if isinstance(variable, keras.Variable)
+        variable.path.replace("/", "_"): path_of(variable) for variable in variables if isinstance(variable, VARIABLE)
     }
     taken: set[str] = set()
     for optimizer in [each for one in optimizers for each in (one, getattr(one, "inner_optimizer", None)) if each]:

@@ -10,13 +10,18 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import keras
 import numpy as np
 
 from sagemaker_debug_ext.hooks.steps import Borrowed
 from sagemaker_debug_ext.store.messages import Array, to_array
+
+VARIABLE: Final[Any] = next(
+    (kind for kind in keras.Variable.__mro__ if kind.__name__ == "KerasVariable"), keras.Variable
+)
+"""What every variable of Keras is; early releases of Keras 3 have a subclass of it as `keras.Variable`."""
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
@@ -82,7 +87,7 @@ def is_tensor(value: Any) -> bool:
 def is_variable(value: Any) -> bool:
     """Tell whether a value is a variable of Keras, or of TensorFlow if that is loaded."""
     tensorflow = sys.modules.get("tensorflow")
-    return isinstance(value, keras.Variable) or (tensorflow is not None and isinstance(value, tensorflow.Variable))
+    return isinstance(value, VARIABLE) or (tensorflow is not None and isinstance(value, tensorflow.Variable))
 
 
 def is_numeric(value: Any) -> bool:
@@ -117,7 +122,7 @@ def tensors_in(values: Any) -> Iterator[Any]:
 
 def read(variable: Any) -> Any:
     """Return what a variable holds now, as a value that `hold` takes."""
-    value = variable.value if isinstance(variable, keras.Variable) else variable
+    value = variable.value if isinstance(variable, VARIABLE) else variable
     if is_tensorflow():
         import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
 
