@@ -320,9 +320,9 @@ class BaseHook:
             SMDebugValueError: It is no mode.
         """
         if not isinstance(mode, ModeKeys):
-            meant = nearest(mode, ModeKeys.__members__)
-            hint = f"; did you mean modes.{meant}?" if meant else ""
-            raise SMDebugValueError(f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){hint}")
+            raise SMDebugValueError(
+                f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){_meant_mode(mode)}"
+            )
         self._counters.mode = mode
 
     def save_scalar(
@@ -849,6 +849,11 @@ def _checked(reduction_config: object) -> ReductionConfig | None:
 def _check_policy(when_full: object) -> None:
     if when_full not in ("block", "drop", "spill"):
         raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
+
+
+def _meant_mode(mode: object) -> str:
+    meant = nearest(mode, ModeKeys.__members__)
+    return f"; did you mean modes.{meant}?" if meant else ""
 
 
 def _patterns(include_regex: str | Sequence[str]) -> list[str]:
