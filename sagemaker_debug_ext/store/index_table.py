@@ -17,7 +17,7 @@ from sagemaker_debug_ext.store.keys import join_event_key, join_index_key, mangl
 from sagemaker_debug_ext.store.records import masked_crc
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-DAMAGE: Final = (ValueError, KeyError, IndexError, TypeError, OverflowError)
+DAMAGE: Final = (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError)
 """What `decode_table` raises for bytes that are no table."""
 
 _MAGIC: Final = b"sagemaker_debug_ext index 2\n"
@@ -141,10 +141,11 @@ def decode_table(data: bytes) -> tuple[str, dict[str, IndexedFile]]:
     contents = _contents(head, body[at:])
     found: dict[str, IndexedFile] = {}
     workers = [(worker, mangle_worker(worker)) for worker in head["workers"]]
-    for version, step, worker_number, mode, mode_step, number, has_events in zip(
-        head["versions"], *columns, strict=True
-    ):
+    versions = map(_text, head["versions"])
+    for version, step, worker_number, mode, mode_step, number, has_events in zip(versions, *columns, strict=True):
         worker, mangled = workers[worker_number]
+        if contents[number].names and not has_events:
+            raise ValueError("records are listed, but no file that holds them")
         event_file = join_event_key(step, mangled) if has_events else None
         entry = IndexEntry(_MODES[mode], mode_step, event_file, contents[number])
         found[join_index_key(step, mangled)] = IndexedFile(version, step, worker, entry)
@@ -152,9 +153,10 @@ def decode_table(data: bytes) -> tuple[str, dict[str, IndexedFile]]:
 
 
 def _contents(head: dict[str, Any], data: memoryview) -> list[IndexContent]:
-    names = [tuple(each) for each in head["names"]]
+    names = [tuple(map(_text, each)) for each in head["names"]]
     shapes = [
-        tuple((name, SavedShape(tuple(shape), original)) for name, (shape, original) in each) for each in head["shapes"]
+        tuple((_text(name), SavedShape(tuple(map(_count, shape)), _text(original))) for name, (shape, original) in each)
+        for each in head["shapes"]
     ]
     contents = []
     at = 0
@@ -166,3 +168,15 @@ def _contents(head: dict[str, Any], data: memoryview) -> list[IndexContent]:
             raise ValueError("as many places as names must be kept")
         contents.append(IndexContent(names[names_number], places, shapes[shapes_number]))
     return contents
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text was expected (got {value!r})")
+    return value
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise TypeError(f"a whole number from 0 was expected (got {value!r})")
+    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 
 import pytest
@@ -26,7 +27,10 @@ contents = st.builds(
 )
 files = st.builds(
     lambda version, step, worker, mode, mode_step, has_events, content: IndexedFile(
-        version, step, worker, IndexEntry(mode, mode_step, event_key(step, worker) if has_events else None, content)
+        version,
+        step,
+        worker,
+        IndexEntry(mode, mode_step, event_key(step, worker) if has_events or content.names else None, content),
     ),
     st.text(min_size=1, max_size=8),
     strategies.steps,
@@ -62,6 +66,42 @@ def test_table_when_made_of_anything_then_one_of_the_documented_errors(data):
     for content in (data, body):
         with pytest.raises(DAMAGE):
             decode_table(content)
+
+
+HEAD = {
+    "label": "x",
+    "num_files": 0,
+    "names": [["a"]],
+    "shapes": [[["b", [[2, 3], "b"]]]],
+    "workers": ["worker_0"],
+    "contents": [[0, 0, 2]],
+    "versions": [],
+}
+
+
+def with_head(text):
+    data = len(text).to_bytes(8, "little") + text + bytes(16)
+    return index_table._MAGIC + masked_crc(data).to_bytes(4, "little") + data
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [1, None, "abc", [1], [[1]], [[["b", [["x"], "b"]]]], [[["b", [[-1], "b"]]]], {"a": 1}, -1, 10**30, 1.5, True],
+)
+@pytest.mark.parametrize("key", ["num_files", "names", "shapes", "workers", "contents", "versions"])
+def test_table_when_a_part_is_of_another_type_then_refused_or_harmless(key, odd):
+    """What a reader takes for names is text, and for sizes are numbers, whoever wrote it."""
+    assert decode_table(with_head(json.dumps(HEAD).encode())) == ("x", {})
+    try:
+        assert decode_table(with_head(json.dumps({**HEAD, key: odd}).encode())) == ("x", {})
+    except DAMAGE:
+        return
+
+
+def test_table_when_nested_deeply_then_refused():
+    """Brackets cost no stack."""
+    with pytest.raises(DAMAGE):
+        decode_table(with_head(b"[" * 100_000))
 
 
 @settings(max_examples=200, deadline=None)
