@@ -363,10 +363,10 @@ def _mean_squares(flat: Array, earlier: Array | None = _NO_EARLIER, number: int 
 def variance_bounds(value: Array) -> tuple[float, float]:
     """Return two numbers that the variance of a tensor lies between; NaN where they cannot be told."""
     flat = value.reshape(1, -1)
-    if flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
-        return np.nan, np.nan
     square = float(_mean_squares(flat)[0])
-    about = square - float(np.add.reduce(flat[0]) / flat.size) ** 2
+    if np.isnan(square):
+        return np.nan, np.nan
+    about: float = square - float(np.add.reduce(flat[0]) / flat.size) ** 2
     return about - MARGIN * square, about + MARGIN * square
 
 

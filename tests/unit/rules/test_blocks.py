@@ -34,7 +34,7 @@ RULES = {
     "unchanged": ("UnchangedTensor", {"tensor_regex": ".*", "num_steps": 3}),
     "initialization": ("PoorWeightInitialization", {"activation_inputs_regex": "tanh", "distribution_range": 0.5}),
 }
-NUMBERS = [0.0, 0.25, 1.0, 1.02, 3.0, -2.0, 1e-25, 3e38, math.nan, math.inf]
+NUMBERS = [0.0, 0.25, 1.0, 1.02, 3.0, -2.0, 1e-25, 3e38, 1e300, math.nan, math.inf]
 DTYPES = [np.float32, np.float64, np.float16, np.int32]
 NAMES = ("net_weight", "gradient/w", "a_output", "tanh_input")
 
