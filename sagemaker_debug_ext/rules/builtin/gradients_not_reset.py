@@ -20,6 +20,11 @@ Numbers = npt.NDArray[np.float64]
 
 EXPLAINS: Final = 0.999
 """Cosine from which on an update is that which an optimizer would make."""
+MOMENTA: Final = (0.9, 0.95, 0.99)
+NUM_LARGE: Final = 2
+"""How many of these, the last ones, make nearly sums of gradients."""
+NEARER: Final = 4
+ROUNDING: Final = 1e-6
 PERIODS: Final = (0, 2, 4, 5, 8, 10, 16, 20)
 """After how many steps gradients may be reset, beside each; 0: never."""
 MAX_REFUTED: Final = 6
@@ -32,23 +37,24 @@ MAX_ELEMENTS: Final = 100_000
 class Optimizers:
     """What usual optimizers, at their usual settings, would change a weight by, given its gradients so far.
 
-    Gradient descent, with momentum 0.9, and Adam; up to the learning rate.
+    Gradient descent, with momentum of 0.9, 0.95 and 0.99, the first also Nesterov's, and Adam; up to the learning rate.
     """
 
     steps: int = 0
-    momentum: Numbers | float = 0.0
+    momenta: dict[float, Numbers | float] = attrs.field(factory=lambda: dict.fromkeys(MOMENTA, 0.0))
     mean: Numbers | float = 0.0
     square: Numbers | float = 0.0
 
     def updates(self, gradient: Numbers) -> Iterable[Numbers]:
         """Take the next gradient, and return the directions of the updates."""
         self.steps += 1
-        self.momentum = 0.9 * self.momentum + gradient
+        self.momenta = {share: share * momentum + gradient for share, momentum in self.momenta.items()}
         self.mean = 0.9 * self.mean + 0.1 * gradient
         self.square = 0.999 * self.square + 0.001 * gradient**2
         corrected = self.mean / (1 - 0.9**self.steps)
         size = np.sqrt(self.square / (1 - 0.999**self.steps)) + 1e-8
-        return -gradient, -self.momentum, -corrected / size
+        nesterov = gradient + MOMENTA[0] * self.momenta[MOMENTA[0]]
+        return -gradient, -nesterov, -corrected / size, *(-np.asarray(each) for each in self.momenta.values())
 
 
 def cosine(first: Array, second: Array) -> float:
@@ -70,11 +76,13 @@ class _Sum:
     refuted: int = 0
     explained: float = 0.0
 
-    def observe(self, change: Numbers, by_reset: float) -> None:
-        """Compare with a weight's change."""
+    def observe(self, change: Numbers, by_reset: Sequence[float]) -> None:
+        """Compare with a weight's change, and with how well it is explained if gradients are reset."""
         self.explained = max(cosine(change, update) for update in self.optimizers.updates(self.total))
         if self.explained > EXPLAINS:
-            self.length += by_reset <= EXPLAINS
+            # a sum is nearly what a large momentum makes, so it has to be much nearer to count
+            is_nearer = 1 - max(by_reset) > NEARER * (1 - self.explained) + ROUNDING
+            self.length += is_nearer and max(by_reset[:-NUM_LARGE]) <= EXPLAINS
         else:
             self.length = 0
             self.refuted += 1
@@ -101,11 +109,11 @@ class GradientsNotReset(TensorRule):
 
     Hooks save the gradient of each step by itself, so the rule looks at what weights do. It takes weights and their
     gradients at each TRAIN step (or step of no mode) from the first on, without a gap, and computes what gradient
-    descent, momentum 0.9 and Adam would change a weight by, once if gradients are reset at each step, and once if they
-    add up for ever or for 2, 4, 5, 8, 10, 16 or 20 steps. It fires if at `patience` steps the change is explained by
-    such a sum, to a cosine of 0.999, and by none of the optimizers with gradients that are reset, and at no step
-    between by neither. Gathering gradients over batches on purpose, with an update only after the last, leaves it
-    silent, and so do other optimizers and weight decay.
+    descent, with momentum or without, and Adam would change a weight by, once if gradients are reset at each step, and
+    once if they add up for ever or for 2, 4, 5, 8, 10, 16 or 20 steps. It fires if at `patience` steps the change is
+    explained by such a sum, to a cosine of 0.999, and not as well by any optimizer with gradients that are reset, and
+    at no step between by neither. Gathering gradients over batches on purpose, with an update only after the last,
+    leaves it silent, and so do other optimizers and weight decay.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
@@ -155,7 +163,7 @@ class GradientsNotReset(TensorRule):
             self._watches.pop(name, None)  # after a gap nothing can be said any more
             return None
         change = weight - watch.weight
-        by_reset = max(cosine(change, update) for update in watch.reset.updates(watch.gradient))
+        by_reset = [cosine(change, update) for update in watch.reset.updates(watch.gradient)]
         watch.step, watch.weight, watch.gradient = view.mode_step, weight, gradient
         for each in watch.sums:
             each.observe(change, by_reset)
@@ -168,7 +176,7 @@ class GradientsNotReset(TensorRule):
             fires=best.length >= patience,
             threshold=EXPLAINS,
             severity=best.length,
-            text=f"{by_reset:.3f}" + (f"; they are reset every {best.period} steps" if best.period else ""),
+            text=f"{max(by_reset):.3f}" + (f"; they are reset every {best.period} steps" if best.period else ""),
         )
 
     def describe(self, names: Sequence[str], first: Reading) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,10 +14,11 @@ from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
 
 def largest_scale(inputs: Array) -> float | None:
-    """Return the root mean square of the input; None for whole numbers, which are indices."""
+    """Return the root mean square; None for whole numbers, which are indices, and where something is not finite."""
     if inputs.dtype.kind not in "fV":
         return None
-    return float(np.sqrt(np.mean(np.square(to_float64(inputs)))))
+    found = float(np.sqrt(np.mean(np.square(to_float64(inputs)))))
+    return found if math.isfinite(found) else None
 
 
 class InputScale(TensorRule):

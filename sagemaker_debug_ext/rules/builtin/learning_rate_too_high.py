@@ -13,12 +13,12 @@ class LearningRateTooHigh(UpdateSizeRule):
     fires if the median of the latest `window` updates of any weight is above `threshold`.
 
     Parameters:
-        threshold: Largest part of its norm that a step may usually change a weight by; 0.2 when not given.
+        threshold: Largest part of its norm that a step may usually change a weight by; 0.25 when not given.
         window: How many updates are looked at; 5 when not given.
 
     Source:
         Updates of about a thousandth of the weights are a rule of thumb of the Stanford course CS231n, notes on
-        learning; a fifth is far above what any schedule intends.
+        learning; a quarter is far above what any schedule intends.
 
     Example:
         >>> rule = create_rule("LearningRateTooHigh", trial, {"threshold": 0.05})

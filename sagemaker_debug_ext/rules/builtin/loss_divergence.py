@@ -5,32 +5,38 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from typing import Final
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.overfit import VALIDATION_NAME
 from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, losses_or
 from sagemaker_debug_ext.rules.step import StepView
 
+NUM_FIRST: Final = 3
+MAX_LUCK: Final = 3
+"""How many times too small the very first loss may be by chance."""
+
 
 class LossDivergence(TensorRule):
     """The training loss is far above where it began: updates make the model worse.
 
     Looks at positive losses of TRAIN steps (all steps that have no mode), losses with a name of validation left out.
-    The rule fires if both the mean and the median of the latest `window` values are above `factor` times the first
-    value. The loss must be saved from the beginning.
+    The rule fires if both the mean and the median of the latest `window` values are above `factor` times where the loss
+    began: the mean of its first three values, but no more than three times the very first, as the others may have
+    diverged already. The loss must be saved from the beginning.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
         window: How many values are averaged; 5 when not given.
-        factor: How many times the first value the latest may be; 2 when not given.
+        factor: How many times where the loss began the latest may be; 3 when not given.
 
     Source:
         A rising loss is the first sign that updates overshoot: Bengio, Practical Recommendations for Gradient-Based
         Training of Deep Architectures, 2012, section 3.1.
 
     Example:
-        >>> rule = create_rule("LossDivergence", trial, {"factor": 3})
+        >>> rule = create_rule("LossDivergence", trial, {"factor": 2})
         >>> invoke_rule(rule)
     """
 
@@ -41,17 +47,21 @@ class LossDivergence(TensorRule):
         """Choose the tensors."""
         self.selection = losses_or(self.parameters["tensor_regex"])
         self._recent = Recent(self.parameters["window"])
-        self._first: dict[str, float] = {}
+        self._first: dict[str, list[float]] = {}
 
     def measure(self, view: StepView, name: str) -> Reading | None:
-        """Return how many times its first value the loss is."""
+        """Return how many times what it was at first the loss is."""
         loss = view.scalar(name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
         if loss is None or not math.isfinite(loss):
             return None
-        first = self._first.setdefault(name, loss)
-        self._recent.add(name, loss)
-        if not self._recent.is_full(name) or first <= 0:
+        beginning = self._first.setdefault(name, [])
+        if len(beginning) < NUM_FIRST:
+            beginning.append(loss)
+        else:
+            self._recent.add(name, loss)
+        if not self._recent.is_full(name) or min(beginning) <= 0:
             return None
+        first = min(statistics.fmean(beginning), MAX_LUCK * beginning[0])
         recent = self._recent.of(name)
         times = min(statistics.fmean(recent), statistics.median(recent)) / first
         factor: float = self.parameters["factor"]

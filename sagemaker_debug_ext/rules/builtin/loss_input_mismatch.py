@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import re
+import statistics
 from collections.abc import Sequence
 from typing import Final
 
@@ -63,7 +64,7 @@ class _Seen:
     def is_squashed(self) -> bool:
         """Whether values stay within 1 and lie near it, as those of a tanh or sigmoid that would go further."""
         # a linear output is small at first as well, but then passes 1 without staying near it
-        return self.low >= -1 and self.high <= 1 and max(self.near_one, default=0.0) > MIN_OUTSIDE
+        return self.low >= -1 and self.high <= 1 and statistics.median(self.near_one) > MIN_OUTSIDE
 
     @property
     def out_of_reach(self) -> int:

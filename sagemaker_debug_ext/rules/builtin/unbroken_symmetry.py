@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -10,24 +11,37 @@ from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import Array, StepView
+from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+DIGITS: Final = 5
+MIN_ALIKE: Final = 3
+"""How many units there must be, in the mean, of each kind."""
+MAX_ELEMENTS: Final = 4_000_000
 
 
 def has_equal_units(weight: Array) -> bool | None:
-    """Tell whether all rows, or all columns, of a weight are the same; None for weights of fewer than two units."""
-    if weight.ndim < 2 or min(weight.shape[:2]) < 2 or weight.dtype.kind == "c":
+    """Tell whether each unit of a weight has others like it, up to rounding; None for weights of fewer than two units.
+
+    There may be several sets of like units, as recurrent layers keep several gates in one weight.
+    """
+    if weight.ndim < 2 or min(weight.shape[:2]) < 2 or weight.dtype.kind not in "fV" or weight.size > MAX_ELEMENTS:
         return None
-    rows = weight.reshape(len(weight), -1)
-    return bool(np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape)))
+    rows = to_float64(weight).reshape(len(weight), -1)
+    size = float(np.abs(rows).max())
+    if not 0 < size < np.inf:  # NaN as well is no size
+        return size == 0
+    units = np.round(rows[np.any(rows, axis=1)] / size, DIGITS)  # units that were pruned are 0 on purpose
+    return len(np.unique(units, axis=0)) <= max(1, len(units) // MIN_ALIKE)
 
 
 class UnbrokenSymmetry(TensorRule):
     """All units of a layer have the same weights, and so learn the same thing.
 
     Looks at weights of at least two axes at TRAIN steps (all steps that have no mode); axis 0 is that of the units. The
-    rule fires if they are equal at `patience` saved steps in a row, so that a layer that starts at 0 on purpose, as the
-    last one of a residual block may, has time to leave that place.
+    rule fires if at `patience` saved steps in a row they are all alike, or fall into sets of three or more that are, as
+    for the gates of recurrent layers, which share a weight. A layer that starts at 0 on purpose, as the last one of a
+    residual block may, has time to leave that place.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
@@ -68,6 +82,6 @@ class UnbrokenSymmetry(TensorRule):
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say for how long."""
         return (
-            f"All units are the same in {naming(names)}: those of the first have had equal weights for "
+            f"Units are all alike in {naming(names)}: those of the first have had equal weights for "
             f"{first.value:g} saved steps."
         )

@@ -146,16 +146,30 @@ class TestUnbrokenSymmetry:
         assert has_equal_units(np.ones(4)) is None
         assert has_equal_units(np.ones((1, 4))) is None
 
+    @pytest.mark.parametrize(("alike", "expected"), [(3, True), (2, False)])
+    def test_sets_of_like_units_count_too(self, alike, expected):
+        """As the gates of recurrent layers; units of 0 may have been pruned."""
+        kinds = np.random.default_rng(0).normal(size=(4, 5))
+        weight = np.repeat(kinds, alike, axis=0) * (1 + 1e-9 * np.arange(4 * alike)[:, None])
+        assert has_equal_units(weight) == expected
+        assert has_equal_units(np.concatenate([kinds, np.zeros((50, 5))])) is False
+
 
 class TestLossDivergence:
-    @pytest.mark.parametrize(("last", "fires"), [(2.1, True), (1.9, False), (-5.0, False)])
+    @pytest.mark.parametrize(("last", "fires"), [(3.1, True), (2.9, False), (-5.0, False)])
     def test_a_loss_far_above_the_first_fires(self, judge, last, fires):
         """Once the latest five are."""
-        assert fired(judge("LossDivergence", course("loss", [1.0] + [last] * 5))) == ([5] if fires else [])
+        assert fired(judge("LossDivergence", course("loss", [1.0] * 3 + [last] * 5))) == ([7] if fires else [])
+
+    @pytest.mark.parametrize(("first", "fires"), [([0.5, 1.0, 1.2], False), ([0.5, 9.0, 99.0], True)])
+    def test_a_lucky_first_value_is_not_where_the_loss_began(self, judge, first, fires):
+        """One of few samples may be far too small; later ones may have diverged already."""
+        last = 1.7 if not fires else 50.0
+        assert bool(judge("LossDivergence", course("loss", first + [last] * 5))) == fires
 
     def test_one_outlier_does_not_fire(self, judge):
         """The median counts too."""
-        assert judge("LossDivergence", course("loss", [1.0, 1, 1, 99, 1, 1])) == []
+        assert judge("LossDivergence", course("loss", [1.0, 1, 1, 1, 99, 1, 1, 1])) == []
 
     def test_validation_does_not_count(self, judge):
         """It is no training loss."""
