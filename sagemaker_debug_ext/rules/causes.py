@@ -85,6 +85,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("MissingActivation", "architecture"),
     # 2. data
     Sign("InputScale", "inputs"),
+    Sign("CheckInputImages", "inputs"),
     Sign("DuplicateBatches", "sampling"),
     Sign("LabelMix", "sampling", text="come sorted"),
     Sign("EvaluationOverlap", "sampling"),
@@ -104,10 +105,13 @@ SIGNS: Final[tuple[Sign, ...]] = (
     # 4. the size of updates
     Sign("OverRegularisation", "regularisation"),
     Sign("LearningRateTooHigh", "learning rate too high"),
+    Sign("WeightUpdateRatio", "learning rate too high", text="above the limit"),
+    Sign("WeightUpdateRatio", "learning rate too low", text="below the limit"),
     Sign("LearningRateTooLow", "learning rate too low"),
     Sign("SlowLearning", "learning rate too low"),
     Sign("LossDivergence", "learning rate too high"),
     Sign("FrozenParameters", "parameters not trained"),
+    Sign("UnchangedTensor", "parameters not trained"),
     Sign("EvaluationMismatch", "evaluation data"),
     # 5. what may follow
     Sign("GradientOutlier", "learning rate too high", "later"),
@@ -118,13 +122,19 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("DeadRelu", "dead units"),
     Sign("SaturatedActivation", "initialisation"),
     Sign("ActivationCollapse", "initialisation"),
+    Sign("PoorWeightInitialization", "initialisation"),
+    Sign("VanishingGradient", "initialisation"),
+    Sign("AllZero", "initialisation"),
     Sign("NoSkill", "labels"),
     Sign("TreeDepth", "overfitting"),
     Sign("GeneralizationGap", "overfitting"),
     Sign("Overfit", "overfitting"),
+    Sign("Overtraining", "overfitting"),
     # 6. the loss does not fall
     Sign("LossPlateau", "labels"),
+    Sign("LossNotDecreasing", "labels"),
     Sign("PredictionCollapse", "labels"),
+    Sign("Confusion", "labels"),
 )
 """What the issues of rules point at, the most direct sign first."""
 

@@ -2,7 +2,7 @@
 
 Not every built-in rule suits every job at its defaults: some are for one kind of data, and the defaults of others,
 which are those of SageMaker, fire on sound runs, such as LossNotDecreasing on the noise between single batches. The
-choice here, and the parameters, were made on one half of the runs of ``benchmarks/detection`` and tested on the other.
+choice here, and the parameters, were made on the development runs of ``benchmarks/detection`` and tested on others.
 """
 
 from __future__ import annotations
