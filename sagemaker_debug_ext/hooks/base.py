@@ -754,6 +754,7 @@ class BaseHook:
         with self._lock:
             if self._is_off or not self._has_output() or self._is_helper:
                 return
+            self._hand_over()  # of the step before one that is running right now
             if self._step is None and self._waiting_scalars:
                 self._open_step()
             self._settle_scalars(is_last=True)

@@ -112,6 +112,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._batch = -1
         self._batches_per_call = 1
         self._can_record = True
+        self._is_in_step = False
         self._last_params: Any = None
         self._variables: list[NamedVariable] | None = None
         self._paths: dict[int, str] = {}
@@ -379,17 +380,23 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         """Begin a step; tell whether it saves anything that has to be recorded while it runs."""
         self._batch = self._batch + self._batches_per_call if batch is None else batch
         self._counters.mode = phase.mode
+        self._is_in_step = True
         plan = self._begin_step(hand_over=False)
         return self._can_record and plan is not None and self._has_to_record(plan, phase)
 
     @harmless
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         """Save what is due of a step that has ended."""
-        if self._accepts():
-            self._hand_over()
-        plan = self._current_plan()
-        if not plan:
-            return
+        try:
+            if self._accepts():
+                self._hand_over()
+            plan = self._current_plan()
+            if plan:
+                self._save_step(plan, phase, outputs, recorded)
+        finally:
+            self._is_in_step = False
+
+    def _save_step(self, plan: StepPlan, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         self._save_custom_tensors()
         for name, value in recorded.items():
             self._offer(name, value)
@@ -410,6 +417,7 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     @harmless
     def _cancel(self) -> None:
+        self._is_in_step = False
         self._cancel_step()
 
     @harmless
@@ -597,6 +605,9 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
         self._wanted.clear()
         self._recording_plans.clear()
 
+    def _is_step_complete(self) -> bool:
+        return not self._is_in_step and self._tapes is None
+
     def _copy_value(self, value: Any) -> Any:
         return hold(value)
 
@@ -621,7 +632,6 @@ class KerasHook(BaseHook, keras.callbacks.Callback):  # type: ignore[misc]
             step.tensors[reduction_tensor_name(statistic, False, name)] = Captured(number, now)
 
     def _detach(self) -> None:
-        self._guarded(self._hand_over)  # of the step before one that is running right now
         for function in self._functions.values():
             function.detach()
         self._functions.clear()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -18,6 +22,7 @@ from sagemaker_debug_ext.errors import (  # noqa: E402
     SMDebugValueError,
 )
 from sagemaker_debug_ext.hooks import keras_steps  # noqa: E402
+from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
 
 def weights(model):
@@ -143,6 +148,43 @@ def test_failure_when_it_is_of_the_script_then_is_raised_and_the_model_is_usable
     trial = open_trial(hook)
     assert trial.steps(smd.modes.TRAIN) == [0, 1, 2, 3, 4]
     assert hook.failure is None
+
+
+KILLED = """
+import os, signal, sys
+import keras
+import numpy as np
+import sagemaker_debug_ext.tensorflow as smd
+
+class Layer(keras.layers.Layer):
+    calls = 0
+    def call(self, inputs):
+        Layer.calls += 1
+        if "inside" in sys.argv and Layer.calls == 4:  # the first one builds the model
+            os.kill(os.getpid(), signal.SIGTERM)
+        return inputs
+
+def kill(batch, logs):
+    if "outside" in sys.argv and batch == 2:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+hook = smd.KerasHook(sys.argv[1], save_config=smd.SaveConfig(save_interval=1), include_collections=["gradients"])
+model = keras.Sequential([Layer(), keras.layers.Dense(1)])
+model.compile("sgd", "mse", run_eagerly=True)
+callbacks = [hook, keras.callbacks.LambdaCallback(on_train_batch_end=kill)]
+model.fit(np.ones((32, 2), "float32"), np.ones(32), batch_size=4, verbose=0, callbacks=callbacks)
+"""
+
+
+@pytest.mark.parametrize(("where", "steps"), [("inside", [0, 1]), ("outside", [0, 1, 2])])
+def test_steps_when_process_is_told_to_end_then_complete_ones_are_written(where, steps, tmp_path):
+    """A spot instance that is taken away leaves all the steps that had ended, in the middle of a step as well."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    report = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "out"), where], env=environment, check=False, timeout=200
+    )
+    assert report.returncode == -signal.SIGTERM
+    assert create_trial(str(tmp_path / "out")).steps(smd.modes.TRAIN) == steps
 
 
 def test_close_when_in_the_middle_of_training_then_model_trains_on(build, data, make_hook, open_trial):
