@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import os
 
+import numpy as np
 import pytest
 
 import sagemaker_debug_ext
 from sagemaker_debug_ext import trials
 from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.core.reader import FileReader
+from sagemaker_debug_ext.core.writer import FileWriter
+from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugValueError
+from sagemaker_debug_ext.store import manifest
+from sagemaker_debug_ext.store.backends import LocalBackend
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
 @pytest.mark.parametrize(
@@ -28,3 +36,46 @@ from sagemaker_debug_ext.config.groups import Collection
 def test_module_of_the_original_when_imported_then_has_the_class(module, name, wanted):
     """Not copies: what they give compares equal to what the package itself uses."""
     assert getattr(importlib.import_module(f"sagemaker_debug_ext.{module}"), name) is wanted
+
+
+def test_file_writer_when_closed_then_trial_and_file_reader_have_the_step(tmp_path):
+    """What is written by hand is read through the index and without it."""
+    with FileWriter(trial_dir=tmp_path, step=7, worker="worker_0") as writer:
+        writer.write_tensor(np.arange(3), "a", mode=ModeKeys.TRAIN, mode_step=2)
+        writer.write_tensor("text", "b", mode=ModeKeys.TRAIN, mode_step=2, timestamp=5.0)
+        writer.write_shape("c", (4, 5), mode=ModeKeys.TRAIN, mode_step=2)
+    manifest.write_end(LocalBackend(tmp_path))
+    trial = trials.create_trial(tmp_path)
+    assert trial.tensor_names() == ["a", "b", "c"]
+    assert trial.tensor("a").value(2, mode=ModeKeys.TRAIN).tolist() == [0, 1, 2]
+    with FileReader(writer.name()) as reader:
+        found = [
+            (name, step, value.tolist(), mode, within) for name, step, value, mode, within in reader.read_tensors()
+        ]
+    assert found == [("a", 7, [0, 1, 2], ModeKeys.TRAIN, 2), ("b", 7, ["text"], ModeKeys.TRAIN, 2)]
+
+
+def test_file_writer_when_modes_differ_within_a_step_then_refuses(tmp_path):
+    """A step has one mode; an entry without an index could not be found."""
+    writer = FileWriter(tmp_path, "worker_0", mode=ModeKeys.EVAL)
+    writer.write_tensor(1, "a")
+    writer.write_tensor(2, "b", mode=ModeKeys.EVAL)
+    with pytest.raises(SMDebugValueError, match=r"mode and mode_step must be ModeKeys\.EVAL and 0"):
+        writer.write_tensor(3, "c", mode=ModeKeys.TRAIN)
+    with pytest.raises(SMDebugValueError, match="write_index must be true"):
+        writer.write_tensor(3, "c", write_index=False)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_file_reader_when_file_is_cut_off_then_gives_what_is_whole(tmp_path, cut):
+    """Damage is named after the tensors before it."""
+    with FileWriter(tmp_path, "worker_0") as writer:
+        writer.write_tensor(np.arange(3), "a")
+        writer.write_tensor(np.arange(3), "b")
+    name = writer.name()
+    with open(name, "rb+") as file:
+        file.truncate(os.path.getsize(name) - cut)
+    tensors = FileReader(name).read_tensors()
+    assert next(tensors)[0] == "a"
+    with pytest.raises(CorruptRecordError, match="byte"):
+        next(tensors)

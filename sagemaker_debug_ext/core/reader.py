@@ -1,0 +1,59 @@
+"""Reading an event file without its index, as tests and rule containers for Debugger do."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from sagemaker_debug_ext.errors import CorruptRecordError
+from sagemaker_debug_ext.store.messages import Array, decode_payload
+from sagemaker_debug_ext.store.records import FRAMING_BYTES, unframe
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+__all__ = ["FileReader"]
+
+_LENGTH: Final = struct.Struct("<Q")
+
+
+class FileReader:
+    """Reads the tensors of an event file one after the other.
+
+    Args:
+        fname: The file.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+
+    def __init__(self, fname: str | os.PathLike[str]) -> None:
+        self._name = os.fspath(fname)
+        self._content = memoryview(Path(fname).read_bytes())
+
+    def read_tensors(self) -> Iterator[tuple[str, int, Array, ModeKeys, int]]:
+        """Yield name, global step, value, mode and step within the mode of each tensor.
+
+        Raises:
+            CorruptRecordError: A record is damaged or cut off; those before it have been given.
+        """
+        at = 0
+        while at < len(self._content):
+            where = f"{self._name}, byte {at}"
+            left = self._content[at:]
+            if len(left) < FRAMING_BYTES:
+                raise CorruptRecordError(where, f"record of {len(left)} bytes is shorter than its framing")
+            length = _LENGTH.unpack_from(left)[0] + FRAMING_BYTES
+            found = decode_payload(unframe(left[:length], where), where)
+            yield found.name, found.step, found.value, found.mode, found.mode_step
+            at += length
+
+    def __enter__(self) -> FileReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._content = memoryview(b"")

@@ -1,0 +1,110 @@
+"""Writing one worker's part of one step by hand, as tests and rule containers for Debugger do."""
+
+from __future__ import annotations
+
+import os
+import time
+from types import TracebackType
+from typing import Any
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.keys import event_key
+from sagemaker_debug_ext.store.messages import to_array
+from sagemaker_debug_ext.store.writer import NamedShape, NamedTensor, StepData, TrialWriter
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+__all__ = ["FileWriter"]
+
+
+class FileWriter:
+    """Collects what one worker saves at one step, and writes it when it is flushed, closed or left.
+
+    Args:
+        trial_dir: Where the trial lies.
+        worker: Name of the worker, such as ``worker_0``.
+        step: Global step.
+        mode: Mode of the step, unless a tensor says otherwise.
+    """
+
+    def __init__(
+        self, trial_dir: str | os.PathLike[str], worker: str, step: int = 0, mode: ModeKeys = ModeKeys.GLOBAL
+    ) -> None:
+        self._writer = TrialWriter(open_backend(trial_dir), worker)
+        self._mode = mode
+        self._data = StepData(step, mode, step)
+        self._is_written = True
+
+    def name(self) -> str:
+        """Return where the event file lies."""
+        return f"{self._writer.backend.url}/{event_key(self._data.global_step, self._writer.worker)}"
+
+    def write_tensor(
+        self,
+        tdata: Any,
+        tname: str,
+        write_index: bool = True,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        mode_step: int | None = None,
+        timestamp: float | None = None,
+    ) -> None:
+        """Add a tensor.
+
+        Args:
+            tdata: An array, number, text, or list of these.
+            tname: Its name.
+            write_index: Must be true: what has no index cannot be found.
+            mode: Mode of the step, the same for all its tensors.
+            mode_step: Step within the mode; the global one when not given.
+            timestamp: When it was taken, in seconds since the epoch; now when not given.
+
+        Raises:
+            SMDebugTypeError: The value cannot be saved.
+            SMDebugValueError: The tensors of the step are of different modes, or `write_index` is false.
+        """
+        if not write_index:
+            raise SMDebugValueError(f"write_index must be true (got {write_index!r})")
+        self._settle(mode, mode_step)
+        self._data.tensors.append(NamedTensor(tname, to_array(tdata), time.time() if timestamp is None else timestamp))
+
+    def write_shape(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        mode_step: int | None = None,
+        original_name: str | None = None,
+    ) -> None:
+        """Add the shape of a tensor; see `write_tensor`."""
+        self._settle(mode, mode_step)
+        self._data.shapes.append(NamedShape(name, tuple(shape), original_name or name))
+
+    def flush(self) -> None:
+        """Write what was added; readers see all of the step or nothing."""
+        if not self._is_written:
+            self._writer.write_step(self._data)
+            self._is_written = True
+
+    def close(self) -> None:
+        """Write what was added and has not been written yet."""
+        self.flush()
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _settle(self, mode: ModeKeys, mode_step: int | None) -> None:
+        """Take over what an entry says about the step."""
+        within = self._data.global_step if mode_step is None else mode_step
+        wanted = (self._mode if mode is ModeKeys.GLOBAL else mode, within)
+        if self._data and wanted != (self._data.mode, self._data.mode_step):
+            raise SMDebugValueError(
+                f"mode and mode_step must be {self._data.mode} and {self._data.mode_step}, as for the other tensors of "
+                f"the step (got {mode} and {within})"
+            )
+        self._data.mode, self._data.mode_step = wanted
+        self._is_written = False
