@@ -113,8 +113,8 @@ PARAMETERS = {
 
 SIZES = {
     "small": (1000, (2, 4), (2, 4)),
-    "middle": (20, (256, 256), (64, 512)),
-    "large": (12, (1024, 1024), (64, 4096)),
+    "middle": (60, (256, 256), (64, 512)),
+    "large": (25, (1024, 1024), (64, 4096)),
 }
 """Steps, and shapes of weights and of outputs of layers."""
 
@@ -302,8 +302,7 @@ def main() -> None:
         )
         ratio, figures = None, "give --ray"
         if arguments.ray:
-            path = os.path.join(folder, "huge")
-            write_network(path, 25, *SIZES["large"][1:])
+            path = os.path.join(folder, "large")
             given = json.dumps({name: PARAMETERS.get(name) for name in rule_names()})
             seconds = {1: [], 2: []}
             for _ in range(min(arguments.repeat, 3)):
