@@ -202,16 +202,6 @@ class Column:
         return self._of_parts(lambda part: _mean_squares(part.flat))
 
     @functools.cached_property
-    def lows(self) -> Floats:
-        """Smallest elements; NaN if an element is."""
-        return self._of_parts(lambda part: _extremes(part, np.minimum))
-
-    @functools.cached_property
-    def highs(self) -> Floats:
-        """Largest elements; NaN if an element is."""
-        return self._of_parts(lambda part: _extremes(part, np.maximum))
-
-    @functools.cached_property
     def some_non_zero(self) -> Floats:
         """How many elements are not 0 at least."""
         return self._of_parts(lambda part: np.count_nonzero(part.flat[:, :_SAMPLE], axis=1).astype(np.float64))
@@ -320,13 +310,6 @@ def _abs_sums(part: Part, number: int | None) -> Floats:
     if not _is_plain(part):
         return _unknown(part)
     found: Floats = np.add.reduce(np.abs(part.flat[:, :number]), axis=1).astype(np.float64)
-    return found
-
-
-def _extremes(part: Part, function: np.ufunc) -> Floats:
-    if part.values.dtype.kind != "f":
-        return _unknown(part)
-    found: Floats = function.reduce(part.flat, axis=1).astype(np.float64)
     return found
 
 

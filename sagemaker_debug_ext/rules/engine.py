@@ -199,6 +199,7 @@ class Evaluation(Iterator[Issue]):
         self._trials = list(dict.fromkeys(each for run in self._runs for each in run.rule.trials))
         views = _share_views([run.rule for run in self._runs], trial)
         self._blocks = Blocks(views, end_step, only_steps)
+        self._looks_ahead = True
         self._issues = self._evaluate()
 
     @property
@@ -243,14 +244,23 @@ class Evaluation(Iterator[Issue]):
         found: list[Issue] = []
         with no_refresh(self._trials):
             active = [run for run in self._runs if run.is_active]
-            block = self._blocks.at(step, [run.rule for run in active])
-            for run in active:
-                outlook = UNSURE if block is None else block.outlook(run.rule, step)
+            for run, outlook in zip(active, self._look_ahead(step, active), strict=True):
                 if outlook == UNSURE:
                     found += run.judge(step)
                 else:
                     run.pass_over(is_judged=outlook == CLEAR)
         return found
+
+    def _look_ahead(self, step: int, active: Sequence[_Run]) -> list[int]:
+        """Return what is known of a step for each rule before it is judged."""
+        try:
+            block = self._blocks.at(step, [run.rule for run in active]) if self._looks_ahead else None
+            if block is not None:
+                return [block.outlook(run.rule, step) for run in active]
+        except Exception:  # rules may be foreign; the one that is wrong is to meet its error where it judges
+            LOG.debug("steps are judged one by one", exc_info=True)
+            self._looks_ahead = False
+        return [UNSURE] * len(active)
 
     def _wait(self) -> list[Issue]:
         """Return what all rules find in the fact that there is no news."""

@@ -149,3 +149,19 @@ def test_a_damaged_tensor_is_the_error_of_the_rules_that_need_it(tmp_path):
     evaluation = evaluate(rules, trial)
     evaluation.run()
     assert [status.status for status in evaluation.statuses] == ["Error", "NoIssuesFound"]
+
+
+@pytest.mark.parametrize("method", ["outlook", "needs"])
+def test_a_rule_that_cannot_look_ahead_harms_nobody(tmp_path, method):
+    """Steps are judged one by one then, and the rule meets its own errors only."""
+
+    def fail(*_):
+        raise ZeroDivisionError
+
+    broken = type("Broken", (ExplodingTensor,), {method: fail})
+    write(tmp_path, [(ModeKeys.TRAIN, {"gradient/w": np.full(3, np.nan)}, False)] * 2)
+    trial = create_trial(str(tmp_path))
+    rules = {"broken": broken(trial), "sound": create_rule("VanishingGradient", trial)}
+    evaluation = evaluate(rules, trial)
+    assert [issue.rule for issue in evaluation] == ["broken", "broken"]
+    assert [status.status for status in evaluation.statuses] == ["IssuesFound", "NoIssuesFound"]
