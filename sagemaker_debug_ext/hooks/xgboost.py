@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
@@ -18,7 +19,7 @@ from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook, harmless
 from sagemaker_debug_ext.hooks.decisions import RAW, StepPlan
 from sagemaker_debug_ext.hooks.output import Worker
-from sagemaker_debug_ext.hooks.steps import OpenStep
+from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
 from sagemaker_debug_ext.hooks.xgboost_collections import (
     BASE_VALUE,
     BUILTIN_PATTERNS,
@@ -308,6 +309,14 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             self._offer_contributions(model)
         if CollectionKeys.TREES in wanted:
             self._offer_trees(training, model)
+
+    def _offer(self, name: str, value: Any) -> None:
+        plan = self._current_plan()
+        decision = plan.decide(name) if plan else None
+        if decision is not None:
+            # Values are made for the hook and nobody else has them; parts of others would keep the whole alive.
+            own = value if value.base is None else value.copy()
+            self._save(name, own, decision, Captured(own, time.time()))
 
     def _offer_metrics(self, evals_log: Mapping[str, Mapping[str, list[Any]]]) -> None:
         collection = self._collections.get(CollectionKeys.METRICS)
