@@ -149,6 +149,7 @@ class _Watch:
 
     Args:
         plan: What is due.
+        is_training: Whether the steps are of a mode that has gradients.
         parameters: The parameters of each root, as it lists them.
         trained: Which of all these have gradients.
         weights: What is due of each root's weights, by the `id` of its module.
@@ -156,15 +157,19 @@ class _Watch:
     """
 
     plan: StepPlan
+    is_training: bool
     parameters: tuple[Named, ...]
     trained: tuple[bool, ...]
     weights: Mapping[int, list[tuple[str, nn.Parameter, Decision]]]
     shards: Mapping[str, nn.Parameter]
 
-    def is_for(self, plan: StepPlan, parameters: tuple[Named, ...], trained: tuple[bool, ...]) -> bool:
+    def is_for(
+        self, plan: StepPlan, is_training: bool, parameters: tuple[Named, ...], trained: tuple[bool, ...]
+    ) -> bool:
         """Tell whether nothing has changed."""
         return (
             self.plan is plan
+            and self.is_training == is_training
             and self.trained == trained
             and len(self.parameters) == len(parameters)
             and all(map(operator.is_, self.parameters, parameters))
@@ -437,18 +442,20 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._saved_roots = {id(module)}
         parameters = tuple([root.parameters() for root in self._roots])
         trained = tuple([parameter.requires_grad for named in parameters for _, parameter in named])
-        if self._watch is None or not self._watch.is_for(plan, parameters, trained):
+        is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
+        if self._watch is None or not self._watch.is_for(plan, is_training, parameters, trained):
             self._unwatch()
-            self._watch = self._begin_watch(plan, parameters, trained)
+            self._watch = self._begin_watch(plan, is_training, parameters, trained)
         if self._watch.shards:
             self._save_shards_before_update(self._watch.shards)
         if self._gathering is not None:
             self._save_wholes(self._gathering, plan)
         self._save_weights(self._watch.weights.get(id(module), ()))
 
-    def _begin_watch(self, plan: StepPlan, parameters: tuple[Named, ...], trained: tuple[bool, ...]) -> _Watch:
+    def _begin_watch(
+        self, plan: StepPlan, is_training: bool, parameters: tuple[Named, ...], trained: tuple[bool, ...]
+    ) -> _Watch:
         """Have gradients, inputs and outputs captured, from now on until `_unwatch`."""
-        is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
         weights = {}
         shards = {}
         for root in self._roots:
@@ -464,7 +471,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                         shards[gradient] = parameter
         if not self._is_helper:
             self._watch_modules(plan)
-        return _Watch(plan, parameters, trained, weights, shards)
+        return _Watch(plan, is_training, parameters, trained, weights, shards)
 
     def _due(self, plan: StepPlan, named: Named) -> list[tuple[str, nn.Parameter, Decision]]:
         """Return the parameters that this process saves, and what of each."""

@@ -102,6 +102,22 @@ def test_watch_when_modes_alternate_then_each_saves_its_own(make_hook, open_tria
     assert steps_of(open_trial(hook), "gradient/Linear_weight") == [0, 2]
 
 
+def test_watch_when_the_same_is_due_in_both_modes_then_only_training_has_gradients(make_hook, open_trial):
+    """A collection of the script's own that is due alone, in TRAIN and in EVAL, is told apart by the mode."""
+    model = nn.Linear(3, 2)
+    hook = make_hook(save_config=smd.SaveConfig(save_interval=1000), include_collections=["mine"])
+    mine = hook.get_collection("mine")
+    mine.include(["weight"])
+    mine.save_config = EVERY_STEP
+    hook.register_module(model)
+    for number in range(6):
+        hook.set_mode(smd.modes.EVAL if number % 2 else smd.modes.TRAIN)
+        step(model)
+    trial = open_trial(hook)
+    assert steps_of(trial, "gradient/Linear_weight") == [0, 2, 4]
+    assert steps_of(trial, "Linear_weight") == list(range(6))
+
+
 def test_values_when_memory_is_used_again_then_each_step_keeps_its_own(make_hook, open_trial):
     """The memory of a written step serves a later one, never one that still waits."""
     model = nn.Linear(3, 2, bias=False)
