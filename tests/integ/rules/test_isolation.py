@@ -85,7 +85,8 @@ def source(tmp_path):
 )
 def test_a_rule_that_misbehaves_ends_with_an_error_and_the_others_go_on(trial, source, how, details):
     """What it found before stays found, but the status tells of the error."""
-    isolation = Isolation(timeout_seconds=2, memory_bytes=2**30)
+    # only the one that hangs is to meet the time limit, however busy the machine is
+    isolation = Isolation(timeout_seconds=2 if how == "hang" else 60, memory_bytes=2**30)
     rules = {
         "bad": create_custom_rule(source, "Misbehaving", trial, {"how": how}, isolation=isolation),
         "good": create_rule("AllZero", trial, {"tensor_regex": "x"}),
