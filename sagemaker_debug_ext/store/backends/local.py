@@ -321,8 +321,18 @@ def _open_new(path: str) -> int:
     try:
         return os.open(path, flags, 0o666)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        _make_folder(os.path.dirname(path))
         return os.open(path, flags, 0o666)
+
+
+def _make_folder(folder: str) -> None:
+    """Make a folder; every step has one of its own, beside that of the step before."""
+    try:
+        os.mkdir(folder)
+    except FileExistsError:  # somebody else was faster
+        pass
+    except FileNotFoundError:
+        os.makedirs(folder, exist_ok=True)
 
 
 def _read_exactly(descriptor: int, start: int, length: int) -> bytes:
