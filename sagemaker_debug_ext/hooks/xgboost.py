@@ -188,7 +188,8 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         if self._training is not None and self._training.model() is model:
             LOG.warning("the hook is among the callbacks twice; it captures once")
         elif self._accepts():
-            self._training = self._prepare(model)
+            kind = self._look_at(model)
+            self._training = None if kind is None else self._prepare(model, kind)
         return model
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:  # noqa: ARG002
@@ -219,10 +220,14 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         if self._step is not None and not self._step:
             self._cancel_step()
 
-    def _prepare(self, model: Any) -> _Training:
+    @harmless
+    def _look_at(self, model: Any) -> ModelKind:
+        """Find out what a model is; how XGBoost describes it may be different in versions to come."""
         if self._training is not None and self._training.is_open:  # an exception has ended that training
             self._cancel_round()
-        kind = ModelKind.of(model)
+        return ModelKind.of(model)
+
+    def _prepare(self, model: Any, kind: ModelKind) -> _Training:
         self._features = kind.features
         self._wanted.clear()
         for collection in _SHAP:

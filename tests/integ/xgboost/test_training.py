@@ -126,6 +126,25 @@ def test_failure_when_strict_then_is_raised_into_training(full_hook, train, brea
         train(full_hook(validation_data=matrix), num_rounds=6, callbacks=[callback])
 
 
+class Unknown(xgb.Booster):
+    """A model that describes itself in a way that nobody knows."""
+
+    def save_config(self):
+        return "{}"
+
+
+def test_failure_when_a_model_is_not_understood_then_training_goes_on(make_hook, data, caplog):
+    """A version to come may tell of models in another way; unless the hook is strict, that ends capture only."""
+    model = Unknown({}, [data.train])
+    hook = make_hook(strict=False)
+    assert hook.before_training(model) is model
+    assert isinstance(hook.failure, KeyError)
+    assert "training goes on" in caplog.text
+    assert hook.after_training(model) is model
+    with pytest.raises(KeyError):
+        make_hook("strict").before_training(model)
+
+
 def test_error_of_another_callback_when_raised_then_what_was_saved_is_there(full_hook, train):
     """Training that breaks elsewhere leaves its rounds, and the hook can be used for the next."""
 
