@@ -272,7 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--original", metavar="PYTHON", help="interpreter that has smdebug 1.0.34")
     parser.add_argument("--ray", metavar="PYTHON", help="interpreter that has Ray, and what this package needs")
-    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", help="file for the results")
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
