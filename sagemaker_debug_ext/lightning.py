@@ -9,6 +9,6 @@ from sagemaker_debug_ext._optional import import_optional
 import_optional("torch", "The callback", extra="torch")
 import_optional("lightning", "The callback")
 
-from sagemaker_debug_ext.hooks.lightning import DebuggerCallback
+from sagemaker_debug_ext.hooks.pytorch.lightning import DebuggerCallback
 
 __all__ = ["DebuggerCallback"]

@@ -9,6 +9,6 @@ from sagemaker_debug_ext._optional import import_optional
 import_optional("torch", "The callback", extra="torch")
 import_optional("transformers", "The callback")
 
-from sagemaker_debug_ext.hooks.transformers import DebuggerCallback
+from sagemaker_debug_ext.hooks.pytorch.transformers import DebuggerCallback
 
 __all__ = ["DebuggerCallback"]

@@ -89,7 +89,7 @@ class _Trial:
 def _convert(value: Any) -> Array:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        from sagemaker_debug_ext.hooks.tensors import copy_tensor, tensor_to_array  # noqa: PLC0415 - loads PyTorch
+        from sagemaker_debug_ext.hooks.pytorch.tensors import copy_tensor, tensor_to_array  # noqa: PLC0415 - loads PyTorch
 
         return tensor_to_array(copy_tensor(value))
     if hasattr(value, "__array__") and not isinstance(value, np.generic):

@@ -26,7 +26,7 @@ GRACE_SECONDS: Final = 20.0
 _SEND_AGAIN_SECONDS: Final = 0.005
 _OWN_FOLDER: Final = str(Path(__file__).parent) + os.sep
 _AROUND_TRAINING: Final = tuple(
-    _OWN_FOLDER + name for name in ("auto" + os.sep, "keras_recording.py", "keras_steps.py", "keras_tapes.py")
+    str(Path(_OWN_FOLDER, name)) for name in ("auto", "keras/recording.py", "keras/steps.py", "keras/tapes.py")
 )
 """Functions there stand around whole trainings, or around what the framework does in a step."""
 

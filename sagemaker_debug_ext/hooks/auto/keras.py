@@ -18,7 +18,7 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
-from sagemaker_debug_ext.hooks.keras import KerasHook
+from sagemaker_debug_ext.hooks.keras.hook import KerasHook
 
 LOG = logging.getLogger(__name__)
 

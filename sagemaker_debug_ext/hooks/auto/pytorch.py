@@ -18,8 +18,8 @@ from torch.utils.hooks import RemovableHandle
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
-from sagemaker_debug_ext.hooks.pytorch import Hook
-from sagemaker_debug_ext.hooks.taps import Tap
+from sagemaker_debug_ext.hooks.pytorch.hook import Hook
+from sagemaker_debug_ext.hooks.pytorch.taps import Tap
 
 LOG = logging.getLogger(__name__)
 

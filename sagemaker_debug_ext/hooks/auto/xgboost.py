@@ -20,7 +20,7 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
-from sagemaker_debug_ext.hooks.xgboost import Hook
+from sagemaker_debug_ext.hooks.xgboost.hook import Hook
 
 LOG = logging.getLogger(__name__)
 

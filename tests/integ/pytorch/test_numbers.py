@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.hooks.numbers import NeedsCareError, Summary
-from sagemaker_debug_ext.hooks.tensors import reduce_tensor
+from sagemaker_debug_ext.hooks.pytorch.numbers import NeedsCareError, Summary
+from sagemaker_debug_ext.hooks.pytorch.tensors import reduce_tensor
 from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
 
 ALL = tuple(Reduction(name, absolute) for name in (*REDUCTIONS, *NORMS) for absolute in (False, True))

@@ -8,7 +8,7 @@ import xgboost as xgb
 
 import sagemaker_debug_ext.xgboost as smd
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
-from sagemaker_debug_ext.hooks.xgboost import check_version
+from sagemaker_debug_ext.hooks.xgboost.hook import check_version
 from sagemaker_debug_ext.trials import create_trial
 
 
@@ -113,7 +113,7 @@ def test_model_when_of_another_framework_then_is_refused(make_hook):
 
 def test_hook_when_no_hook_then_is_refused():
     """The hook of the process must be one of this framework."""
-    with pytest.raises(SMDebugTypeError, match=r"hooks\.xgboost\.Hook"):
+    with pytest.raises(SMDebugTypeError, match=r"hooks\.xgboost\.hook\.Hook"):
         smd.set_hook("hook")
 
 

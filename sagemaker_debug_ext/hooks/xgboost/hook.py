@@ -20,16 +20,16 @@ from sagemaker_debug_ext.hooks.base import BaseHook, harmless
 from sagemaker_debug_ext.hooks.decisions import RAW, StepPlan
 from sagemaker_debug_ext.hooks.output import Worker
 from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
-from sagemaker_debug_ext.hooks.xgboost_collections import (
+from sagemaker_debug_ext.hooks.xgboost.collections import (
     BASE_VALUE,
     BUILTIN_PATTERNS,
     IMPORTANCES,
     contributors,
     select_kinds,
 )
-from sagemaker_debug_ext.hooks.xgboost_data import as_matrix
-from sagemaker_debug_ext.hooks.xgboost_models import OF_ONE_MODEL, ModelKind, number, parameter_value
-from sagemaker_debug_ext.hooks.xgboost_trees import describe_refreshed_round, describe_round, tree_table
+from sagemaker_debug_ext.hooks.xgboost.data import as_matrix
+from sagemaker_debug_ext.hooks.xgboost.models import OF_ONE_MODEL, ModelKind, number, parameter_value
+from sagemaker_debug_ext.hooks.xgboost.trees import describe_refreshed_round, describe_round, tree_table
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)

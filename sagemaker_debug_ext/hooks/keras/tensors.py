@@ -13,9 +13,9 @@ from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.hooks.base import BaseHook, harmless
 from sagemaker_debug_ext.hooks.decisions import StepPlan
-from sagemaker_debug_ext.hooks.keras_collections import Collection
-from sagemaker_debug_ext.hooks.keras_names import NamedVariable, is_bias, layers_of, variable_path, variables_of
-from sagemaker_debug_ext.hooks.keras_values import hold, is_tensorflow, read, view
+from sagemaker_debug_ext.hooks.keras.collections import Collection
+from sagemaker_debug_ext.hooks.keras.names import NamedVariable, is_bias, layers_of, variable_path, variables_of
+from sagemaker_debug_ext.hooks.keras.values import hold, is_tensorflow, read, view
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
 from sagemaker_debug_ext.hooks.statistics import compute_statistics
 from sagemaker_debug_ext.hooks.steps import Captured, OpenStep

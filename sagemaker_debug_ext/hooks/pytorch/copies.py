@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sagemaker_debug_ext.hooks.pytorch.tensors import shares_memory, tensor_to_array
 from sagemaker_debug_ext.hooks.steps import Borrowed
-from sagemaker_debug_ext.hooks.tensors import shares_memory, tensor_to_array
 from sagemaker_debug_ext.store.messages import Array
 
 _IDLE_STEPS: Final = 100

@@ -15,11 +15,11 @@ import numpy as np
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks.base import harmless
 from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
-from sagemaker_debug_ext.hooks.keras_loops import LoopHook
-from sagemaker_debug_ext.hooks.keras_names import layers_of, optimizer_values, optimizers_of
-from sagemaker_debug_ext.hooks.keras_steps import Phase, WatchedFunction, Watcher
-from sagemaker_debug_ext.hooks.keras_tensors import check_model, collection_of_log, flatten, without_wrapper
-from sagemaker_debug_ext.hooks.keras_values import backend_name
+from sagemaker_debug_ext.hooks.keras.loops import LoopHook
+from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values, optimizers_of
+from sagemaker_debug_ext.hooks.keras.steps import Phase, WatchedFunction, Watcher
+from sagemaker_debug_ext.hooks.keras.tensors import check_model, collection_of_log, flatten, without_wrapper
+from sagemaker_debug_ext.hooks.keras.values import backend_name
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if int(keras.__version__.partition(".")[0]) < 3:

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from sagemaker_debug_ext.hooks.xgboost_trees import COLUMNS, tree_table
+from sagemaker_debug_ext.hooks.xgboost.trees import COLUMNS, tree_table
 
 LEAF = {"nodeid": 0, "leaf": -0.5, "cover": 3}
 TREE = {

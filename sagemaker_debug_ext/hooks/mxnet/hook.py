@@ -20,8 +20,8 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook, harmless
 from sagemaker_debug_ext.hooks.decisions import StepPlan
-from sagemaker_debug_ext.hooks.mxnet_arrays import Parts, Reduced, Reductions, arrays_in, has_symbols
-from sagemaker_debug_ext.hooks.mxnet_blocks import (
+from sagemaker_debug_ext.hooks.mxnet.arrays import Parts, Reduced, Reductions, arrays_in, has_symbols
+from sagemaker_debug_ext.hooks.mxnet.blocks import (
     Collection,
     Parameters,
     Tap,
@@ -31,8 +31,8 @@ from sagemaker_debug_ext.hooks.mxnet_blocks import (
     outermost_hybridised,
     parts_of,
 )
-from sagemaker_debug_ext.hooks.mxnet_graphs import GraphWatch, Place
-from sagemaker_debug_ext.hooks.mxnet_trainers import TrainerWatch
+from sagemaker_debug_ext.hooks.mxnet.graphs import GraphWatch, Place
+from sagemaker_debug_ext.hooks.mxnet.trainers import TrainerWatch
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
-from sagemaker_debug_ext.hooks.shards import local_shard
+from sagemaker_debug_ext.hooks.pytorch.shards import local_shard
 
 TIMEOUT_SECONDS: Final = 300.0
 """How long one process waits for the others before it gives gathering up."""

@@ -25,20 +25,17 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SM
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook, harmless
 from sagemaker_debug_ext.hooks.batches import SMALL
-from sagemaker_debug_ext.hooks.copies import CopyPool
 from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
-from sagemaker_debug_ext.hooks.device_batches import DeviceBatch, find_kernels
-from sagemaker_debug_ext.hooks.gathering import Gathering
-from sagemaker_debug_ext.hooks.loss_detector import LossDetector
-from sagemaker_debug_ext.hooks.members import Members, Named
-from sagemaker_debug_ext.hooks.numbers import NeedsCareError, Summary, can_summarise
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
-from sagemaker_debug_ext.hooks.reductions import reduction_names, without_output_number
-from sagemaker_debug_ext.hooks.shards import is_sharded, local_shard
-from sagemaker_debug_ext.hooks.statistics import compute_statistics
-from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, Numbers, OpenStep, ToReduce
-from sagemaker_debug_ext.hooks.taps import Tap
-from sagemaker_debug_ext.hooks.tensors import (
+from sagemaker_debug_ext.hooks.pytorch.copies import CopyPool
+from sagemaker_debug_ext.hooks.pytorch.device_batches import DeviceBatch, find_kernels
+from sagemaker_debug_ext.hooks.pytorch.gathering import Gathering
+from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
+from sagemaker_debug_ext.hooks.pytorch.members import Members, Named
+from sagemaker_debug_ext.hooks.pytorch.numbers import NeedsCareError, Summary, can_summarise
+from sagemaker_debug_ext.hooks.pytorch.shards import is_sharded, local_shard
+from sagemaker_debug_ext.hooks.pytorch.taps import Tap
+from sagemaker_debug_ext.hooks.pytorch.tensors import (
     as_dense,
     can_capture,
     is_plain,
@@ -46,6 +43,9 @@ from sagemaker_debug_ext.hooks.tensors import (
     reduce_tensor,
     tensor_to_array,
 )
+from sagemaker_debug_ext.hooks.reductions import reduction_names, without_output_number
+from sagemaker_debug_ext.hooks.statistics import compute_statistics
+from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, Numbers, OpenStep, ToReduce
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys

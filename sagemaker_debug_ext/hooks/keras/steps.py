@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 
 import keras
 
-from sagemaker_debug_ext.hooks.keras_names import layers_of, optimizers_of
-from sagemaker_debug_ext.hooks.keras_recording import Recording, Wants, replaced, tap_call, tap_model, tap_optimizer
-from sagemaker_debug_ext.hooks.keras_values import is_tensorflow
+from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of
+from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, replaced, tap_call, tap_model, tap_optimizer
+from sagemaker_debug_ext.hooks.keras.values import is_tensorflow
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from sagemaker_debug_ext.store.writer import NamedNumbers
 
 LOG = logging.getLogger(__name__)
 
-_KERNELS: Final = "sagemaker_debug_ext.hooks.device_kernels"
+_KERNELS: Final = "sagemaker_debug_ext.hooks.pytorch.device_kernels"
 _FIRST_ROWS: Final = 1 << 12
 _COLUMNS: Final = 10
 """How many results the kernels have of each part."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from sagemaker_debug_ext.config.groups import Collection
-from sagemaker_debug_ext.hooks.xgboost_trees import COLUMNS
+from sagemaker_debug_ext.hooks.xgboost.trees import COLUMNS
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 IMPORTANCES: Final = ("weight", "gain", "cover", "total_gain", "total_cover")

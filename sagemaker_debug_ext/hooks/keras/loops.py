@@ -11,10 +11,10 @@ import keras
 
 from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError
 from sagemaker_debug_ext.hooks.base import BaseHook, harmless
-from sagemaker_debug_ext.hooks.keras_collections import Collection
-from sagemaker_debug_ext.hooks.keras_names import variable_path
-from sagemaker_debug_ext.hooks.keras_tensors import TensorHook, check_model
-from sagemaker_debug_ext.hooks.keras_values import as_it_is, backend_name, is_tensor, is_tensorflow
+from sagemaker_debug_ext.hooks.keras.collections import Collection
+from sagemaker_debug_ext.hooks.keras.names import variable_path
+from sagemaker_debug_ext.hooks.keras.tensors import TensorHook, check_model
+from sagemaker_debug_ext.hooks.keras.values import as_it_is, backend_name, is_tensor, is_tensorflow
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -158,7 +158,7 @@ class LoopHook(TensorHook):
                 "use model.fit, or the hook of that framework"
             )
         if self._tapes is None:
-            from sagemaker_debug_ext.hooks.keras_tapes import HookAccess, TapeCapture  # noqa: PLC0415 - TensorFlow
+            from sagemaker_debug_ext.hooks.keras.tapes import HookAccess, TapeCapture  # noqa: PLC0415 - TensorFlow
 
             access = HookAccess(
                 begin=self._begin_tape_step,

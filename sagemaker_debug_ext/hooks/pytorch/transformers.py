@@ -8,7 +8,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from sagemaker_debug_ext.hooks.pytorch import Hook
+from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 
 
 class DebuggerCallback(TrainerCallback):  # type: ignore[misc]

@@ -133,7 +133,7 @@ def read(variable: Any) -> Any:
 def hold(value: Any) -> Any:
     """Return a value that nothing will change any more."""
     if hasattr(value, "detach"):
-        from sagemaker_debug_ext.hooks.tensors import copy_tensor  # noqa: PLC0415 - loads PyTorch
+        from sagemaker_debug_ext.hooks.pytorch.tensors import copy_tensor  # noqa: PLC0415 - loads PyTorch
 
         return copy_tensor(value.detach())
     if is_tensor(value):
@@ -154,7 +154,7 @@ def view(value: Any) -> Array:
     if isinstance(value, Borrowed):
         return value.to_array()
     if hasattr(value, "detach"):
-        from sagemaker_debug_ext.hooks import tensors  # noqa: PLC0415 - loads PyTorch
+        from sagemaker_debug_ext.hooks.pytorch import tensors  # noqa: PLC0415 - loads PyTorch
 
         array = tensors.tensor_to_array(tensors.as_dense(value))
         return array.reshape(1) if array.shape == () else array

@@ -8,7 +8,7 @@ from typing import Any
 from lightning.pytorch import Callback
 from torch import Tensor
 
-from sagemaker_debug_ext.hooks.pytorch import Hook
+from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from sagemaker_debug_ext.hooks.keras_values import is_numeric, is_tensorflow, tensors_in
+from sagemaker_debug_ext.hooks.keras.values import is_numeric, is_tensorflow, tensors_in
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 Wants = Callable[[str, str], bool]

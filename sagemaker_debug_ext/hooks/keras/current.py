@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.keras import KerasHook
+from sagemaker_debug_ext.hooks.keras.hook import KerasHook
 
 
 class SessionHook:

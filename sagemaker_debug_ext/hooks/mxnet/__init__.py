@@ -1,0 +1,1 @@
+"""The MXNet hook, and what only it needs."""

@@ -1,0 +1,1 @@
+"""The PyTorch hook, and what only it needs."""

@@ -1,0 +1,1 @@
+"""The XGBoost hook, and what only it needs."""
