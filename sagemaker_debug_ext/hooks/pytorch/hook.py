@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.groups import compile_pattern
@@ -497,11 +497,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         owners = {name: named[bare] for name in gradients if (bare := name.removeprefix("gradient/")) in named}
 
         @harmless
-        def on_update(self: Hook) -> None:
-            found = {name: owner.grad for name, owner in owners.items() if owner.grad is not None}
+        def on_update(self: Hook, optimizer: Optimizer) -> None:
+            updated = _updated_by(optimizer)
+            found = {
+                name: owner.grad for name, owner in owners.items() if owner.grad is not None and id(owner) in updated
+            }
             self._gather(gathering, plan, found)
 
-        self._step_handles.append(register_optimizer_step_pre_hook(lambda *_: on_update(self)))
+        self._step_handles.append(register_optimizer_step_pre_hook(lambda optimizer, *_: on_update(self, optimizer)))
 
     def _gather(self, gathering: Gathering, plan: StepPlan, shards: Mapping[str, Tensor]) -> None:
         """Save tensors as a whole, if this is the first worker; a failure ends gathering, not saving."""
@@ -554,14 +557,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         waiting = dict(gradients)
 
         @harmless
-        def on_update(self: Hook) -> None:
-            while waiting and self._step is not None:
-                name, parameter = waiting.popitem()
-                if parameter.grad is not None and not self._step.has(name):
-                    self._offer(name, parameter.grad)
+        def on_update(self: Hook, optimizer: Optimizer) -> None:
+            updated = _updated_by(optimizer)
+            for name in [name for name, parameter in waiting.items() if id(parameter) in updated]:
+                gradient = waiting.pop(name).grad
+                if gradient is not None and self._step is not None and not self._step.has(name):
+                    self._offer(name, gradient)
 
-        handle = register_optimizer_step_pre_hook(lambda *_: on_update(self))
-        self._step_handles.append(handle)
+        self._step_handles.append(register_optimizer_step_pre_hook(lambda optimizer, *_: on_update(self, optimizer)))
 
     def _watch_modules(self, plan: StepPlan) -> None:
         """Have the inputs and outputs that are due captured."""
@@ -821,6 +824,11 @@ def _find_peer() -> Worker | None:
         if rank is not None and size is not None and (is_ready is None or is_ready()):
             return Worker(f"worker_{rank()}", size())
     return None
+
+
+def _updated_by(optimizer: Optimizer) -> set[int]:
+    """Return the `id` of every parameter that an optimizer updates; a script may have several optimizers."""
+    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
 
 
 def _may_select(plan: StepPlan, module_name: str) -> bool:

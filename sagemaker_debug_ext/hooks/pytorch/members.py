@@ -9,6 +9,8 @@ from typing import TypeAlias
 import attrs
 from torch import nn
 
+from sagemaker_debug_ext.hooks.pytorch.shards import is_sharded
+
 Named: TypeAlias = list[tuple[str, nn.Parameter]]
 """Parameters with the names of their tensors."""
 
@@ -57,7 +59,20 @@ class Members:
 
 def _are_same(found: Iterable[object], known: list[nn.Parameter | None] | list[nn.Module | None]) -> bool:
     some = list(found)
-    return len(some) == len(known) and all(map(operator.is_, some, known))
+    return len(some) == len(known) and (all(map(operator.is_, some, known)) or all(map(_is_same_or_whole, some, known)))
+
+
+def _is_same_or_whole(found: object, known: object) -> bool:
+    """Tell whether a member is still there, or the whole parameter stands for the shard until a backward pass."""
+    if found is known:
+        return True
+    return (
+        is_sharded(known)
+        and isinstance(known, nn.Parameter)
+        and isinstance(found, nn.Parameter)
+        and not is_sharded(found)
+        and found.shape == known.shape
+    )
 
 
 def _is_lazy(parameter: nn.Parameter) -> bool:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.pytorch.tensors import array_over
 from sagemaker_debug_ext.store.messages import Array
 
 _PIECE: Final = 1 << 16
@@ -88,7 +89,7 @@ class Summary:
         self._needs_abs = "l1" in plain or bool(absolute - {"l2"})
         self._needs_abs_order = bool(absolute & _NEEDS_ORDER)
         self._tiny, self._huge = _LIMITS[tensor.dtype]
-        flat = tensor.numpy().reshape(-1)
+        flat = array_over(tensor).reshape(-1)
         scratch = np.empty(min(flat.size, _PIECE), flat.dtype)
         with np.errstate(all="ignore"):  # an overflow is a finding for rules, not a warning for the script
             for start in range(0, flat.size, _PIECE):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -59,8 +60,35 @@ _NUMPY_DTYPES: Final = frozenset(
 )
 
 
-_PLAIN_DTYPES: Final = frozenset(torch.empty(0, dtype=dtype).numpy().dtype for dtype in _NUMPY_DTYPES)
+_ARRAY_DTYPES: Final = {dtype: torch.empty(0, dtype=dtype).numpy().dtype for dtype in _NUMPY_DTYPES}
+_PLAIN_DTYPES: Final = frozenset(_ARRAY_DTYPES.values())
+_TYPE_CODES: Final = {dtype: known.str for dtype, known in _ARRAY_DTYPES.items()}
 _PLAIN_TYPES: Final = (Tensor, torch.nn.Parameter)
+
+
+class _Memory:
+    """The memory of a tensor, as numpy asks for it; keeps the tensor alive."""
+
+    __slots__ = ("__array_interface__", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        size = tensor.element_size()
+        self.tensor = tensor
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3,
+            "typestr": _TYPE_CODES[tensor.dtype],
+            "shape": tensor.shape,
+            "strides": None if tensor.is_contiguous() else tuple([size * stride for stride in tensor.stride()]),
+            "data": (tensor.data_ptr(), False),
+        }
+
+
+def array_over(tensor: Tensor) -> Array:
+    """Return an array that shares the memory of a tensor of the CPU, whose dtype numpy has.
+
+    `Tensor.numpy` would fix the size of that memory for good, and libraries that shard models free it by resizing.
+    """
+    return np.asarray(_Memory(tensor))
 
 
 def plain_array(tensor: Tensor) -> Array | None:
@@ -73,10 +101,14 @@ def plain_array(tensor: Tensor) -> Array | None:
         or not tensor.is_cpu
         or tensor.layout is not torch.strided
         or tensor.dtype not in _NUMPY_DTYPES
+        or tensor.is_conj()
+        or tensor.is_neg()
     ):
         return None
-    array: Array = tensor.numpy(force=True)  # past what would need a gradient or is conjugated only later
-    return array
+    try:
+        return array_over(tensor)
+    except RuntimeError:  # of a transformed function, which has no memory of its own
+        return None
 
 
 def is_plain(array: Array) -> bool:
@@ -87,9 +119,15 @@ def is_plain(array: Array) -> bool:
 def can_capture(tensor: Tensor) -> bool:
     """Tell whether a tensor holds numbers of its own that this process can read.
 
-    Not so: tensors without data, quantised ones, and those of libraries that keep the data elsewhere or in pieces.
+    Not so: tensors without data, quantised ones, those of libraries that keep the data elsewhere or in pieces, and
+    those of functions that `torch.func` transforms.
     """
-    return not (tensor.is_meta or tensor.is_quantized) and type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__
+    if tensor.is_meta or tensor.is_quantized or type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:
+        return False
+    try:
+        return tensor.layout is not torch.strided or tensor.data_ptr() >= 0
+    except RuntimeError:
+        return False
 
 
 def copy_tensor(tensor: Tensor) -> Tensor:
@@ -116,12 +154,11 @@ def tensor_to_array(tensor: Tensor) -> Array:
         except MissingDependencyError:
             tensor = tensor.to(torch.float32)
         else:
-            array: Array = tensor.view(bits).numpy().view(extension)
+            array: Array = array_over(tensor.view(bits)).view(extension)
             return array
     elif tensor.dtype not in _NUMPY_DTYPES:
         tensor = tensor.to(torch.complex64 if tensor.is_complex() else torch.float32)
-    whole: Array = tensor.numpy()
-    return whole
+    return array_over(tensor.resolve_conj().resolve_neg())
 
 
 def shares_memory(dtype: torch.dtype) -> bool:

@@ -112,3 +112,82 @@ class TestGather:
         """A regular expression that does not compile is told at once."""
         with smd.Hook(tmp_path / "out") as hook, pytest.raises(SMDebugValueError, match=r"gather\(\)"):
             hook.gather("(")
+
+
+class TestFullyShard:
+    """A job of one process, whose parameters are shards all the same."""
+
+    @pytest.fixture
+    def shard(self, alone):
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        mesh = init_device_mesh("cpu", (1,))
+        return lambda module: fully_shard(module, mesh=mesh)
+
+    @pytest.mark.parametrize("gathered", [(), ("weight",)], ids=["shards", "gathered"])
+    def test_training_when_evaluated_between_then_goes_on_and_shards_are_saved(self, shard, tmp_path, gathered):
+        """Without a backward pass PyTorch leaves the whole parameters in place, and frees them later."""
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
+        shard(model[0])
+        shard(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        expected = []
+        with smd.Hook(
+            tmp_path / "out",
+            save_config=smd.SaveConfig(save_interval=1),
+            include_collections=["weights", "gradients"],
+            strict=True,
+        ) as hook:
+            hook.register_module(model)
+            hook.gather(*gathered)
+            for _ in range(2):
+                hook.set_mode(smd.modes.TRAIN)
+                model(torch.ones(2, 3)).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                hook.set_mode(smd.modes.EVAL)
+                with torch.no_grad():
+                    for _ in range(2):
+                        model(torch.ones(2, 3))
+                        expected.append(model[1].weight.detach().clone())
+        trial = create_trial(str(tmp_path / "out"))
+        for name in ("Sequential_0.weight", "Sequential_1.weight"):
+            assert trial.tensor(name).steps() == list(range(6))
+            assert trial.tensor(f"gradient/{name}").steps(smd.modes.TRAIN) == [0, 1]
+        for step, weight in enumerate(expected):
+            found = trial.tensor("Sequential_1.weight").value(step, smd.modes.EVAL)
+            assert torch.equal(torch.tensor(found), weight)
+
+    @pytest.mark.parametrize("gathered", [(), ("weight",)], ids=["shards", "gathered"])
+    def test_gradients_when_models_have_optimizers_of_their_own_then_each_is_its_own(self, shard, tmp_path, gathered):
+        """The first optimizer's update says nothing about gradients that are yet to come."""
+
+        class First(torch.nn.Linear):
+            pass
+
+        class Second(torch.nn.Linear):
+            pass
+
+        models = [shard(First(3, 3)), shard(Second(3, 3))]
+        optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in models]
+        with smd.Hook(
+            tmp_path / "out",
+            save_config=smd.SaveConfig(save_interval=1),
+            include_collections=["gradients"],
+            explicit_steps=True,
+            strict=True,
+        ) as hook:
+            for model in models:
+                hook.register_module(model)
+            hook.gather(*gathered)
+            for step in range(3):
+                for model, optimizer in list(zip(models, optimizers, strict=True))[: 1 if step == 2 else 2]:
+                    optimizer.zero_grad()
+                    (model(torch.ones(1, 3)).sum() * (step + 1)).backward()
+                    optimizer.step()
+                hook.step()
+        trial = create_trial(str(tmp_path / "out"))
+        for name, steps in (("First", [0, 1, 2]), ("Second", [0, 1])):
+            values = trial.tensor(f"gradient/{name}_weight").values()
+            assert {step: value.max() for step, value in values.items()} == {step: step + 1 for step in steps}
