@@ -36,7 +36,13 @@ from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.recorder import FlightRecorder, RecordingRequests
-from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array, reduction_names, without_output_number
+from sagemaker_debug_ext.hooks.reductions import (
+    as_ordinary,
+    can_reduce,
+    reduce_array,
+    reduction_names,
+    without_output_number,
+)
 from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.statistics import compute_statistics
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep, Shown
@@ -402,7 +408,8 @@ class BaseHook:
         """Write the steps that the flight recorder keeps, but not the open one; without a recorder nothing happens."""
         if self._accepts():
             with self._lock:
-                self._write_recorded()
+                if not self._is_closed:  # meanwhile
+                    self._write_recorded()
 
     def export_collections(self) -> None:
         """Write the collections file as it is now."""
@@ -508,7 +515,7 @@ class BaseHook:
         if decision.value:
             step.tensors[name] = Captured(self._copy_value(value), now) if taken is None else taken
         if self.export_tensorboard or self._metrics is not None:
-            self._observe(step, name, value, decision, now)
+            self._observe(step, name, value, decision, now, taken)
         self._collections.note(name, decision.collections)
 
     def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
@@ -516,7 +523,9 @@ class BaseHook:
         for statistic, number in compute_statistics(self._view(value), self.statistics).items():
             step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
 
-    def _observe(self, step: OpenStep, name: str, value: Any, decision: Decision, now: float) -> None:
+    def _observe(
+        self, step: OpenStep, name: str, value: Any, decision: Decision, now: float, taken: Captured | None
+    ) -> None:
         """Note that a tensor is a metric of the job, and how TensorBoard shows it."""
         if self._metrics is not None and not _METRIC_COLLECTIONS.isdisjoint(decision.collections):
             step.metrics.add(name)
@@ -532,7 +541,7 @@ class BaseHook:
             named_best = min(showing, key=lambda collection: (collection in _CATCH_ALLS, collection))
             step.shown[name] = Shown(f"{named_best}/{name}", is_scalar=False)
             if not decision.value:
-                step.only_shown[name] = Captured(self._copy_value(value), now)
+                step.only_shown[name] = Captured(self._copy_value(value), now) if taken is None else taken
 
     def _save_reductions(
         self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
@@ -610,7 +619,8 @@ class BaseHook:
             copied = self._copy_value(value)
         except Exception as error:
             raise SMDebugTypeError(f"scalar {name!r} must be one number (got {value!r})") from error
-        if copied.shape not in ((), (1,) * len(copied.shape)) or self._to_array(copied).dtype.kind == "U":
+        is_text = not isinstance(copied, Borrowed) and self._to_array(copied).dtype.kind == "U"
+        if is_text or copied.shape not in ((), (1,) * len(copied.shape)):
             raise SMDebugTypeError(f"scalar {name!r} must be one number (got {value!r})")
         return copied
 
@@ -701,13 +711,17 @@ class BaseHook:
         if self._collections.has_news or not self._has_exported:
             self._export()  # before the step: a reader that meets new tensors then knows where they belong
         if self._recorder is not None:
-            is_alarming = self._is_alarming(step)
-            self._recorder.add(step)
-            if is_alarming:
-                LOG.warning("a loss of step %s is not finite: the last steps are written", step.position.global_step)
-                self._write_recorded()
+            with self._lock:  # another thread may ask for the recording
+                self._record(self._recorder, step)
         elif not self.dry_run:
             self._write(step)
+
+    def _record(self, recorder: FlightRecorder, step: OpenStep) -> None:
+        is_alarming = self._is_alarming(step)
+        recorder.add(step)
+        if is_alarming:
+            LOG.warning("a loss of step %s is not finite: the last steps are written", step.position.global_step)
+            self._write_recorded()
 
     def _write(self, step: OpenStep) -> None:
         assert self._output is not None
@@ -729,7 +743,7 @@ class BaseHook:
         losses = self._collections.get(CollectionKeys.LOSSES)
         for name, captured in step.tensors.items():
             if losses.matches(name):
-                array = self._to_array(captured.value)
+                array = as_ordinary(self._to_array(captured.value))
                 if array.dtype.kind == "f" and not np.isfinite(array).all():
                     return True
         return False

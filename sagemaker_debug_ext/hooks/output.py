@@ -13,6 +13,7 @@ from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.background import BackgroundWriter
 from sagemaker_debug_ext.hooks.claims import give_claim_back, take_claim
 from sagemaker_debug_ext.hooks.metrics_file import Metric, MetricsFile
+from sagemaker_debug_ext.hooks.reductions import as_ordinary
 from sagemaker_debug_ext.hooks.spilling import SpillFile, pack, unpack
 from sagemaker_debug_ext.hooks.steps import OpenStep
 from sagemaker_debug_ext.hooks.tensorboard import Summary, TensorBoardOutput
@@ -174,9 +175,9 @@ class TrialOutput:
     def _write(self, step: OpenStep, data: StepData, to_array: Callable[[Any], Array]) -> None:
         self._writer.write_step(data)
         if step.metrics or step.shown:
-            tensors = {tensor.name: tensor for tensor in data.tensors}
+            tensors = {tensor.name: tensor._replace(value=as_ordinary(tensor.value)) for tensor in data.tensors}
             for name, (value, wall_time) in step.only_shown.items():
-                tensors[name] = NamedTensor(name, to_array(value), wall_time)
+                tensors[name] = NamedTensor(name, as_ordinary(to_array(value)), wall_time)
             self._metrics = self._try(self._metrics, lambda file: file.write(_metrics(step, tensors)))
             self._tensorboard = self._try(
                 self._tensorboard, lambda output: output.write_step(step.position, _summaries(step, tensors))

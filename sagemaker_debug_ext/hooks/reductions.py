@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.messages import EXTENSION_DTYPES
 
 Array = npt.NDArray[Any]
 
@@ -30,6 +31,11 @@ _OPERATIONS: Final[dict[str, Callable[[Array], Any]]] = {
 
 _COUNTING: Final = frozenset({"min", "max", "sum", "prod"})
 """Operations whose result over whole numbers is a whole number."""
+
+
+def as_ordinary(array: Array) -> Array:
+    """Return the small floats that numpy knows from ml_dtypes only as float32; anything else as it is."""
+    return array.astype(np.float32) if array.dtype.name in EXTENSION_DTYPES else array
 
 
 def can_reduce(array: Array) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.hooks.histograms import histogram
+from sagemaker_debug_ext.hooks.reductions import as_ordinary
 from sagemaker_debug_ext.store.messages import Array
 
 
@@ -49,8 +50,7 @@ def compute_statistics(array: Array, names: tuple[str, ...]) -> dict[str, Array]
     """
     if not array.size or array.dtype.kind in "USOMm":
         return {}
-    if array.dtype.kind not in "biufc":  # the small floats that numpy knows from ml_dtypes only
-        array = array.astype(np.float32)
+    array = as_ordinary(array)
     with np.errstate(all="ignore"):
         found = {name: _OPERATIONS[name](array) for name in names}
     return {name: value for name, value in found.items() if value is not None}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext.hooks.pytorch import copies
 
 REDUCED = smd.ReductionConfig(reductions=["min", "std"], norms=["l2"])
 
@@ -67,3 +70,71 @@ def test_model_when_a_function_of_it_is_transformed_then_hook_goes_on(make_hook,
     model(inputs)
     trial = open_trial(hook)
     assert trial.tensor("Sequential_0.weight").steps() == trial.tensor("0_output_0").steps() == [1]
+
+
+def test_save_scalar_when_value_is_a_tensor_then_training_does_not_wait_for_it(make_hook, open_trial, monkeypatch):
+    """What may still be on its way from a device is looked at on the writing thread."""
+    readers = []
+    to_array = copies.TensorCopy.to_array
+
+    def note(copy):
+        readers.append(threading.current_thread())
+        return to_array(copy)
+
+    monkeypatch.setattr(copies.TensorCopy, "to_array", note)
+    hook = make_hook()
+    hook.register_module(model := nn.Linear(1, 1))
+    model(torch.ones(1, 1))
+    hook.save_scalar("loss", torch.tensor([0.5]))
+    assert open_trial(hook).tensor("scalar/loss").value(0) == 0.5
+    assert readers
+    assert threading.main_thread() not in readers
+
+
+def test_custom_tensor_when_only_reductions_are_saved_then_is_shown_all_the_same(make_hook, open_trial, tmp_path):
+    """TensorBoard has the histogram of what the trial holds a number of."""
+    hook = make_hook(include_collections=["mine"], tensorboard_dir=str(tmp_path / "tb"))
+    collection = hook.get_collection("mine")
+    collection.reduction_config = smd.ReductionConfig(reductions=["max"])
+    hook.register_module(model := nn.Linear(1, 1))
+    hook.save_tensor("array", np.ones(4, np.float32), "mine")
+    hook.save_tensor("tensor", torch.ones(4), "mine")
+    model(torch.ones(1, 1))
+    trial = open_trial(hook)
+    for name in ("array", "tensor"):
+        assert trial.tensor(name).reduction_values(0) == {("max", False): 1.0}
+    assert list((tmp_path / "tb").rglob("*.tfevents"))
+
+
+class TestSmallFloats:
+    """Losses in bfloat16, which numpy has from ml_dtypes only, are losses all the same."""
+
+    @pytest.fixture
+    def run(self, make_hook):
+        pytest.importorskip("ml_dtypes")
+
+        def run_step(number, **arguments):
+            hook = make_hook(**arguments)
+            model, loss = nn.Linear(1, 1), nn.MSELoss()
+            hook.register_module(model)
+            hook.register_loss(loss)
+            model(torch.ones(1, 1))
+            loss(torch.full((2,), number, dtype=torch.bfloat16), torch.zeros(2, dtype=torch.bfloat16))
+            hook.close()
+            return hook
+
+        return run_step
+
+    def test_recording_when_loss_is_not_finite_then_is_written(self, run, open_trial):
+        """The flight recorder sees it."""
+        assert open_trial(run(float("nan"), flight_recorder=2)).steps() == [0]
+        smd.del_hook()
+
+    def test_metrics_when_loss_is_saved_then_have_it(self, run, tmp_path, monkeypatch):
+        """The job's metrics and TensorBoard show it."""
+        monkeypatch.setenv("SAGEMAKER_METRICS_DIRECTORY", str(tmp_path / "metrics"))
+        monkeypatch.setenv("TRAINING_JOB_NAME", "job")
+        run(2.0, tensorboard_dir=str(tmp_path / "tb"))
+        (metrics,) = (tmp_path / "metrics").iterdir()
+        assert '"Value": 4.0' in metrics.read_text()
+        assert list((tmp_path / "tb").rglob("*.tfevents"))

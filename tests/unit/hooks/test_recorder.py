@@ -137,3 +137,26 @@ def test_hook_when_a_request_is_in_the_trial_then_writes_the_last_steps_once(mak
     assert served.wait(30)
     hook.close()
     assert [position[0] for position in trial.steps] == [2, 3, 4]
+
+
+def test_hook_when_asked_while_a_step_is_taken_in_then_asker_waits(make_hook, trial, monkeypatch):
+    """A recording that another thread asks for is written before or after a step is added, never in between."""
+    hook = make_hook(flight_recorder=3)
+    hook.run_step({"loss": 0.0})
+    add, asked = hook._recorder.add, []
+
+    def add_slowly(step):
+        asker = threading.Thread(target=hook.write_recording)
+        asker.start()
+        asker.join(0.05)
+        asked.append((asker, asker.is_alive()))
+        add(step)
+
+    monkeypatch.setattr(hook._recorder, "add", add_slowly)
+    hook._finish_step()
+    hook._hand_over()
+    ((asker, is_waiting),) = asked
+    asker.join()
+    assert is_waiting
+    hook.close()
+    assert [position[0] for position in trial.steps] == [0]
