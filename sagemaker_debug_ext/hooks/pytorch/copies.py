@@ -33,9 +33,11 @@ _WORTH_SHARING: Final = 1 << 18
 
 
 class _Kind(NamedTuple):
+    """Which tensors memory serves; `device` is where they come from if copying them may take longer than the call."""
+
     dtype: torch.dtype
     shape: torch.Size
-    is_pinned: bool
+    device: torch.device | None
 
 
 _ArrayKind: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
@@ -69,18 +71,18 @@ class TensorCopy(Borrowed):
 
     def __init__(self, kind: _Kind, pool: CopyPool) -> None:
         with torch.inference_mode(False):  # memory made in inference mode could not be written to outside of it
-            self.tensor = torch.empty(kind.shape, dtype=kind.dtype, pin_memory=kind.is_pinned)
+            self.tensor = torch.empty(kind.shape, dtype=kind.dtype, pin_memory=kind.device is not None)
         self.nbytes: int = self.tensor.nbytes
         self.shape = tuple(kind.shape)
         self._kind = kind
         self._pool = pool
         self._array: Array | None = None
-        self._arrival: Any = torch.cuda.Event() if kind.is_pinned else None  # type: ignore[no-untyped-call]
+        self._arrival: Any = None if kind.device is None else torch.cuda.Event()  # type: ignore[no-untyped-call]
 
     def note_arrival(self) -> None:
         """Mark the place in the device's work at which the copy will have arrived."""
         if self._arrival is not None:
-            self._arrival.record()
+            self._arrival.record(torch.cuda.current_stream(self._kind.device))
 
     def to_array(self) -> Array:
         """Return the copy as an array, which shares its memory wherever numpy has the dtype."""
@@ -127,7 +129,8 @@ class CopyPool:
         """Copy an array."""
         kind = (array.dtype, array.shape)
         made: ArrayCopy = self._take(kind) or ArrayCopy(kind, self)
-        if array.size >= _WORTH_SHARING and array.flags.writeable and torch.get_num_threads() > 1:
+        is_plain = array.flags.writeable and array.flags.c_contiguous  # PyTorch takes no others, or warns of them
+        if array.size >= _WORTH_SHARING and is_plain and torch.get_num_threads() > 1:
             torch.from_numpy(made.array).copy_(torch.from_numpy(array))
         else:
             np.copyto(made.array, array)
@@ -147,7 +150,7 @@ class CopyPool:
         return made
 
     def _find_memory(self, tensor: Tensor) -> TensorCopy:
-        kind = _Kind(tensor.dtype, tensor.shape, tensor.is_cuda)
+        kind = _Kind(tensor.dtype, tensor.shape, tensor.device if tensor.is_cuda else None)
         made: TensorCopy | None = self._take(kind)
         return made or TensorCopy(kind, self)
 

@@ -34,6 +34,9 @@ _FIRST_ROWS: Final = 1 << 12
 _COLUMNS: Final = 10
 """How many results the kernels have of each part."""
 
+_SUMMARISED: Final = frozenset({torch.float32, torch.float16, torch.bfloat16})
+"""The types that Triton reads on every device; it depends on the device which smaller ones it reads."""
+
 _NOT_SUMMARISED: Final = "prod"
 """The one reduction that cannot be had from the results of parts without leaving the range of floats."""
 
@@ -104,8 +107,7 @@ class DeviceBatch:
         """Tell whether one pass over a tensor is enough for its reductions."""
         return (
             self._kernels is not None
-            and tensor.is_floating_point()
-            and tensor.element_size() <= 4
+            and tensor.dtype in _SUMMARISED
             and all(name != _NOT_SUMMARISED for name, _ in reductions)
         )
 
@@ -189,7 +191,7 @@ def _bring(rows: Tensor, scalars: Tensor) -> Callable[[], tuple[Array, Array]]:
     for target, found in zip(here, (rows, scalars), strict=True):
         target.copy_(found, non_blocking=True)
     arrival: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
-    arrival.record()
+    arrival.record(torch.cuda.current_stream(rows.device))
 
     def wait() -> tuple[Array, Array]:
         arrival.synchronize()

@@ -749,6 +749,10 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         LOG.debug("%s is not saved: a %s of layout %s", name, type(value).__name__, value.layout)
         return None
 
+    def _end(self) -> None:
+        super()._end()
+        self._copies.clear()
+
     def _detach(self) -> None:
         self._release_step()
         self._unwatch()
@@ -798,6 +802,9 @@ class StepNumber(int):
         made = super().__new__(cls, number)
         made._end = end
         return made
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (int(self),)  # a checkpoint that holds the number does not hold the hook
 
     def __call__(self) -> None:
         """End the step: the next forward pass of a model begins another one."""

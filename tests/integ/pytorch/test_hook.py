@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -532,3 +533,13 @@ class TestDecorator:
         with pytest.raises(LookupError, match="no more data"):
             train()
         assert smd.create_trial(str(tmp_path / "out")).steps() == [2, 3]
+
+
+def test_step_when_stored_or_copied_then_is_a_plain_number(make_hook, tmp_path):
+    """Checkpoints may hold the number of the step; they do not hold the hook."""
+    hook = make_hook()
+    hook.register_module(model := nn.Linear(1, 1))
+    model(torch.ones(1, 1))
+    torch.save({"step": hook.step}, tmp_path / "checkpoint")
+    for step in (torch.load(tmp_path / "checkpoint", weights_only=False)["step"], copy.deepcopy(hook.step)):
+        assert (type(step), step) == (int, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import torch
 from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
-from sagemaker_debug_ext.hooks.pytorch import copies
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.pytorch import copies, device_batches
 
 REDUCED = smd.ReductionConfig(reductions=["min", "std"], norms=["l2"])
 
@@ -72,6 +74,35 @@ def test_model_when_a_function_of_it_is_transformed_then_hook_goes_on(make_hook,
     assert trial.tensor("Sequential_0.weight").steps() == trial.tensor("0_output_0").steps() == [1]
 
 
+def test_copy_when_array_runs_backwards_then_is_saved(make_hook, open_trial, monkeypatch):
+    """PyTorch's copies run on several threads, and take no such arrays."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    array = np.arange(1 << 18, dtype=np.float32)[::-1]
+    hook = make_hook()
+    hook.get_collection("default").save_config = smd.SaveConfig(save_interval=1)
+    hook.save_tensor("backwards", array)
+    hook.save_tensor("kept", np.frombuffer(bytes(4 << 18), np.float32))
+    model = nn.Linear(1, 1)
+    hook.register_module(model)
+    model(torch.ones(1, 1))
+    trial = open_trial(hook)
+    np.testing.assert_array_equal(trial.tensor("backwards").value(0), array)
+    assert trial.tensor("kept").value(0).size == 1 << 18
+
+
+def test_pool_when_hook_is_closed_then_keeps_no_memory(make_hook):
+    """The hook of the process lives on after `close`; what it copied into does not."""
+    hook = make_hook(include_collections=["weights"])
+    model = nn.Linear(3, 2)
+    hook.register_module(model)
+    for _ in range(3):
+        model(torch.ones(1, 3))
+    hook.export_collections()
+    assert hook._copies._free_bytes > 0
+    hook.close()
+    assert hook._copies._free_bytes == 0
+
+
 def test_save_scalar_when_value_is_a_tensor_then_training_does_not_wait_for_it(make_hook, open_trial, monkeypatch):
     """What may still be on its way from a device is looked at on the writing thread."""
     readers = []
@@ -89,6 +120,60 @@ def test_save_scalar_when_value_is_a_tensor_then_training_does_not_wait_for_it(m
     assert open_trial(hook).tensor("scalar/loss").value(0) == 0.5
     assert readers
     assert threading.main_thread() not in readers
+
+
+class OnSecondDevice(torch.Tensor):
+    """A tensor of the CPU that says it is on another device than the current one."""
+
+    is_cuda = True
+    device = torch.device("cuda", 1)
+
+
+class TestSecondDevice:
+    @pytest.fixture
+    def places(self, monkeypatch):
+        """Where events were recorded; no device is needed."""
+        recorded = []
+        event = types.SimpleNamespace(record=lambda stream=None: recorded.append(stream), synchronize=lambda: None)
+        empty = torch.empty
+
+        def empty_unpinned(*args, pin_memory=False, **kwargs):
+            return empty(*args, **kwargs)
+
+        monkeypatch.setattr(torch.cuda, "Event", lambda: event)
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: f"stream of {device}")
+        monkeypatch.setattr(torch, "empty", empty_unpinned)
+        return recorded
+
+    def test_copy_when_device_is_not_the_current_one_then_arrival_is_marked_there(self, places):
+        """Waiting for another device's work would read memory that nothing has arrived in."""
+        pool = copies.CopyPool(1 << 20)
+        first = pool.copy(torch.ones(3).as_subclass(OnSecondDevice))
+        pool.copy_all([torch.ones(3).as_subclass(OnSecondDevice)])
+        assert places == ["stream of cuda:1"] * 2
+        first.release()
+        assert pool.copy(torch.ones(3)).tensor is not first.tensor
+
+    def test_batch_when_device_is_not_the_current_one_then_arrival_is_marked_there(self, places):
+        """The results of a step are waited for where they are worked out."""
+        rows = torch.ones(2, 10).as_subclass(OnSecondDevice)
+        wait = device_batches._bring(rows, torch.ones(1).as_subclass(OnSecondDevice))
+        assert places == ["stream of cuda:1"]
+        assert wait()[0].tolist() == [[1.0] * 10] * 2
+
+
+def test_batch_when_dtype_depends_on_the_device_then_kernels_are_not_asked():
+    """A type that Triton cannot read on some devices would switch saving off there."""
+    batch = device_batches.DeviceBatch(torch.device("cpu"), types.ModuleType("kernels"))
+    can = {
+        dtype: batch.can_summarise(torch.zeros(3).to(dtype), [Reduction("min")])
+        for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float8_e5m2, torch.float64, torch.int32)
+    }
+    assert [dtype for dtype, is_possible in can.items() if is_possible] == [
+        torch.float32,
+        torch.bfloat16,
+        torch.float16,
+    ]
 
 
 def test_custom_tensor_when_only_reductions_are_saved_then_is_shown_all_the_same(make_hook, open_trial, tmp_path):
