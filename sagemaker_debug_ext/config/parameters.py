@@ -1,8 +1,9 @@
 """The parameters that a hook reads from its configuration file, and the checks of their values.
 
-Names, types and meaning are those of the store format, section 9.1; `dry_run`, `handle_sigterm` and `statistics`
-are read by hooks of this package alone. A name there may carry a mode in front, such as
-``train.save_interval``. Values arrive rendered; pipeline variables are not looked at.
+Names, types and meaning are those of the store format, section 9.1. Hooks of this package alone read `dry_run`,
+`flight_recorder`, `handle_sigterm`, `memory_limit_bytes`, `spill_limit_bytes`, `statistics` and `when_full`, which are
+the arguments of these names. Save settings may carry a mode in front, such as ``train.save_interval``. Values arrive
+rendered; pipeline variables are not looked at.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ MODE_PREFIXES: Final = tuple(f"{mode.name.lower()}." for mode in ModeKeys)
 
 BOOLEAN_SPELLINGS: Final = ("True", "true", "False", "false")
 """The only spellings of a boolean that the container reads."""
+
+FULL_POLICIES: Final = ("block", "drop", "spill")
+"""What a hook can do when too much waits to be written."""
 
 _Check: TypeAlias = Callable[[str, str], None]
 
@@ -47,6 +51,19 @@ def _check_statistics(text: str, where: str) -> None:
         check_statistics(text.replace(" ", "").split(","))
     except SMDebugValueError as error:
         raise SMDebugValueError(f"{where}: {error}") from error
+
+
+def _check_policy(text: str, where: str) -> None:
+    if text not in FULL_POLICIES:
+        raise SMDebugValueError(f"{where} must be one of {', '.join(FULL_POLICIES)} (got {text!r})")
+
+
+def _check_count(least: int) -> _Check:
+    def check(text: str, where: str) -> None:
+        if not text.isdecimal() or int(text) < least:
+            raise SMDebugValueError(f"{where} must be a whole number, at least {least} (got {text!r})")
+
+    return check
 
 
 def _check_workers(text: str, where: str) -> None:
@@ -97,11 +114,15 @@ HOOK_PARAMETERS: Final[Mapping[str, _Check]] = {
     **_SHARED_CHECKS,
     "dry_run": _check_boolean,
     "export_tensorboard": _check_boolean,
+    "flight_recorder": _check_count(0),
     "handle_sigterm": _check_boolean,
     "include_workers": _check_workers,
+    "memory_limit_bytes": _check_count(1),
     "save_all": _check_boolean,
+    "spill_limit_bytes": _check_count(1),
     "statistics": _check_statistics,
     "tensorboard_dir": _accept,
+    "when_full": _check_policy,
 }
 """What a hook can be told, and the check of each value."""
 

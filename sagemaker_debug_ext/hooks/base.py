@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Concatenate, Final, NamedTuple, ParamSpec, Typ
 import numpy as np
 
 from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.parameters import FULL_POLICIES
 from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, nearest
@@ -266,6 +267,10 @@ class BaseHook:
             include_workers=configuration.include_workers,
             statistics=configuration.statistics,
             handle_sigterm=configuration.handle_sigterm,
+            memory_limit_bytes=configuration.memory_limit_bytes,
+            when_full=configuration.when_full,
+            spill_limit_bytes=configuration.spill_limit_bytes,
+            flight_recorder=configuration.flight_recorder,
         )
         for settings in configuration.collections:
             collection = hook.get_collection(settings.name)
@@ -862,7 +867,7 @@ def _checked(reduction_config: object) -> ReductionConfig | None:
 
 
 def _check_policy(when_full: object) -> None:
-    if when_full not in ("block", "drop", "spill"):
+    if when_full not in FULL_POLICIES:
         raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
 
 

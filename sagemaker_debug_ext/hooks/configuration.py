@@ -17,10 +17,12 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from sagemaker_debug_ext.config.groups import compile_pattern
-from sagemaker_debug_ext.config.parameters import COLLECTION_PARAMETERS, HOOK_PARAMETERS
+from sagemaker_debug_ext.config.parameters import COLLECTION_PARAMETERS, FULL_POLICIES, HOOK_PARAMETERS
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics, parse_reductions
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
+from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -77,6 +79,10 @@ class HookConfiguration:
         dry_run: Whether to write no tensors.
         statistics: What to save of tensors beside their reductions.
         handle_sigterm: Whether to finish when SIGTERM comes.
+        memory_limit_bytes: How much may wait to be written.
+        when_full: What happens when that is reached.
+        spill_limit_bytes: How much may wait in a file then.
+        flight_recorder: How many steps to keep in memory instead of writing them.
     """
 
     out_dir: str = DEFAULT_OUT_DIR
@@ -91,6 +97,10 @@ class HookConfiguration:
     dry_run: bool = False
     statistics: tuple[str, ...] = ()
     handle_sigterm: bool = True
+    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
+    when_full: str = "block"
+    spill_limit_bytes: int = DEFAULT_SPILL_LIMIT_BYTES
+    flight_recorder: int = 0
 
 
 def read_configuration(
@@ -163,6 +173,10 @@ def parse_configuration(
         dry_run=hook.read("dry_run", _to_bool) or False,
         statistics=hook.read("statistics", _to_statistics) or (),
         handle_sigterm=handle_sigterm is not False,
+        memory_limit_bytes=hook.read("memory_limit_bytes", _to_positive) or DEFAULT_MEMORY_LIMIT_BYTES,
+        when_full=hook.read("when_full", _to_policy) or "block",
+        spill_limit_bytes=hook.read("spill_limit_bytes", _to_positive) or DEFAULT_SPILL_LIMIT_BYTES,
+        flight_recorder=hook.read("flight_recorder", _to_natural) or 0,
     )
     remarks = [
         *top.remarks(_DOCUMENT_KEYS),
@@ -289,23 +303,29 @@ def _to_int(value: object, least: int) -> int:
     return number
 
 
-def _to_interval(value: object) -> int:
+def _to_positive(value: object) -> int:
     return _to_int(value, least=1)
 
 
-def _to_step(value: object) -> int:
+def _to_natural(value: object) -> int:
     return _to_int(value, least=0)
 
 
+def _to_policy(value: object) -> str:
+    if value not in FULL_POLICIES:
+        raise _MeaninglessError(f"must be one of {', '.join(FULL_POLICIES)} (got {value!r})")
+    return str(value)
+
+
 def _to_steps(value: object) -> tuple[int, ...]:
-    return tuple(_to_step(item) for item in _items(value))
+    return tuple(_to_natural(item) for item in _items(value))
 
 
 _SAVE_VALUES: Final[dict[str, Callable[[Any], Any]]] = {
-    "save_interval": _to_interval,
+    "save_interval": _to_positive,
     "save_steps": _to_steps,
-    "start_step": _to_step,
-    "end_step": _to_step,
+    "start_step": _to_natural,
+    "end_step": _to_natural,
 }
 
 

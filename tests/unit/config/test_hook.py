@@ -60,7 +60,22 @@ def test_local_path_of_another_type_is_refused():
 
 def test_parameters_that_only_our_hooks_read_are_accepted_and_checked():
     """What a hook of this package can be told, a job can be submitted with."""
-    given = {"statistics": "zero_fraction, histogram", "dry_run": "false", "handle_sigterm": "True"}
-    assert DebuggerHookConfig(hook_parameters=given).hook_parameters == given
-    with pytest.raises(SMDebugValueError, match="zero_fraction"):
-        DebuggerHookConfig(hook_parameters={"statistics": "zero_fractions"})
+    given = {
+        "statistics": "zero_fraction, histogram",
+        "dry_run": "false",
+        "handle_sigterm": "True",
+        "memory_limit_bytes": 1000,
+        "when_full": "spill",
+        "spill_limit_bytes": "5000",
+        "flight_recorder": 0,
+    }
+    rendered = {**given, "memory_limit_bytes": "1000", "flight_recorder": "0"}
+    assert DebuggerHookConfig(hook_parameters=given).hook_parameters == rendered
+    for name, wrong, allowed in [
+        ("statistics", "zero_fractions", "zero_fraction"),
+        ("memory_limit_bytes", 0, "at least 1"),
+        ("flight_recorder", -1, "at least 0"),
+        ("when_full", "wait", "block, drop, spill"),
+    ]:
+        with pytest.raises(SMDebugValueError, match=allowed):
+            DebuggerHookConfig(hook_parameters={name: wrong})

@@ -94,6 +94,18 @@ class TestParse:
         """A folder alone asks for the output."""
         assert parse({"tensorboard_dir": "tb"}).export_tensorboard
 
+    def test_parse_when_limits_are_given_then_they_are_the_arguments_of_the_hook(self):
+        """What bounds the hook can be set without a change of the script."""
+        given = {
+            "memory_limit_bytes": "1000",
+            "when_full": "spill",
+            "spill_limit_bytes": "5000",
+            "flight_recorder": "7",
+        }
+        configuration = parse(given)
+        assert (configuration.memory_limit_bytes, configuration.when_full) == (1000, "spill")
+        assert (configuration.spill_limit_bytes, configuration.flight_recorder) == (5000, 7)
+
     def test_parse_when_a_collection_is_listed_twice_then_patterns_add_up_and_the_last_settings_count(self, caplog):
         """Estimators of the SDK send a collection of the hook and the same one of a rule; the log says so."""
         configuration = parse(None, ("a", {"include_regex": "x", "save_interval": "3"}), ("a", {"save_interval": "5"}))
@@ -130,6 +142,8 @@ class TestMistakes:
             ("save_raw_tensor", "yes", "must be true or false (got 'yes')"),
             ("include_regex", "(", "must hold regular expressions"),
             ("save_histogram", 1, "must be true or false (got 1)"),
+            ("when_full", "wait", "must be one of block, drop, spill (got 'wait')"),
+            ("memory_limit_bytes", "0", "must be a whole number, at least 1"),
         ],
     )
     def test_parse_when_value_has_no_meaning_then_error_names_its_place(self, parameter, value, expected):
