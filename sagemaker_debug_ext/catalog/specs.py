@@ -35,7 +35,8 @@ def _parse_bool(value: object, where: str) -> bool:
         return value
     if isinstance(value, str) and value in _BOOLEANS:
         return _BOOLEANS[value]
-    raise SMDebugValueError(f"{where} must be a boolean: one of {', '.join(_BOOLEANS)} (got {value!r})")
+    hint = did_you_mean(value, _BOOLEANS)
+    raise SMDebugValueError(f"{where} must be a boolean: one of {', '.join(_BOOLEANS)} (got {value!r}){hint}")
 
 
 def _parse_int(value: object, where: str) -> int:

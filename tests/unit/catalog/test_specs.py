@@ -87,6 +87,8 @@ def test_parse_of_an_unset_value_gives_the_default(value):
     [
         (spec("bool"), "1", "True, true, False, false"),
         (spec("bool"), 1, "boolean"),
+        (spec("bool"), "Flase", "did you mean 'false'"),
+        (spec("bool"), "TRUE", "did you mean 'true'"),
         (spec("int"), "1.0", "whole number"),
         (spec("int"), True, "whole number"),
         (spec("float"), "much", "must be a number"),
