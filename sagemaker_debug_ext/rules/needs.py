@@ -9,7 +9,7 @@ import attrs
 
 from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.errors import did_you_mean
-from sagemaker_debug_ext.rules.selection import ALL_TENSORS, Selection
+from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import usable_value
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _match(need: Need, trial: Trial) -> NeedMatch:
         purpose=need.purpose,
         selection=str(need.selection),
         tensors=tuple(names),
-        collections=tuple(groups) if need.selection != ALL_TENSORS else (),
+        collections=() if need.selection.is_everything else tuple(groups),
         problem=_problem(need, trial, names),
         is_required=need.is_required,
     )
@@ -148,7 +148,7 @@ def _match(need: Need, trial: Trial) -> NeedMatch:
 def _problem(need: Need, trial: Trial, names: list[str]) -> str:
     if names:
         return "" if need.takes_reductions else _only_reductions(trial, names)
-    if need.selection == ALL_TENSORS:
+    if need.selection.is_everything:
         return "the trial has no tensors so far; is the hook attached to the model?"
     reasons = [_missing_collection(name, trial) for name in need.selection.collections]
     if need.selection.patterns:

@@ -41,6 +41,11 @@ class Selection:
     def __bool__(self) -> bool:
         return bool(self.collections or self.patterns)
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether no choice was made."""
+        return self in (ALL_TENSORS, ALL_WITHOUT_GAPS)
+
     def names(self, view: StepView) -> list[str]:
         """Return the selected tensors among those saved at the step, sorted by name."""
         return view.selected(self)
@@ -56,7 +61,7 @@ class Selection:
         ]
 
     def __str__(self) -> str:
-        if self == ALL_TENSORS:
+        if self.is_everything:
             return "any tensor"
         parts = [f"collection {name!r}" for name in self.collections]
         parts += [f"names with {pattern.pattern!r}" for pattern in self.patterns]
@@ -65,3 +70,6 @@ class Selection:
 
 ALL_TENSORS = Selection(patterns=("",))
 """Every tensor of a step."""
+
+ALL_WITHOUT_GAPS = Selection(patterns=("^(?!trees/(Split|Yes|No|Missing|Category)$)",))
+"""Every tensor but those columns of tables of boosted trees in which NaN says that a node has no such thing."""

@@ -10,7 +10,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.columns import Column, Outlook
 from sagemaker_debug_ext.rules.needs import Need
-from sagemaker_debug_ext.rules.selection import ALL_TENSORS, Selection
+from sagemaker_debug_ext.rules.selection import ALL_WITHOUT_GAPS, Selection
 from sagemaker_debug_ext.rules.step import Array, ReductionKey, StepView
 
 EXTREMES: Final = (frozenset({("min", False), ("max", False)}), frozenset({("max", True)}))
@@ -57,10 +57,14 @@ class ExplodingTensor(TensorRule):
     is set, infinite. Large finite values never fire, and whole numbers cannot. Where the hook saved only reductions of
     a tensor, a reduction that is not finite stands for the tensor.
 
+    In the tables of boosted trees, a leaf has NaN for the split that it does not have. Such gaps are no fault, so of
+    ``trees/Split``, ``trees/Yes``, ``trees/No``, ``trees/Missing`` and ``trees/Category`` nothing is looked at unless
+    a collection or a pattern selects them; the other columns, such as ``trees/Gain``, are.
+
     Parameters:
         collection_names: Collections whose members are looked at, as a list or separated by commas.
         tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
-            given: all tensors.
+            given: all tensors, but those of boosted trees that have gaps.
         only_nan: Look for NaN only; False when not given.
 
     Example:
@@ -78,7 +82,7 @@ class ExplodingTensor(TensorRule):
     def configure(self) -> None:
         """Choose the tensors."""
         given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
-        self.selection = given or ALL_TENSORS
+        self.selection = given or ALL_WITHOUT_GAPS
 
     def needs(self) -> tuple[Need, ...]:
         """Return the tensors, values or reductions of them."""

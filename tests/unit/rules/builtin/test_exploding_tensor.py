@@ -85,6 +85,25 @@ def test_selection_and_kind_follow_the_parameters(judge, parameters, fires_at):
     assert [issue.step for issue in judge("ExplodingTensor", steps, **parameters)] == fires_at
 
 
+@pytest.mark.parametrize(
+    ("column", "parameters", "fires"),
+    [
+        ("Split", {}, False),
+        ("Split", {"only_nan": True}, False),
+        ("Split", {"tensor_regex": "^trees/"}, True),
+        ("Split", {"collection_names": "trees"}, True),
+        ("Yes", {}, False),
+        ("Gain", {}, True),
+        ("Splitter", {}, True),
+    ],
+)
+def test_gaps_in_tables_of_trees_fire_only_if_they_are_selected(make_trial, judge, column, parameters, fires):
+    """A leaf has no split; the columns in which each node has a value are looked at like any tensor."""
+    steps = {(TRAIN, 0): {f"trees/{column}": np.array([1.0, NAN, NAN]), "labels": np.array([1.0])}}
+    trial = make_trial(steps, collections={"trees": [f"trees/{column}"]})
+    assert [issue.step for issue in judge("ExplodingTensor", trial, **parameters)] == ([0] if fires else [])
+
+
 def test_texts_are_ignored(judge):
     """Tensors without numbers cannot explode."""
     assert judge("ExplodingTensor", {(TRAIN, 0): {"x": np.array(["nan"])}}) == []
