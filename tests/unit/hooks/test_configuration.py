@@ -142,8 +142,6 @@ class TestMistakes:
             ("save_raw_tensor", "yes", "must be true or false (got 'yes')"),
             ("include_regex", "(", "must hold regular expressions"),
             ("save_histogram", 1, "must be true or false (got 1)"),
-            ("when_full", "wait", "must be one of block, drop, spill (got 'wait')"),
-            ("memory_limit_bytes", "0", "must be a whole number, at least 1"),
         ],
     )
     def test_parse_when_value_has_no_meaning_then_error_names_its_place(self, parameter, value, expected):
@@ -152,6 +150,12 @@ class TestMistakes:
             parse(None, ("weights", {parameter: value}))
         assert str(caught.value).startswith(f"hook.json: CollectionConfigurations[0] 'weights': {parameter}: ")
         assert expected in str(caught.value)
+
+    @pytest.mark.parametrize(("parameter", "value"), [("when_full", "wait"), ("memory_limit_bytes", "0")])
+    def test_parse_when_a_limit_has_no_meaning_then_error_names_its_place(self, parameter, value):
+        """The hook's own parameters are checked like those of its collections."""
+        with pytest.raises(SMDebugValueError, match=f"HookParameters: {parameter}: must be .*got '{value}'"):
+            parse({parameter: value})
 
     @pytest.mark.parametrize(
         ("document", "expected"),
