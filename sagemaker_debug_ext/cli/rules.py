@@ -14,13 +14,15 @@ from sagemaker_debug_ext.cli import _arguments, _output
 if TYPE_CHECKING:
     from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec
     from sagemaker_debug_ext.rules import Evaluation, Explanation, Issue, Rule
+    from sagemaker_debug_ext.rules.causes import LikelyCause
     from sagemaker_debug_ext.trials import Trial
 
 _FEWEST_COLUMNS: Final = 24
 """Parameters get that much room, however narrow the terminal is."""
 
 _RUN = """Run rules over a trial. Before the first step each says which tensors it will look at, and why it will give no
-verdict if it finds none. Exits with 1 if a rule finds an issue, with 2 if one fails."""
+verdict if it finds none. Exits with 1 if a rule finds an issue, with 2 if one fails. With --recommended, what may be
+behind the issues comes after them, the likeliest cause first."""
 
 
 def add_parser(commands: Any) -> None:
@@ -36,7 +38,9 @@ def add_parser(commands: Any) -> None:
         "rules", nargs="*", metavar="RULE", help="names of rules, as rules list gives them, or of a class in --source"
     )
     running.add_argument(
-        "--recommended", action="store_true", help="run the rules that suit most jobs, with parameters that do"
+        "--recommended",
+        action="store_true",
+        help="run the rules that suit most jobs, with parameters that do, and tell likely causes of what they find",
     )
     running.add_argument("--all", action="store_true", help="run every rule that can be run without parameters")
     running.add_argument(
@@ -118,6 +122,7 @@ def _describe(spec: RuleSpec) -> dict[str, Any]:
 def run(arguments: argparse.Namespace) -> int:
     """Run rules over a trial."""
     from sagemaker_debug_ext.rules import evaluate, exit_code, explain
+    from sagemaker_debug_ext.rules.causes import likely_causes
     from sagemaker_debug_ext.trials import create_trial
 
     trial = create_trial(arguments.trial)
@@ -139,9 +144,12 @@ def run(arguments: argparse.Namespace) -> int:
         issues.append(issue)
         if not arguments.json:
             _output.write(_line(issue, several=len(rules) > 1))
+    causes = likely_causes(issues) if arguments.recommended else None
     if arguments.json:
-        _write_json(evaluation, issues, explanations)
+        _write_json(evaluation, issues, explanations, causes)
     else:
+        if causes:
+            _write_causes(causes)
         for status in evaluation.statuses:
             judged = f"{status.num_steps} steps judged, {status.num_skipped} without what the rule needs"
             _output.say(f"{status.name}: {status.status}, {judged} {status.details}".rstrip())
@@ -201,7 +209,18 @@ def _announce(explanations: dict[str, Explanation]) -> None:
             _output.say(f"{name}: gives no verdict as things stand: {problem}")
 
 
-def _write_json(evaluation: Evaluation, issues: list[Issue], explanations: dict[str, Explanation]) -> None:
+def _write_causes(causes: Sequence[LikelyCause]) -> None:
+    _output.write("Likely causes, the likeliest first:")
+    for cause in causes:
+        _output.write(f"  {cause.name}: {cause.meaning} ({', '.join(cause.rules)})")
+
+
+def _write_json(
+    evaluation: Evaluation,
+    issues: list[Issue],
+    explanations: dict[str, Explanation],
+    causes: Sequence[LikelyCause] | None,
+) -> None:
     results = [
         {
             **status.to_json_dict(),
@@ -210,7 +229,10 @@ def _write_json(evaluation: Evaluation, issues: list[Issue], explanations: dict[
         }
         for status in evaluation.statuses
     ]
-    _output.write_json(results[0] if len(results) == 1 else results)
+    if causes is not None:
+        _output.write_json({"rules": results, "likely_causes": [cause.to_json_dict() for cause in causes]})
+    else:
+        _output.write_json(results[0] if len(results) == 1 else results)
 
 
 def _line(issue: Issue, *, several: bool) -> str:

@@ -22,6 +22,7 @@ from typing import Final, Literal
 
 import attrs
 
+from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.rules.issue import Issue
 
 CAUSES: Final[Mapping[str, str]] = {
@@ -153,6 +154,16 @@ class LikelyCause:
     meaning: str
     issues: tuple[Issue, ...]
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Names of the rules that point at it, the most direct one first."""
+        return tuple(dict.fromkeys(issue.rule for issue in self.issues))
+
+    def to_json_dict(self) -> JSONObject:
+        """Return the cause as an object for JSON; of the issues, the rules and the first step of any of them."""
+        step = min(issue.step for issue in self.issues)
+        return {"name": self.name, "meaning": self.meaning, "rules": list(self.rules), "first_issue_step": step}
+
 
 def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
     """Return what may be behind issues of built-in rules, the likeliest cause first.
@@ -162,9 +173,9 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
         ['inputs', 'learning rate too high']
     """
     known = list(dict.fromkeys(issues))
-    found: dict[str, list[Issue]] = {}
+    found: dict[str, dict[Issue, None]] = {}
     for sign in SIGNS:
-        fitting = [issue for issue in known if sign.fits(issue) and issue not in found.get(sign.cause, [])]
+        fitting = dict.fromkeys(issue for issue in known if sign.fits(issue))
         if fitting:
-            found.setdefault(sign.cause, []).extend(fitting)
+            found.setdefault(sign.cause, {}).update(fitting)
     return [LikelyCause(name, CAUSES[name], tuple(each)) for name, each in found.items()]

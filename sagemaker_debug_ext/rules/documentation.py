@@ -24,7 +24,9 @@ Each rule is made by name, `create_rule("DeadRelu", trial, {"threshold_layer": 3
 many at once, by `evaluate(rules, trial)`; or from a shell by `sagemaker-debug rules run TRIAL DeadRelu`. Values of
 parameters may be text. `explain(rule)` tells which tensors a rule will look at. `recommended_rules(trial)` of
 `sagemaker_debug_ext.rules.recommended` makes those marked with a star, with parameters that suit most jobs.
-`likely_causes(issues)` of `sagemaker_debug_ext.rules.causes` tells what may be behind what several rules found.
+`likely_causes(issues)` of `sagemaker_debug_ext.rules.causes` tells what may be behind what several rules found; so does
+`sagemaker-debug rules run TRIAL --recommended`, after the issues, and with `--json` in the list `likely_causes` beside
+the list `rules`.
 
 What may follow an issue, and how to judge large trials on many machines, is in [rules-at-scale.md](rules-at-scale.md).
 

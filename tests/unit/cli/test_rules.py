@@ -75,9 +75,52 @@ def test_all_runs_every_rule_that_needs_no_parameters(trial, capsys):
 def test_recommended_rules_have_parameters_of_their_own(trial, capsys):
     """Which may be replaced."""
     assert main(["rules", "run", trial, "--recommended", "--json", "-p", "FrozenParameters.patience=2"]) == 0
-    found = {result["name"] for result in json.loads(capsys.readouterr().out)}
+    output = json.loads(capsys.readouterr().out)
+    found = {result["name"] for result in output["rules"]}
     assert {"LossPlateau", "DeadRelu", "TrainEvalMixup"} <= found
     assert "LossNotDecreasing" not in found
+    assert output["likely_causes"] == []
+
+
+@pytest.fixture
+def unscaled(tmp_path):
+    inputs = np.full((4, 3), 1e4, np.float32)
+    steps = {(TRAIN, n): {"Net_input_0": inputs, "loss": np.float32(np.nan if n > 3 else 1)} for n in range(6)}
+    write_trial(tmp_path / "unscaled", steps)
+    return str(tmp_path / "unscaled")
+
+
+def test_likely_causes_come_after_what_recommended_rules_find(unscaled, capsys):
+    """The likeliest first, each with the rules that point at it."""
+    assert main(["rules", "run", unscaled, "--recommended"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    begin = lines.index("Likely causes, the likeliest first:")
+    assert all(line.startswith("step ") for line in lines[:begin])
+    causes = [line.strip().split(": ")[0] for line in lines[begin + 1 :]]
+    assert causes[0] == "inputs"
+    assert "not finite" in causes
+    assert lines[begin + 1].endswith("(InputScale)")
+
+
+def test_json_of_recommended_rules_has_the_likely_causes(unscaled, capsys):
+    """In the same order, beside the results of the rules."""
+    assert main(["rules", "run", unscaled, "--recommended", "--json"]) == 1
+    output = json.loads(capsys.readouterr().out)
+    cause = output["likely_causes"][0]
+    assert (cause["name"], cause["rules"], cause["first_issue_step"]) == ("inputs", ["InputScale"], 2)
+    assert sum(len(result["issues"]) for result in output["rules"]) > 0
+
+
+def test_named_rules_alone_tell_no_causes(unscaled, capsys):
+    """They were chosen for a question of one's own."""
+    assert main(["rules", "run", unscaled, "ExplodingTensor"]) == 1
+    assert "causes" not in capsys.readouterr().out
+
+
+def test_nothing_found_has_no_causes(trial, capsys):
+    """And no title for them."""
+    assert main(["rules", "run", trial, "--recommended"]) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_results_are_written_into_a_folder(trial, tmp_path, capsys):
