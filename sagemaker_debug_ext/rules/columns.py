@@ -42,7 +42,14 @@ _SAMPLE: Final = 1024
 """How many elements are looked at first where few may do."""
 
 _CHUNK: Final = 2**15
-"""Elements whose squares are summed in single precision before the sum goes on in double precision."""
+"""Elements of differences that are made at a time, so that they stay in the processor's cache."""
+
+_PIECE: Final = 2**13
+"""Elements that are summed in their own precision before the sum goes on in double precision.
+
+So few that a library for linear algebra sums them in the thread that asks, and that the error, however it does so, is
+below a tenth of `MARGIN`.
+"""
 
 _TINY: Final = 1e-30
 """A mean square below this may have lost elements whose squares are too small for single precision."""
@@ -146,7 +153,7 @@ class Column:
         """Return a column of the last value alone, which knows what is known of it already."""
         parts = [Part(part.positions[-1:], part.values[-1:]) for part in self._parts[-1:]]
         last = Column(self.name, parts, self._modes, is_complete=self._is_complete)
-        for name in ("mean_squares", "sums"):
+        for name in ("square_sums", "sums"):
             if name in vars(self):
                 vars(last)[name] = vars(self)[name][-1:]
         return last
@@ -191,15 +198,20 @@ class Column:
     @functools.cached_property
     def are_finite(self) -> Flags:
         """Whether every element is finite for certain."""
-        known = vars(self).get("mean_squares")  # where these are known, no further pass over the elements is needed
-        if known is not None and np.isfinite(known).all():
-            return np.ones(len(known), np.bool_)
-        return np.isfinite(self.sums) | self._flags_of_parts(lambda part: part.values.dtype.kind in "biu")
+        found: Flags = np.isfinite(self.square_sums)
+        if not found.all():  # the squares may be too large
+            found = found | np.isfinite(self.sums) | self._flags_of_parts(lambda part: part.values.dtype.kind in "biu")
+        return found
+
+    @functools.cached_property
+    def square_sums(self) -> Floats:
+        """Sums of the squares, as far as the tensor's type can hold them; NaN for types whose sums say nothing."""
+        return self._of_parts(lambda part: _square_sums(part.flat))
 
     @functools.cached_property
     def mean_squares(self) -> Floats:
         """Means of the squares, within a tenth of `MARGIN`; NaN where they cannot be told so."""
-        return self._of_parts(lambda part: _mean_squares(part.flat))
+        return _usable(self.square_sums / self.sizes)
 
     @functools.cached_property
     def some_non_zero(self) -> Floats:
@@ -212,7 +224,7 @@ class Column:
         proved = self._of_parts(lambda part: _abs_sums(part, _SAMPLE)) > enough
         if not proved.all():  # the first elements do not tell, as those of an embedding seldom do
             proved |= self._of_parts(lambda part: _abs_sums(part, None)) > enough
-        return proved & np.isfinite(self.sums)
+        return proved & self.are_finite
 
     def have_active_units(
         self, is_active: Callable[[Array], Flags], threshold_inactivity: float, threshold_layer: float
@@ -242,7 +254,7 @@ class Column:
         proved = (np.sqrt(self.mean_squares * self.sizes) + norms) * (1 + MARGIN) < high * (norms + epsilon)
         enough = low * (1 + MARGIN) * (norms + epsilon)
         for number in (_SAMPLE, None):
-            changes = [_mean_squares(flat, earlier, number) for flat, earlier in self._pairs()]
+            changes = [_mean_squares_of_changes(flat, earlier, number) for flat, earlier in self._pairs()]
             lengths = self.sizes if number is None else np.minimum(self.sizes, number)
             is_large_enough: Flags = np.sqrt(np.concatenate(changes) * lengths) * (1 - MARGIN) > enough
             if (is_large_enough | ~proved).all():
@@ -301,9 +313,38 @@ def _sums(part: Part) -> Floats:
     if kind not in "fc":
         return _unknown(part)
     values = part.flat.view(part.values.real.dtype) if kind == "c" else part.flat
-    precise = values.dtype.itemsize >= 4
-    found: Floats = np.add.reduce(values, axis=1, dtype=None if precise else np.float32).astype(np.float64)
+    if values.dtype.itemsize >= 4:
+        return _dots(values, None)
+    found: Floats = np.add.reduce(values, axis=1, dtype=np.float32).astype(np.float64)
     return found
+
+
+def _dots(flat: Array, other: Array | None) -> Floats:
+    """Return the scalar product of each row with that of `other`, or with ones.
+
+    Piece by piece, as scalar products, which libraries for linear algebra compute several times as fast as NumPy adds.
+    """
+    num_rows, size = flat.shape
+    total = np.zeros(num_rows)
+    whole = size - size % _PIECE
+    for columns, length in ((slice(0, whole), _PIECE), (slice(whole, size), size - whole)):
+        if columns.stop > columns.start:
+            pieces = flat[:, columns].reshape(num_rows, -1, length)
+            factors = np.ones(length, flat.dtype) if other is None else other[:, columns].reshape(num_rows, -1, length)
+            products = np.matmul(pieces[..., np.newaxis, :], factors[..., np.newaxis])
+            total += np.add.reduce(products.reshape(num_rows, -1), axis=1, dtype=np.float64)
+    return total
+
+
+def _square_sums(flat: Array) -> Floats:
+    if flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
+        return np.full(len(flat), np.nan)
+    return _dots(flat, flat)
+
+
+def _usable(mean_squares: Floats) -> Floats:
+    """Return mean squares, NaN in place of those that may be far off."""
+    return np.where(np.isfinite(mean_squares) & (mean_squares > _TINY), mean_squares, np.nan)
 
 
 def _abs_sums(part: Part, number: int | None) -> Floats:
@@ -313,13 +354,8 @@ def _abs_sums(part: Part, number: int | None) -> Floats:
     return found
 
 
-_NO_EARLIER: Final = np.empty((0, 0))
-
-
-def _mean_squares(flat: Array, earlier: Array | None = _NO_EARLIER, number: int | None = None) -> Floats:
-    """Return the mean square of each row, or of its difference to an earlier one; NaN where it cannot be told so.
-
-    Squares are summed in pieces that stay in the processor's cache, in single precision within each.
+def _mean_squares_of_changes(flat: Array, earlier: Array | None, number: int | None) -> Floats:
+    """Return the mean square of the difference of each row to an earlier one; NaN where it cannot be told so.
 
     Args:
         flat: The rows.
@@ -335,21 +371,18 @@ def _mean_squares(flat: Array, earlier: Array | None = _NO_EARLIER, number: int 
         rows = slice(row, row + num_rows)
         for start in range(0, size, _CHUNK):
             columns = slice(start, min(start + _CHUNK, size))
-            piece = flat[rows, columns]
-            if earlier.size:
-                piece = piece - earlier[rows, columns]
-            total[rows] += np.einsum("ij,ij->i", piece, piece)
-    mean = total / size
-    return np.where(np.isfinite(mean) & (mean > _TINY), mean, np.nan)
+            change = flat[rows, columns] - earlier[rows, columns]
+            total[rows] += _dots(change, change)
+    return _usable(total / size)
 
 
 def variance_bounds(value: Array) -> tuple[float, float]:
     """Return two numbers that the variance of a tensor lies between; NaN where they cannot be told."""
     flat = value.reshape(1, -1)
-    square = float(_mean_squares(flat)[0])
+    square = float(_usable(_square_sums(flat) / flat.size)[0])
     if np.isnan(square):
         return np.nan, np.nan
-    about: float = square - float(np.add.reduce(flat[0]) / flat.size) ** 2
+    about: float = square - float(_dots(flat, None)[0] / flat.size) ** 2
     return about - MARGIN * square, about + MARGIN * square
 
 
