@@ -84,10 +84,12 @@ def run_training_job(
     job = LocalTrainingJob(
         request, work_dir, on_event=on_event, python=python, stop_grace_seconds=stop_grace_seconds, check=check
     )
-    job.start()
-    if wait:
-        with job:
-            job.wait()
+    if not wait:
+        job.start()
+        return job
+    with job:  # from the start on: an interruption may come as soon as something runs
+        job.start()
+        job.wait()
     return job
 
 
@@ -245,8 +247,8 @@ class LocalTrainingJob:
     ) -> None:
         if not self._started or self._ended.is_set():
             return
-        self._evaluations.cancel()
         try:
+            self._evaluations.cancel()
             self.stop()
             self._ended.wait()
         except BaseException:
