@@ -490,7 +490,8 @@ def _merge_near(ranges: Sequence[ByteRange]) -> tuple[list[ByteRange], list[tupl
 
 def _takes(client: S3Client, operation: str, member: str) -> bool:
     """Tell whether the installed boto3 knows a member of a request; conditional writes came with 1.35."""
-    return member in client.meta.service_model.operation_model(operation).input_shape.members
+    shape: Any = client.meta.service_model.operation_model(operation).input_shape
+    return member in shape.members
 
 
 def _size_of(response: Mapping[str, Any]) -> int:
