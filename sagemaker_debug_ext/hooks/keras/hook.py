@@ -6,6 +6,7 @@ Keras 3 on TensorFlow, PyTorch or JAX. The hook is a callback; loops of the scri
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -60,10 +61,10 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         keras.callbacks.Callback.__init__(self)
-        self._functions: dict[Phase, WatchedFunction] = {}
-        self._model_in_functions: Any = None
-        self._batches_per_call = 1
-        self._can_record = True
+        # A model holds its function while it runs; those of the last model are kept for its next run.
+        self._functions: weakref.WeakValueDictionary[tuple[int, Phase], WatchedFunction] = weakref.WeakValueDictionary()
+        self._kept_functions: list[WatchedFunction] = []
+        self._batches: dict[Phase, int] = {}
         self._is_in_step = False
         self._last_params: Any = None
         self._recording_plans: dict[tuple[StepPlan, Phase], bool] = {}
@@ -111,7 +112,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Count batches from the beginning."""
-        self._batch = -1
+        self._batch = self._batches[Phase.TRAIN] = -1
 
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Leave the model as it was."""
@@ -176,46 +177,67 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         if not self._accepts():
             return
         if phase is not Phase.TRAIN:
-            self._batch = -1
+            self._batch = self._batches[phase] = -1
         self._forget_names()
         model = self.model
-        self._batches_per_call = int(getattr(model, "steps_per_execution", 1) or 1)
-        self._can_record = not (backend_name() == "torch" and getattr(model, "jit_compile", False) is True)
-        if not self._can_record:
+        if not self._can_record():
             self._warn_about("the steps are compiled by PyTorch")
         if backend_name() == "jax":
             self._warn_about("the back end is JAX, whose steps are out of reach")
             return
         if getattr(model, f"{phase.value}_function", None) is None:
             raise SMDebugTypeError(f"model must have a {phase.value}_function when a run begins (got {model!r})")
-        if model is not self._model_in_functions:
-            self._functions.clear()
-            self._model_in_functions = model
-        if phase not in self._functions:
-            watcher = Watcher(
-                before=self._before,
-                after=self._after,
-                cancel=self._cancel,
-                may_record=self._may_record,
-                wants=self._wants,
-                path_of=self._path_of,
-                guard=self._guarded,
-            )
-            self._functions[phase] = WatchedFunction(model, phase, watcher)
-        self._functions[phase].attach()
+        function = self._functions.get((id(model), phase))
+        if function is None:
+            function = WatchedFunction(model, phase, self._make_watcher(model))
+            self._functions[id(model), phase] = function
+        self._kept_functions = [each for each in self._kept_functions if each.model is model] + [function]
+        function.attach()
+
+    def _make_watcher(self, model: Any) -> Watcher:
+        def before(phase: Phase) -> Any:
+            self._turn_to(model)
+            return self._before(phase)
+
+        return Watcher(
+            before=before,
+            after=self._after,
+            cancel=self._cancel,
+            may_record=self._may_record,
+            wants=self._wants,
+            path_of=self._path_of,
+            guard=self._guarded,
+        )
+
+    def _turn_to(self, model: Any) -> None:
+        """Go on with a model whose run was interrupted by that of another one, which a callback started."""
+        if self.model is not model:
+            self._model = model
+            self._forget_names()
 
     def _release(self, phase: Phase) -> None:
-        if phase in self._functions:
-            self._functions[phase].detach()
+        function = self._functions.get((id(self.model), phase))
+        if function is not None:
+            function.detach()
+        interrupted = next((each for each in list(self._functions.values()) if each.is_attached), None)
+        if interrupted is not None:
+            self._turn_to(interrupted.model)
+            self._kept_functions.append(interrupted)
+
+    def _can_record(self) -> bool:
+        return not (backend_name() == "torch" and getattr(self.model, "jit_compile", False) is True)
 
     @harmless
     def _before(self, phase: Phase, batch: int | None = None) -> bool:
         """Begin a step; tell whether it saves anything that has to be recorded while it runs."""
-        self._batch = self._batch + self._batches_per_call if batch is None else batch
+        if batch is None:
+            batches_per_call = int(getattr(self.model, "steps_per_execution", 1) or 1)
+            batch = self._batches.get(phase, -1) + batches_per_call
+        self._batch = self._batches[phase] = batch
         self._counters.mode = phase.mode
         self._is_in_step = True
         plan = self._begin_step(hand_over=False)
-        return self._can_record and plan is not None and self._has_to_record(plan, phase)
+        return self._can_record() and plan is not None and self._has_to_record(plan, phase)
 
     @harmless
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
@@ -262,7 +284,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._save(name, np.asarray(value).reshape(1) if np.ndim(value) == 0 else np.asarray(value), decision)
 
     def _may_record(self, phase: Phase) -> bool:
-        if not (self._can_record and self._accepts()) or self._step is None:
+        if not (self._can_record() and self._accepts()) or self._step is None:
             return False
         return self._asks_for_recorded(phase, self._wants)
 
@@ -318,8 +340,8 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         return not self._is_in_step and self._tapes is None
 
     def _detach(self) -> None:
-        for function in self._functions.values():
+        for function in list(self._functions.values()):
             function.detach()
         self._functions.clear()
-        self._model_in_functions = None
+        self._kept_functions.clear()
         super()._detach()

@@ -126,7 +126,7 @@ class LoopHook(TensorHook):
 
     def save_smdebug_logs(self, logs: Mapping[str, Any] | None) -> None:
         """Save numbers with the open step, as those that a model logs."""
-        self._offer_logs(logs)
+        self._guarded(self._offer_logs, logs)
 
     def should_save_layer(self, layer_name: str) -> bool:
         """Tell whether the open step saves inputs or outputs of a layer."""
@@ -141,8 +141,10 @@ class LoopHook(TensorHook):
         """Have the steps begun in a ``with`` block be of that mode."""
         before = self.mode
         self.set_mode(mode)
-        yield
-        self.set_mode(before)
+        try:
+            yield
+        finally:
+            self.set_mode(before)
 
     @harmless
     def _begin_tape_step(self) -> bool:

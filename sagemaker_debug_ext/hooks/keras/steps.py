@@ -92,7 +92,7 @@ class WatchedFunction:
     """
 
     def __init__(self, model: Any, phase: Phase, watcher: Watcher) -> None:
-        self._model = model
+        self.model = model
         self._phase = phase
         self._watcher = watcher
         self._attribute = f"{phase.value}_function"
@@ -103,15 +103,20 @@ class WatchedFunction:
 
     def attach(self) -> None:
         """Take the place of the model's function; what was made for an earlier run is used again if it still fits."""
-        found = getattr(self._model, self._attribute)
+        found = getattr(self.model, self._attribute)
         if found is not self and found is not self._plain:
             self._plain, self._recording_one, self._always_records, self._is_first_call = found, None, False, True
-        setattr(self._model, self._attribute, self)
+        setattr(self.model, self._attribute, self)
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether the model's function is this one."""
+        return getattr(self.model, self._attribute, None) is self
 
     def detach(self) -> None:
         """Give the model its function back."""
-        if getattr(self._model, self._attribute, None) is self:
-            setattr(self._model, self._attribute, self._plain)
+        if self.is_attached:
+            setattr(self.model, self._attribute, self._plain)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run a step as Keras would, and tell of it."""
@@ -143,7 +148,7 @@ class WatchedFunction:
         return (result.outputs, result.recorded) if isinstance(result, _Outputs) else (result, {})
 
     def _make_recording_one(self) -> Callable[..., Any]:
-        model = self._model
+        model = self.model
         try:
             getattr(model, f"make_{self._attribute}")(force=True)
             self._recording_one = getattr(model, self._attribute)
@@ -154,7 +159,7 @@ class WatchedFunction:
     @contextlib.contextmanager
     def _tapped(self) -> Iterator[None]:
         """Have the model's step, layers and optimizers tell the recording; a graph may be made meanwhile, or not."""
-        model, guard = self._model, self._watcher.guard
+        model, guard = self.model, self._watcher.guard
         step_name = f"{self._phase.value}_step"
         with contextlib.ExitStack() as stack:
             stack.enter_context(replaced(model, step_name, self._wrap_step(getattr(model, step_name))))

@@ -20,7 +20,7 @@ from sagemaker_debug_ext.hooks.output import CHIEF, Worker
 from sagemaker_debug_ext.hooks.statistics import compute_statistics
 from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.messages import Array, to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 BIAS_PATTERN: Final = "^(?!gradient).*bias[^/]*$"
@@ -212,8 +212,10 @@ def flatten(logs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _narrow(value: Any) -> Any:
-    """Return a number as Keras computed it, which is in single precision."""
-    return np.float32(value) if isinstance(value, float) else value
+    """Return what is logged as an array, a number as Keras computed it, which is in single precision."""
+    if isinstance(value, float):
+        return np.float32(value)
+    return value if hasattr(value, "shape") else to_array(value)
 
 
 def collection_of_log(name: str) -> str:

@@ -398,6 +398,31 @@ def test_hook_when_used_for_several_runs_then_goes_on_counting(build, fit, make_
     assert trial.tensor("gradients/hid/kernelGrad").steps(TRAIN) == list(range(12))
 
 
+def test_hook_when_another_model_runs_in_between_then_each_has_its_own(build, data, make_hook, open_trial):
+    """What a callback predicts with another model, captured too, changes nothing of the training around it."""
+    model, other = build(), keras.Sequential([keras.Input((6,)), keras.layers.Dense(2, name="other")])
+    hook = make_hook(include_collections=["weights"])
+
+    class Predict(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 1:
+                other.predict(data[0], batch_size=48, verbose=0, callbacks=[hook])
+
+        def on_epoch_end(self, epoch, logs=None):
+            other.predict(data[0], batch_size=48, verbose=0, callbacks=[hook])
+
+    for _ in range(2):
+        model.fit(*data, batch_size=16, verbose=0, callbacks=[hook, Predict()])
+        assert type(model.train_function).__name__ != "WatchedFunction"
+    trial = open_trial(hook)
+    assert (trial.steps(TRAIN), trial.steps(PREDICT)) == (list(range(6)), list(range(4)))
+    for step in trial.steps(TRAIN):
+        assert trial.tensor("batch").value(step, mode=TRAIN) == step % 3
+        assert "hid/weights/hid/kernel:0" in trial.tensor_names(step=step, mode=TRAIN)
+        assert "other/weights/other/kernel:0" not in trial.tensor_names(step=step, mode=TRAIN)
+    assert trial.tensor("other/weights/other/kernel:0").steps(PREDICT) == list(range(4))
+
+
 def test_scalar_when_another_callback_saves_it_then_has_the_step_of_its_batch(build, fit, make_hook, open_trial):
     """A callback after a batch saves into the step of that batch."""
     hook = make_hook()

@@ -212,10 +212,21 @@ def test_gradients_when_given_by_hand_then_are_saved(build, data, make_hook, ope
     hook.set_gradients([2 * gradient for gradient in gradients])
     hook.save_tape_logs(data[0][:2] + tf.zeros((2, 6)), model(data[0][:2]))
     hook.set_optimizer_variables([tf.Variable(3.0, name="rate")])
-    hook.save_smdebug_logs({"accuracy": 0.5})
+    hook.save_smdebug_logs({"accuracy": 0.5, "examples": 48})
     assert hook.should_save_layer("hid")
     trial = open_trial(hook)
     np.testing.assert_array_equal(trial.tensor("gradients/hid/kernelGrad").value(0), 2 * gradients[0])
     assert trial.tensor("inputs").value(0).shape == (2, 6)
     assert trial.tensor("rate:0").value(0) == 3.0
     assert trial.tensor("accuracy").value(0) == 0.5
+    assert trial.tensor("examples").value(0) == 48
+
+
+def test_profiler_when_its_block_fails_then_mode_is_that_of_before(make_hook):
+    """An exception in the block does not leave later steps in its mode."""
+    hook = make_hook()
+    hook.set_mode(smd.modes.TRAIN)
+    with pytest.raises(KeyError), hook.profiler(smd.modes.EVAL):
+        assert hook.mode is smd.modes.EVAL
+        raise KeyError
+    assert hook.mode is smd.modes.TRAIN
