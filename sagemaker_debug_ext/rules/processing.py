@@ -150,6 +150,7 @@ def shards_of_host(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: 
     """Return what one instance judges; all instances together judge everything once."""
     number, num_hosts = surroundings.number, len(surroundings.hosts)
     alone: dict[str, RuleChoice] = {}
+    shared: dict[str, RuleChoice] = {}
     shards: list[Shard] = []
     dealt = 0
     for name, choice in rules.items():
@@ -157,13 +158,15 @@ def shards_of_host(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: 
         if rule_class.judges_steps_alone:
             alone[name] = choice
         elif rule_class.judges_tensors_alone and num_hosts > 1:
-            shards.append(Shard(trial_path=trial.path, rules={name: choice}, share=(number, num_hosts)))
+            shared[name] = choice
         else:
             if dealt % num_hosts == number:
                 shards.append(
                     Shard(trial_path=trial.path, rules={name: choice}, output_path=surroundings.output_folder)
                 )
             dealt += 1
+    if shared:
+        shards.append(Shard(trial_path=trial.path, rules=shared, share=(number, num_hosts)))
     if alone:
         steps = _steps_of_host(trial, surroundings)
         shards.append(Shard(trial_path=trial.path, rules=alone, only_steps=frozenset(steps)))

@@ -209,18 +209,20 @@ def run_actions(rules: Mapping[str, Rule], found: Judgement) -> None:
 def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) -> Iterable[Shard]:
     """Yield the shards.
 
-    Ranges of steps for rules that judge each step alone; shares of the tensors for rules that judge each tensor alone;
-    everything for each other rule.
+    Ranges of steps for the rules that judge each step alone; shares of the tensors for those that judge each tensor
+    alone, so that each is read once for all of them; everything for each other rule.
     """
     alone = {name: choice for name, choice in rules.items() if _class_of(choice).judges_steps_alone}
+    shared = {
+        name: choice
+        for name, choice in rules.items()
+        if num_shards > 1 and name not in alone and _class_of(choice).judges_tensors_alone
+    }
     for name, choice in rules.items():  # first, because they take longest
-        if name in alone:
-            continue
-        if num_shards > 1 and _class_of(choice).judges_tensors_alone:
-            for number in range(num_shards):
-                yield Shard(trial_path=trial.path, rules={name: choice}, share=(number, num_shards))
-        else:
+        if name not in alone and name not in shared:
             yield Shard(trial_path=trial.path, rules={name: choice})
+    for number in range(num_shards) if shared else ():
+        yield Shard(trial_path=trial.path, rules=shared, share=(number, num_shards))
     steps = trial.steps()
     size = -(-len(steps) // num_shards)
     for start in range(0, len(steps), size) if alone and steps else ():
@@ -267,8 +269,9 @@ def merge(rules: Mapping[str, RuleChoice], parts: Iterable[Judgement], trial: Tr
         statuses[status.name] = _joined(statuses[status.name], status) if status.name in statuses else status
     shared: dict[str, dict[int, dict[str, Reading]]] = {}
     for name, steps in ((name, steps) for part in judgements for name, steps in part.readings.items()):
+        of_rule = shared.setdefault(name, {})  # though there may be none at all
         for step, readings in steps.items():
-            shared.setdefault(name, {}).setdefault(step, {}).update(readings)
+            of_rule.setdefault(step, {}).update(readings)
     for name, found in shared.items():
         made = _issues_of_readings(name, rules[name], found, trial)
         statuses[name] = _status_of_readings(statuses[name], trial, len(found), made)

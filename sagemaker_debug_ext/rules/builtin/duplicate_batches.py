@@ -46,6 +46,7 @@ class DuplicateBatches(TensorRule):
     """
 
     spec_name = "DuplicateBatches"
+    judges_tensors_alone = True
     advice = "Check that the iterator over the data is made once an epoch, that it shuffles, and that its seed changes."
 
     def configure(self) -> None:

@@ -130,6 +130,7 @@ class GradientsNotReset(TensorRule):
     """
 
     spec_name = "GradientsNotReset"
+    judges_tensors_alone = True
     advice = (
         "Call optimizer.zero_grad() once before each backward pass, or after each update when gradients accumulate."
     )

@@ -55,6 +55,7 @@ class InitialLoss(BuiltinRule):
     """
 
     spec_name = "InitialLoss"
+    judges_steps_alone = True
     advice = (
         "Scale the inputs; initialise weights by a method that suits the activation, biases by 0, and the last layer "
         "so that its first answers are small."

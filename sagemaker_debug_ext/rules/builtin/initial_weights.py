@@ -54,6 +54,7 @@ class InitialWeights(TensorRule):
     """
 
     spec_name = "InitialWeights"
+    judges_steps_alone = True
     advice = "Initialise by a method that suits the activation, such as He's for ReLU and Glorot's for tanh."
 
     def configure(self) -> None:

@@ -45,6 +45,7 @@ class InputScale(TensorRule):
     """
 
     spec_name = "InputScale"
+    judges_tensors_alone = True
     advice = (
         "Scale each feature, and targets of a regression, to a mean of 0 and a standard deviation of 1, or images to "
         "the range from 0 to 1."

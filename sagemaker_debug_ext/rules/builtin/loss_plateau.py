@@ -36,6 +36,7 @@ class LossPlateau(TensorRule):
     """
 
     spec_name = "LossPlateau"
+    judges_tensors_alone = True
     advice = (
         "Check first that the model can learn a single batch by heart. If not: are labels matched to their inputs, is "
         "the loss the right one, does the optimizer have all parameters, are gradients reset and not detached? If so, "

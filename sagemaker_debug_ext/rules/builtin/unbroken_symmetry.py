@@ -58,6 +58,7 @@ class UnbrokenSymmetry(TensorRule):
     """
 
     spec_name = "UnbrokenSymmetry"
+    judges_tensors_alone = True
     advice = "Initialise weights at random, with a spread that suits the activation; only biases may start equal."
 
     def configure(self) -> None:

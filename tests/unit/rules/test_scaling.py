@@ -121,6 +121,86 @@ def test_only_rules_without_a_memory_may_be_divided(spec, make_trial):
     assert not (rule_class.judges_steps_alone and has_memory), kept
 
 
+def divided_rules():
+    """Return the rules that may be divided, with parameters by which they fire soon."""
+    soon = {
+        "LossPlateau": {"window": 2, "patience": 4}, "LossSpike": {"window": 3}, "LossDivergence": {"window": 2},
+        "SlowLearning": {"window": 3}, "DuplicateBatches": {"window": 4}, "GradientOutlier": {"max_norm": 10},
+        "LossInputMismatch": {"patience": 4}, "CheckInputImages": {"regex": "_input_0$", "threshold_samples": 4},
+        "ActivationCollapse": {"patience": 2},
+    }  # fmt: skip
+    found = {}
+    for spec in list_rule_specs("debugger"):
+        rule_class = load_rule_class(spec.rule_class) if spec.rule_class else None
+        if rule_class is None or spec.name == "SimilarAcrossRuns":
+            continue
+        if rule_class.judges_tensors_alone or rule_class.judges_steps_alone:
+            given = {"tensor_regex": "weight"} if spec.at_least_one_of else {}
+            found[spec.name] = RuleChoice(rule=spec.name, parameters={**given, **soon.get(spec.name, {})})
+    return found
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    """Return a trial in which nearly everything is wrong, in several tensors of each kind."""
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(2, 40, 6)).astype(np.float32) * 50
+    steps = {}
+    weights = {name: rng.normal(size=(4, 6)) for name in "pq"}
+    totals = dict.fromkeys("pq", 0.0)
+    for step in range(12):
+        tensors = {}
+        for number, name in enumerate("ab"):
+            loss = {"slow": 5 - 1e-4 * step, "flat": 5.0, "wild": 1.0 + 40.0 * (step > 6 + number)}
+            tensors |= {f"{name}_{kind}_loss": np.float32(value) for kind, value in loss.items()}
+            tensors |= {
+                f"{name}_weight": np.full((6, 6), 50.0 + number), f"gradient/{name}_weight": np.full((6, 6), 9.0),
+                f"{name}_output_0": np.ones((8, 4)) * 0.5, f"{name.upper()}_input_0": samples[number],
+                f"{name}MSELoss_input_0": np.ones((6, 1)), f"{name}MSELoss_input_1": np.full(6, 99.0),
+                f"{name}MSELoss_output_0": np.float32(9.0), f"{name}_CrossEntropyLoss_output_0": np.float32(9.0),
+                f"{name}_CrossEntropyLoss_input_0": rng.normal(size=(6, 3)) * 99,
+                f"{name}_CrossEntropyLoss_input_1": np.arange(6) % 3,
+            }  # fmt: skip
+        for name, weight in weights.items():
+            gradient = rng.normal(size=(4, 6))
+            tensors |= {f"{name}_weight": weight, f"gradient/{name}_weight": gradient}
+            totals[name] = totals[name] + gradient
+            weights[name] = weight - 0.01 * totals[name]
+        steps[ModeKeys.TRAIN, step] = tensors
+    for step in range(4):
+        steps[ModeKeys.EVAL, step] = {"A_input_0": samples[0][::-1] * 1, "B_input_0": samples[1]}
+    write_trial(tmp_path / "faulty", steps)
+    return str(tmp_path / "faulty")
+
+
+@pytest.mark.parametrize("num_shards", [2, 5])
+def test_every_rule_that_may_be_divided_finds_the_same_in_shards(faulty, num_shards):
+    """Whether it is divided by steps or by tensors: the very issues, and the numbers of steps."""
+    rules = divided_rules()
+    found = evaluate_on(Here(), rules, faulty, num_shards=num_shards)
+    issues, statuses = expected(faulty, rules)
+    for name in rules:
+        assert [each.to_json() for each in found.issues if each.rule == name] == [
+            each.to_json() for each in issues if each.rule == name
+        ], name
+    assert [{**status.to_json_dict(), "modified_at": 0.0} for status in found.statuses] == [
+        status.to_json_dict() for status in statuses
+    ]
+    assert {
+        "FrozenParameters", "DuplicateBatches", "InputScale", "EvaluationOverlap", "LossInputMismatch", "LossSpike",
+        "UnbrokenSymmetry", "GradientsNotReset", "SlowLearning", "LossDivergence", "LossPlateau", "InitialWeights",
+        "InitialLoss", "GradientOutlier", "ActivationCollapse",
+    } <= {issue.rule for issue in issues}  # fmt: skip
+
+
+def test_rules_that_judge_tensors_alone_share_their_shards(faulty):
+    """So that each tensor is read once for all of them."""
+    shards = list(make_shards(divided_rules(), create_trial(faulty), 3))
+    shared = [shard for shard in shards if shard.share is not None]
+    assert [shard.share for shard in shared] == [(0, 3), (1, 3), (2, 3)]
+    assert {"FrozenParameters", "InputScale"} <= set(shared[0].rules)
+
+
 def test_an_empty_trial_has_nothing_to_divide(tmp_path):
     """And rules nothing to find."""
     write_trial(tmp_path / "empty", {})
