@@ -1,4 +1,4 @@
-"""The golden trials, unpacked."""
+"""The golden trials, unpacked; and hooks of all frameworks, whose folders say which class it is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from sagemaker_debug_ext.config.saving import SaveConfig
 
 SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # early releases of Python 3.10 lack it
 ARCHIVES = Path(__file__).parents[1] / "golden"
@@ -46,3 +48,41 @@ def unpack(tmp_path_factory):
         return unpacked[name]
 
     return unpack_one
+
+
+@pytest.fixture
+def outside_of_jobs(monkeypatch):
+    """Have hooks mark the end of their trials, and trials believe it at once."""
+    monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", "0")
+    monkeypatch.delenv("TRAINING_JOB_NAME", raising=False)
+
+
+@pytest.fixture
+def make_hook(hook_class, tmp_path):
+    """Make hooks that save every step of everything named, and are closed at the end of the test."""
+    made = []
+
+    def make(name="out", **arguments):
+        arguments.setdefault("save_config", SaveConfig(save_interval=1))
+        arguments.setdefault("strict", True)
+        hook = hook_class(tmp_path / name if isinstance(name, str) else name, **arguments)
+        made.append(hook)
+        return hook
+
+    yield make
+    for hook in made:
+        hook.strict = False
+        hook.close()
+
+
+@pytest.fixture
+def open_trial():
+    """Close a hook and open what it wrote."""
+
+    def open_it(hook):
+        from sagemaker_debug_ext.trials import create_trial
+
+        hook.close()
+        return create_trial(hook.out_dir)
+
+    return open_it

@@ -15,7 +15,6 @@ from mxnet import autograd, gluon
 from mxnet.gluon import nn
 
 import sagemaker_debug_ext.mxnet as smd
-from sagemaker_debug_ext.trials import create_trial
 
 CONV0_TENSORS = [
     "conv0_bias",
@@ -98,9 +97,7 @@ def make_net(kind=nn.HybridSequential):
 
 
 @pytest.fixture(autouse=True)
-def _steady(monkeypatch):
-    monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", "0")
-    monkeypatch.delenv("TRAINING_JOB_NAME", raising=False)
+def _steady(outside_of_jobs):
     with mx.name.NameManager():  # blocks are counted from 0, as in a new process
         yield
     smd.del_hook()
@@ -123,29 +120,5 @@ def conv0_tensors():
 
 
 @pytest.fixture
-def make_hook(tmp_path):
-    """Make hooks that save every step of everything named, and are closed at the end of the test."""
-    made = []
-
-    def make(name="out", **arguments):
-        arguments.setdefault("save_config", smd.SaveConfig(save_interval=1))
-        arguments.setdefault("strict", True)
-        hook = smd.Hook(tmp_path / name if isinstance(name, str) else name, **arguments)
-        made.append(hook)
-        return hook
-
-    yield make
-    for hook in made:
-        hook.strict = False
-        hook.close()
-
-
-@pytest.fixture
-def open_trial():
-    """Close a hook and open what it wrote."""
-
-    def open_it(hook):
-        hook.close()
-        return create_trial(hook.out_dir)
-
-    return open_it
+def hook_class():
+    return smd.Hook

@@ -7,7 +7,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
-from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
 torch.set_num_threads(1)  # the models are tiny
 F = torch.nn.functional
@@ -69,9 +68,7 @@ class Trainer:
 
 
 @pytest.fixture(autouse=True)
-def _steady(monkeypatch):
-    monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", "0")
-    monkeypatch.delenv("TRAINING_JOB_NAME", raising=False)
+def _steady(outside_of_jobs):
     yield
     smd.del_hook()
 
@@ -87,32 +84,8 @@ def net_class():
 
 
 @pytest.fixture
-def make_hook(tmp_path):
-    """Make hooks that save every step of everything named, and are closed at the end of the test."""
-    made = []
-
-    def make(name="out", **arguments):
-        arguments.setdefault("save_config", smd.SaveConfig(save_interval=1))
-        arguments.setdefault("strict", True)
-        hook = smd.Hook(tmp_path / name if isinstance(name, str) else name, **arguments)
-        made.append(hook)
-        return hook
-
-    yield make
-    for hook in made:
-        hook.strict = False
-        hook.close()
-
-
-@pytest.fixture
-def open_trial(tmp_path):
-    """Close a hook and open what it wrote."""
-
-    def open_it(hook):
-        hook.close()
-        return create_trial(hook.out_dir)
-
-    return open_it
+def hook_class():
+    return smd.Hook
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext.testing.scripts import run_captured, run_python, write_hook_file
 from sagemaker_debug_ext.trials import create_trial
 
 SCRIPT = """
@@ -62,31 +59,15 @@ def script(tmp_path):
 @pytest.fixture
 def configured(monkeypatch, tmp_path):
     """A hook configuration file as SageMaker puts it into the container."""
-    content = {
-        "LocalPath": str(tmp_path / "out"),
-        "HookParameters": {"save_interval": "1"},
-        "CollectionConfigurations": [{"CollectionName": "weights"}, {"CollectionName": "gradients"}],
-    }
-    (tmp_path / "hook.json").write_text(json.dumps(content))
+    write_hook_file(tmp_path / "hook.json", tmp_path / "out", ["weights", "gradients"])
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
     return tmp_path / "out"
 
 
-def run(*command):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    return subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, check=False, env=environment, timeout=120
-    )
-
-
-def run_command(*arguments):
-    return run("-m", "sagemaker_debug_ext.cli.main", "run", *arguments)
-
-
 def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, configured):
     """Output, arguments, exit status and result are those of the script; the trial has its weights and losses."""
-    alone = run(script, "--lr", "3")
-    captured = run_command(script, "--lr", "3")
+    alone = run_python(script, "--lr", "3")
+    captured = run_captured(script, "--lr", "3")
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout)
     assert captured.returncode == 7
     trial = create_trial(str(configured))
@@ -102,7 +83,7 @@ def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, 
 
 def test_run_when_loss_is_a_module_then_has_its_name(script, configured):
     """A loss module is found from its first call, in evaluation as well."""
-    assert run_command(script, "--module").returncode == 7
+    assert run_captured(script, "--module").returncode == 7
     loss = create_trial(str(configured)).tensor("CrossEntropyLoss_output_0")
     assert loss.steps(smd.modes.TRAIN) == list(range(6))
     assert loss.steps(smd.modes.EVAL) == [0, 1]
@@ -111,7 +92,7 @@ def test_run_when_loss_is_a_module_then_has_its_name(script, configured):
 @pytest.mark.parametrize(("argument", "status"), [("--fail", 1), ("--kill", -signal.SIGTERM)])
 def test_run_when_script_ends_badly_then_so_does_the_command(script, configured, argument, status):
     """Errors and signals are the script's own, and what was saved until then is there."""
-    captured = run_command(script, argument)
+    captured = run_captured(script, argument)
     assert captured.returncode == status
     assert ("ValueError: the script's own" in captured.stderr) == (argument == "--fail")
     assert len(create_trial(str(configured)).steps()) >= 7 if argument == "--fail" else True
@@ -120,13 +101,13 @@ def test_run_when_script_ends_badly_then_so_does_the_command(script, configured,
 def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkeypatch, tmp_path):
     """Nothing is captured where nobody asked for it."""
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "none.json"))
-    captured = run_command(script)
+    captured = run_captured(script)
     assert captured.returncode == 7
-    assert captured.stdout == run(script).stdout
+    assert captured.stdout == run_python(script).stdout
 
 
 def test_import_when_it_is_the_only_change_then_captures(script, configured):
     """One line at the top of the script does the same."""
     script.write_text("import sagemaker_debug_ext.auto\n" + SCRIPT)
-    assert run(script).returncode == 7
+    assert run_python(script).returncode == 7
     assert "loss_output_0" in create_trial(str(configured)).tensor_names()

@@ -13,7 +13,6 @@ tf = pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
 
 import sagemaker_debug_ext.tensorflow as smd  # noqa: E402
-from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
 tf.config.threading.set_intra_op_parallelism_threads(1)  # the models are tiny
 tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -44,9 +43,7 @@ def make_model(seed=11, optimizer=None, **settings):
 
 
 @pytest.fixture(autouse=True)
-def _steady(monkeypatch):
-    monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", "0")
-    monkeypatch.delenv("TRAINING_JOB_NAME", raising=False)
+def _steady(outside_of_jobs):
     yield
     smd.del_hook()
 
@@ -74,32 +71,8 @@ def fit(data):
 
 
 @pytest.fixture
-def make_hook(tmp_path):
-    """Make hooks that save every step of everything named, and are closed at the end of the test."""
-    made = []
-
-    def make(name="out", **arguments):
-        arguments.setdefault("save_config", smd.SaveConfig(save_interval=1))
-        arguments.setdefault("strict", True)
-        hook = smd.KerasHook(tmp_path / name if isinstance(name, str) else name, **arguments)
-        made.append(hook)
-        return hook
-
-    yield make
-    for hook in made:
-        hook.strict = False
-        hook.close()
-
-
-@pytest.fixture
-def open_trial():
-    """Close a hook and open what it wrote."""
-
-    def open_it(hook):
-        hook.close()
-        return create_trial(hook.out_dir)
-
-    return open_it
+def hook_class():
+    return smd.KerasHook
 
 
 @pytest.fixture(scope="session")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 
 pytest.importorskip("tensorflow")
 
 import sagemaker_debug_ext.tensorflow as smd
+from sagemaker_debug_ext.testing.scripts import run_captured, run_python, write_hook_file
 from sagemaker_debug_ext.trials import create_trial
 
 SCRIPT = """
@@ -44,31 +40,15 @@ def script(tmp_path):
 @pytest.fixture
 def configured(monkeypatch, tmp_path):
     """A hook configuration file as SageMaker puts it into the container."""
-    content = {
-        "LocalPath": str(tmp_path / "out"),
-        "HookParameters": {"save_interval": "1"},
-        "CollectionConfigurations": [{"CollectionName": "weights"}, {"CollectionName": "gradients"}],
-    }
-    (tmp_path / "hook.json").write_text(json.dumps(content))
+    write_hook_file(tmp_path / "hook.json", tmp_path / "out", ["weights", "gradients"])
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
     return tmp_path / "out"
 
 
-def run(*command):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    return subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, check=False, env=environment, timeout=200
-    )
-
-
-def run_command(*arguments):
-    return run("-m", "sagemaker_debug_ext.cli.main", "run", *arguments)
-
-
 def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, configured):
     """Output, arguments, exit status and result are those of the script; the trial has its tensors in all modes."""
-    alone = run(script, "--lr", "3")
-    captured = run_command(script, "--lr", "3")
+    alone = run_python(script, "--lr", "3")
+    captured = run_captured(script, "--lr", "3")
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
     assert captured.returncode == 7
     trial = create_trial(str(configured))
@@ -80,7 +60,7 @@ def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, 
 
 def test_run_when_script_fails_then_so_does_the_command(script, configured):
     """The error is the script's own, and what was saved until then is there."""
-    captured = run_command(script, "--fail")
+    captured = run_captured(script, "--fail")
     assert captured.returncode == 1
     assert "ValueError: the script's own" in captured.stderr
     assert len(create_trial(str(configured)).steps(smd.modes.TRAIN)) == 6
@@ -94,7 +74,7 @@ import sagemaker_debug_ext.tensorflow as smd
 hook = smd.KerasHook({str(tmp_path / "own")!r}, save_config=smd.SaveConfig(save_interval=1))
 """
     script.write_text(own + SCRIPT.replace("validation_data=", "callbacks=[hook], validation_data="))
-    report = run(script)
+    report = run_python(script)
     assert report.returncode == 7, report.stderr
     assert len(create_trial(str(tmp_path / "own")).steps(smd.modes.TRAIN)) == 6
     assert not configured.exists()

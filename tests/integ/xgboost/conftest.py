@@ -10,7 +10,6 @@ import pytest
 xgb = pytest.importorskip("xgboost")
 
 import sagemaker_debug_ext.xgboost as smd  # noqa: E402
-from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
 EVERYTHING = [
     "metrics",
@@ -33,9 +32,7 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True)
-def _steady(monkeypatch):
-    monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", "0")
-    monkeypatch.delenv("TRAINING_JOB_NAME", raising=False)
+def _steady(outside_of_jobs):
     yield
     smd.del_hook()
 
@@ -60,21 +57,8 @@ def data():
 
 
 @pytest.fixture
-def make_hook(tmp_path):
-    """Make hooks that save every round of everything named, and are closed at the end of the test."""
-    made = []
-
-    def make(name="out", **arguments):
-        arguments.setdefault("save_config", smd.SaveConfig(save_interval=1))
-        arguments.setdefault("strict", True)
-        hook = smd.Hook(tmp_path / name if isinstance(name, str) else name, **arguments)
-        made.append(hook)
-        return hook
-
-    yield make
-    for hook in made:
-        hook.strict = False
-        hook.close()
+def hook_class():
+    return smd.Hook
 
 
 @pytest.fixture
@@ -112,14 +96,3 @@ def train(data):
         )
 
     return run
-
-
-@pytest.fixture
-def open_trial():
-    """Close a hook and open what it wrote."""
-
-    def open_it(hook):
-        hook.close()
-        return create_trial(hook.out_dir)
-
-    return open_it

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 
+from sagemaker_debug_ext.testing.scripts import run_captured, run_python, write_hook_file
 from sagemaker_debug_ext.trials import create_trial
 
 SCRIPT = """
@@ -52,35 +48,15 @@ def script(tmp_path):
 def configured(monkeypatch, tmp_path):
     """A hook configuration file as SageMaker puts it into the container."""
     names = ["predictions", "labels", "average_shap", "feature_importance", "trees", "hyperparameters"]
-    content = {
-        "LocalPath": str(tmp_path / "out"),
-        "HookParameters": {"save_interval": "1"},
-        "CollectionConfigurations": [{"CollectionName": name} for name in names],
-    }
-    (tmp_path / "hook.json").write_text(json.dumps(content))
+    write_hook_file(tmp_path / "hook.json", tmp_path / "out", names)
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
     return tmp_path / "out"
 
 
-def run(*command):
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-        "PYTHONHASHSEED": "0",
-    }
-    return subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, check=False, env=environment, timeout=120
-    )
-
-
-def run_command(*arguments):
-    return run("-m", "sagemaker_debug_ext.cli.main", "run", *arguments)
-
-
 def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, configured):
     """Output, arguments, exit status and model are those of the script; data and parameters come from its calls."""
-    alone = run(script, "--depth", "3")
-    captured = run_command(script, "--depth", "3")
+    alone = run_python(script, "--depth", "3")
+    captured = run_captured(script, "--depth", "3")
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout)
     assert captured.returncode == 7
     trial = create_trial(str(configured))
@@ -94,8 +70,8 @@ def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, 
 
 def test_run_when_it_is_an_estimator_then_is_captured(script, configured):
     """scikit-learn's estimators train by the same function."""
-    captured = run_command(script, "--sklearn")
-    assert (captured.returncode, captured.stdout) == (7, run(script, "--sklearn").stdout)
+    captured = run_captured(script, "--sklearn")
+    assert (captured.returncode, captured.stdout) == (7, run_python(script, "--sklearn").stdout)
     trial = create_trial(str(configured))
     assert trial.steps() == [0, 1, 2, 3]
     assert "validation_0-logloss" in trial.tensor_names()
@@ -103,8 +79,8 @@ def test_run_when_it_is_an_estimator_then_is_captured(script, configured):
 
 def test_run_when_it_cross_validates_then_metrics_are_captured(script, configured):
     """What is of one model is left out, with a word."""
-    captured = run_command(script, "--cv")
-    assert (captured.returncode, captured.stdout) == (7, run(script, "--cv").stdout)
+    captured = run_captured(script, "--cv")
+    assert (captured.returncode, captured.stdout) == (7, run_python(script, "--cv").stdout)
     assert "xgboost.cv trains several" in captured.stderr
     names = create_trial(str(configured)).tensor_names()
     assert [name for name in names if "/" not in name] == [
@@ -114,7 +90,7 @@ def test_run_when_it_cross_validates_then_metrics_are_captured(script, configure
 
 def test_run_when_script_fails_then_so_does_the_command(script, configured):
     """The error is the script's own, and what was saved until then is there."""
-    captured = run_command(script, "--fail")
+    captured = run_captured(script, "--fail")
     assert captured.returncode == 1
     assert "ValueError: the script's own" in captured.stderr
     assert create_trial(str(configured)).steps() == [0, 1, 2, 3]
@@ -123,8 +99,8 @@ def test_run_when_script_fails_then_so_does_the_command(script, configured):
 def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkeypatch, tmp_path):
     """Nothing is captured where nobody asked for it."""
     monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "none.json"))
-    captured = run_command(script)
-    assert (captured.returncode, captured.stdout) == (7, run(script).stdout)
+    captured = run_captured(script)
+    assert (captured.returncode, captured.stdout) == (7, run_python(script).stdout)
 
 
 def test_import_when_script_has_a_hook_of_its_own_then_that_one_captures(script, configured, tmp_path):
@@ -135,6 +111,6 @@ def test_import_when_script_has_a_hook_of_its_own_then_that_one_captures(script,
         'validation, "validation")], callbacks=[smd.Hook(sys.argv[1], save_config={"save_interval": 1})])',
     )
     script.write_text("import sagemaker_debug_ext.auto\nimport sagemaker_debug_ext.xgboost as smd\n" + changed)
-    assert run(script, own).returncode == 7
+    assert run_python(script, own).returncode == 7
     assert create_trial(str(own)).steps() == [0, 1, 2, 3]
     assert not configured.exists()
