@@ -42,7 +42,7 @@ _NUM_THREADS: Final = min(4, os.cpu_count() or 1)
 _THREADED_BYTES: Final = 2**19
 """Tensors from this size are read by other threads; for smaller ones, threads would mostly wait for each other."""
 
-_CHUNK_BYTES: Final = 2**20
+_CHUNK_BYTES: Final = 4 * 2**20
 """How many bytes of a large tensor are read before rules are asked."""
 
 _LATEST_BYTES: Final = 256 * 2**20
