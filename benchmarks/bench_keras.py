@@ -9,7 +9,9 @@ stops. `ratio` is of elapsed seconds, `CPU` of the processor seconds of the whol
 included; `null` is the latter for two trainings without a hook, so what the machine itself varies by.
 
 Where something is saved, `of the least` is the added processor time as a multiple of the least that it could be: the
-framework's own copy of the same tensors to the host, and writing the same number of bytes to a file.
+framework's own copy of the same tensors to the host, and writing the same number of bytes to a file. It compares the
+best of all turns, for the system may take three times as long to provide memory for files, now for one and then for the
+other.
 """
 
 from __future__ import annotations
@@ -83,25 +85,26 @@ class Clock:
         self.wall, self.cpu = time.perf_counter() - self._start[0], time.process_time() - self._start[1]
 
 
-def least(model: Any, folder: Path, num_times: int) -> float:
-    """Return the processor seconds of copying variables and as many gradients to the host, and of writing them."""
+def write_least(model: Any, folder: Path, num_times: int) -> None:
+    """Copy variables and as many gradients to the host, and write them to new files, as those of a trial are."""
     variables = [tf.convert_to_tensor(each.value) for each in model.trainable_variables] * 2
-    with Clock() as clock:
-        for number in range(num_times):
-            copies = [each.numpy() for each in variables]
-            with (folder / f"raw{number}").open("wb") as file:
-                for copy in copies:
-                    file.write(memoryview(copy).cast("B"))
-    return clock.cpu
+    for _ in range(num_times):
+        copies = [each.numpy() for each in variables]
+        with tempfile.NamedTemporaryFile(dir=folder, prefix="raw", delete=False) as file:
+            for copy in copies:
+                file.write(memoryview(copy).cast("B"))
 
 
-def alternate(functions: dict[str, Callable[[], object]], repeat: int) -> dict[str, list[Clock]]:
-    """Time functions in turn; the first turn is not counted."""
+def alternate(
+    functions: dict[str, Callable[[], object]], repeat: int, clean: Callable[[], None]
+) -> dict[str, list[Clock]]:
+    """Time functions in turn, cleaning up after each; the first turn is not counted."""
     found: dict[str, list[Clock]] = {name: [] for name in functions}
     for turn in range(repeat + 1):
         for name, function in functions.items():
             with Clock() as clock:
                 function()
+            clean()
             if turn:
                 found[name].append(clock)
     return found
@@ -126,7 +129,18 @@ def measure(config: Config, repeat: int, jit: bool, folder: Path) -> dict[str, f
         train(hook)
         hook.export_collections()  # waits until everything is written
 
-    found = alternate({"without": train, "with": train_captured, "again without": train}, repeat)
+    num_saved = -(-config.steps // config.interval)
+    saves_weights = "weights" in config.collections and config.interval < config.steps
+    functions = {"without": train, "with": train_captured, "again without": train}
+    if saves_weights:
+        functions["least"] = lambda: write_least(model, folder, num_saved)
+
+    def clean() -> None:
+        # Files come to lie in memory that has just become free, which the system provides fastest.
+        for path in [*folder.glob("raw*"), *folder.glob("trial/events/*/*")]:
+            path.unlink()
+
+    found = alternate(functions, repeat, clean)
 
     def median(values: Any) -> float:
         return statistics.median(values)
@@ -138,12 +152,10 @@ def measure(config: Config, repeat: int, jit: bool, folder: Path) -> dict[str, f
         "CPU": median(b.cpu / a.cpu for a, b in zip(without, captured, strict=True)),
         "null": median(b.cpu / a.cpu for a, b in zip(without, again, strict=True)),
     }
-    num_saved = -(-config.steps // config.interval)
-    if "weights" in config.collections and config.interval < config.steps:
-        floor = median([least(model, folder, num_saved) for _ in range(3)])
-        added = median((b.cpu - (a.cpu + c.cpu) / 2) for a, b, c in zip(without, captured, again, strict=True))
+    if saves_weights:
+        least = {name: min(each.cpu for each in clocks) for name, clocks in found.items()}
         result["MB a step"] = 8 * model.count_params() / 1e6
-        result["of the least"] = added / floor
+        result["of the least"] = (least["with"] - min(least["without"], least["again without"])) / least["least"]
     hook.close()
     return result
 
