@@ -6,6 +6,7 @@ import argparse
 from typing import Any, NoReturn
 
 from sagemaker_debug_ext.cli import _arguments
+from sagemaker_debug_ext.errors import SMDebugValueError
 
 
 def add_parser(commands: Any) -> None:
@@ -25,6 +26,8 @@ def run(arguments: argparse.Namespace) -> NoReturn:
     import os
     import sys
 
+    if not os.path.exists(arguments.script):
+        raise SMDebugValueError(f"script must be a file that is there (got {arguments.script!r})")
     program = [sys.executable, "-m", "sagemaker_debug_ext.auto", arguments.script, *arguments.arguments]
     sys.stdout.flush()
     os.execv(sys.executable, program)  # noqa: S606 - no shell is wanted

@@ -159,6 +159,7 @@ class TestRules:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
+        (["run", "{tmp}/nosuch.py"], "script must be a file that is there"),
         (["ls", "{tmp}/nowhere"], "no trial at"),
         (["ls", "{trial}", "--regex", "("], "'('"),
         (["ls", "{trial}", "--collection", "gradient"], "did you mean 'gradients'"),
