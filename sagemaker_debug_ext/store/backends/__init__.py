@@ -32,6 +32,8 @@ def open_backend(path: str | os.PathLike[str], s3: S3Options | None = None) -> B
         from sagemaker_debug_ext.store.backends.s3 import S3Backend, split_s3_url  # noqa: PLC0415 - boto3 takes long
 
         return S3Backend(*split_s3_url(text), s3)
-    if "://" in text:
-        raise SMDebugValueError(f"path must be a folder of this machine or s3://bucket/prefix (got {text!r})")
+    is_meant_for_s3 = text[:3].casefold() == "s3:"  # path objects turn s3:// into s3:/
+    if is_meant_for_s3 or "://" in text:
+        hint = f"; did you mean {'s3://' + text[3:].lstrip('/')!r}?" if is_meant_for_s3 else ""
+        raise SMDebugValueError(f"path must be a folder of this machine or s3://bucket/prefix (got {text!r}){hint}")
     return LocalBackend(text)

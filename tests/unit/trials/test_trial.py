@@ -90,6 +90,9 @@ def test_create_trial_when_asked_for_what_it_cannot_do_then_says_so(local_job, t
         create_trial(tmp_path / "run", profiler=True)
     with pytest.raises(SMDebugValueError, match="gopher://bucket/x"):
         create_trial("gopher://bucket/x")
+    for given in ("s3:/foo", "s3:foo", "S3://foo"):
+        with pytest.raises(SMDebugValueError, match=rf"got '{given}'\); did you mean 's3://foo'\?"):
+            create_trial(given)
     with pytest.raises(TypeError, match="colour"):
         create_trial(tmp_path / "run", colour="red")
     with pytest.raises(SMDebugValueError, match="range_steps"):
