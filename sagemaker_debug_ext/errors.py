@@ -32,6 +32,12 @@ def did_you_mean(name: object, allowed: Iterable[str]) -> str:
     return f"; did you mean {found!r}?" if found else ""
 
 
+def meant_mode(mode: object) -> str:
+    """Return the end of an error message that suggests the member of `ModeKeys` nearest to `mode`, if one is near."""
+    found = nearest(mode, ModeKeys.__members__)
+    return f"; did you mean modes.{found}?" if found else ""
+
+
 class DebugExtError(Exception):
     """Base of every error this package raises on purpose."""
 

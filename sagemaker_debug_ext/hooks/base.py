@@ -26,7 +26,7 @@ from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.parameters import FULL_POLICIES
 from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, nearest
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, meant_mode
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.checkpoint_state import CheckpointState
@@ -332,7 +332,7 @@ class BaseHook:
         """
         if not isinstance(mode, ModeKeys):
             raise SMDebugValueError(
-                f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){_meant_mode(mode)}"
+                f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){meant_mode(mode)}"
             )
         self._counters.mode = mode
 
@@ -869,11 +869,6 @@ def _checked(reduction_config: object) -> ReductionConfig | None:
 def _check_policy(when_full: object) -> None:
     if when_full not in FULL_POLICIES:
         raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
-
-
-def _meant_mode(mode: object) -> str:
-    meant = nearest(mode, ModeKeys.__members__)
-    return f"; did you mean modes.{meant}?" if meant else ""
 
 
 def _patterns(include_regex: str | Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 import attrs
 
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError, meant_mode
 from sagemaker_debug_ext.store.index import IndexContent, IndexEntry, Location, SavedShape
 from sagemaker_debug_ext.store.keys import split_reduction_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -333,7 +333,9 @@ class TrialIndex:
 
     def _of_mode(self, mode: ModeKeys) -> _StepsOfMode:
         if not isinstance(mode, ModeKeys):
-            raise SMDebugTypeError(f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r})")
+            raise SMDebugTypeError(
+                f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){meant_mode(mode)}"
+            )
         return self._modes.get(mode) or _StepsOfMode()
 
     # --- tensors -----------------------------------------------------------------------------------------------------

@@ -316,12 +316,23 @@ def test_names_when_asked_for_then_sorted_and_filtered(job, open_trial, query, n
         ({"regex": 5}, SMDebugTypeError, "regex must be a pattern"),
         ({"collection": 5}, SMDebugTypeError, "collection must be a Collection"),
         ({"mode": "TRAIN"}, SMDebugTypeError, "mode must be one of"),
+        ({"mode": "train"}, SMDebugTypeError, r"got 'train'\); did you mean modes\.TRAIN\?"),
+        ({"mode": "train", "step": 0}, SMDebugTypeError, r"did you mean modes\.TRAIN\?"),
     ],
 )
 def test_names_when_the_question_is_wrong_then_says_how(job, open_trial, query, error, message):
     """A mistake is named with the value given."""
     with pytest.raises(error, match=message):
         open_trial(job).tensor_names(**query)
+
+
+def test_steps_when_the_mode_is_a_text_then_names_the_mode_that_was_meant(job, open_trial):
+    """As a hook's set_mode does."""
+    trial = open_trial(job)
+    loss = trial.tensor("loss")
+    for ask in (trial.steps, loss.steps, lambda mode: loss.value(0, mode)):
+        with pytest.raises(SMDebugTypeError, match=r"did you mean modes\.EVAL\?"):
+            ask("eval")
 
 
 def test_names_when_none_match_then_a_warning_is_logged(job, open_trial, caplog):
