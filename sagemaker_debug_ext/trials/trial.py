@@ -548,7 +548,7 @@ class Trial:
 
     def compare(
         self,
-        other: Trial,
+        other: Trial | str | os.PathLike[str],
         regex: str | Iterable[str] | None = None,
         mode: ModeKeys = ModeKeys.GLOBAL,
         rtol: float = 0.0,
@@ -557,12 +557,20 @@ class Trial:
         """Compare with another trial: which tensors and steps only one has, and where values differ.
 
         Args:
-            other: The other trial.
+            other: The other trial, or its path.
             regex: Only tensors in whose names a pattern is found.
             mode: The mode the steps count in.
             rtol: Relative difference, of the other trial's values, that is none.
             atol: Absolute difference that is none; NaN equals NaN.
+
+        Raises:
+            SMDebugTypeError: `other` is something else.
+            TrialNotFoundError: There is no trial at the path.
         """
+        if isinstance(other, (str, os.PathLike)):
+            other = create_trial(other)
+        elif not isinstance(other, Trial):
+            raise SMDebugTypeError(f"other must be a Trial or the path of one (got {other!r})")
         return compare_trials(self, other, regex, mode, rtol, atol)
 
     def inputs(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:

@@ -13,7 +13,9 @@ from sagemaker_debug_ext.errors import (
     SMDebugTypeError,
     SMDebugValueError,
     TensorUnavailableForStep,
+    TrialNotFoundError,
 )
+from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.keys import event_key, reduction_tensor_name
 from sagemaker_debug_ext.trials import exporting
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -153,6 +155,18 @@ def test_compare_when_different_then_says_where(job, open_trial, new_job):
     assert open_trial(job).compare(open_trial(other), "^loss$", atol=0.6).differences[0].worker == "worker_1"
     shapes = open_trial(job).compare(open_trial(other), "^w$").differences
     assert "float32 (2, 3) here, float32 (3, 2) there" in shapes[0].reason
+
+
+def test_compare_when_given_a_path_then_opens_the_trial(new_job, open_trial, tmp_path):
+    """As `create_trial` does; what is no trial is refused."""
+    kept = new_job(LocalBackend(tmp_path / "run")).write_collections().write(0).end()
+    trial = open_trial(kept)
+    for path in (tmp_path / "run", str(tmp_path / "run")):
+        assert trial.compare(path).is_same
+    with pytest.raises(TrialNotFoundError, match="there is no such folder"):
+        trial.compare(str(tmp_path / "none"))
+    with pytest.raises(SMDebugTypeError, match=r"other must be a Trial or the path of one \(got 5\)"):
+        trial.compare(5)
 
 
 def test_compare_when_not_a_number_on_both_sides_then_the_same(new_job, open_trial):
