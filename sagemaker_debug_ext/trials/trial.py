@@ -20,6 +20,7 @@ from sagemaker_debug_ext.errors import (
     StepUnavailable,
     TensorUnavailable,
     TrialNotFoundError,
+    did_you_mean,
 )
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
@@ -599,7 +600,9 @@ class Trial:
         """Return a collection; an empty one, which the trial does not keep, if it is unknown."""
         collections = self.collections()
         if coll_name not in collections:
-            LOG.warning("trial %r has no collection %r, only %s", self.name, coll_name, ", ".join(sorted(collections)))
+            known = ", ".join(sorted(collections)) or "none"
+            hint = did_you_mean(coll_name, collections)
+            LOG.warning("trial %r has no collection %r, only %s%s", self.name, coll_name, known, hint)
             return Collection(coll_name)
         return collections[coll_name]
 

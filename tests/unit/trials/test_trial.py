@@ -341,6 +341,13 @@ def test_names_when_none_match_then_a_warning_is_logged(job, open_trial, caplog)
     assert "no tensor of trial 'trial' matches 'lossy'" in caplog.messages
 
 
+def test_names_when_the_collection_is_misspelt_then_the_warning_names_the_nearest(job, open_trial, caplog):
+    """An unknown collection is empty, and a mistake more often than not."""
+    assert open_trial(job).tensor_names(collection="wieghts") == []
+    message = "trial 'trial' has no collection 'wieghts', only losses, weights; did you mean 'weights'?"
+    assert message in caplog.messages
+
+
 def test_tensor_when_unknown_then_named(job, open_trial):
     """A tensor that was never saved is an error; a known one is the same object each time."""
     trial = open_trial(job)
