@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import logging
 import time
 from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Final
@@ -10,8 +11,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
+LOG = logging.getLogger(__name__)
+
 POLL_SECONDS: Final = 0.1
 """Time between two looks at a trial that had no news."""
+
+_PATIENCE_SECONDS: Final = 30.0
+"""After waiting so long without news it is said what is waited for."""
 
 
 def _never() -> bool:
@@ -48,6 +54,7 @@ def follow_steps(
         The steps; None each time it has waited because there was no news.
     """
     last = start_step - 1
+    waited = 0.0
     follow = follow and trial.dynamic_refresh
     while True:
         ended = trial.loaded_all_steps  # asked first: a list made afterwards misses nothing
@@ -65,4 +72,8 @@ def follow_steps(
             if should_stop():
                 return
             sleep(poll_seconds)
+            if waited < _PATIENCE_SECONDS <= (waited := waited + poll_seconds):
+                LOG.warning(
+                    "waiting for steps of trial %r: its job has not ended, or its hook is open", trial.name
+                )
             yield None

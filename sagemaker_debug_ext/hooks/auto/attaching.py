@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Final
 
 from sagemaker_debug_ext._imports import when_imported
-from sagemaker_debug_ext.hooks.configuration import read_configuration
+from sagemaker_debug_ext.hooks.configuration import CONFIG_PATH_VARIABLE, read_configuration
 
 LOG = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def attach(json_config_path: str | None = None) -> bool:
         json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
 
     Returns:
-        Whether there is such a file. Without one nothing is captured.
+        Whether there is such a file. Without one nothing is captured; a warning says so if one was named.
 
     Raises:
         SMDebugValueError: The file holds a value without meaning.
@@ -41,7 +41,9 @@ def attach(json_config_path: str | None = None) -> bool:
     try:
         read_configuration(json_config_path, os.environ)
     except FileNotFoundError as error:
-        LOG.info("nothing is captured: there is no configuration file %s", error.filename)
+        is_wanted = json_config_path is not None or CONFIG_PATH_VARIABLE in os.environ
+        level = logging.WARNING if is_wanted else logging.INFO
+        LOG.log(level, "nothing is captured: there is no configuration file %s", error.filename)
         return False
     for framework, installer in _INSTALLERS.items():
         when_imported(framework, functools.partial(_install, installer, json_config_path))

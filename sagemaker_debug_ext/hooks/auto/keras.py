@@ -63,8 +63,8 @@ class _Joiner:
                 if current.has_hook():
                     return None
                 self._hook = KerasHook.create_from_configuration(self._configuration)
-        except (DebugExtError, OSError):
-            LOG.exception("a model is not captured")
+        except (DebugExtError, OSError) as error:
+            LOG.warning("a model is not captured: %s", error)
         return self._hook
 
 

@@ -79,8 +79,8 @@ class _Finder:
                     return
                 self._hook = AutoHook.create_from_configuration(self._configuration)
             self._hook.join(module)
-        except (DebugExtError, OSError):
-            LOG.exception("a %s is not captured", type(module).__name__)
+        except (DebugExtError, OSError) as error:
+            LOG.warning("a %s is not captured: %s", type(module).__name__, error)
 
     def stop(self) -> None:
         """Look no longer."""

@@ -92,8 +92,8 @@ class _Joiner:
                     return None
                 self._hook = AutoHook.create_from_configuration(self._configuration)
             self._hook.join(given.get("params"), given.get("dtrain"), given.get("evals") or ())
-        except (DebugExtError, OSError, TypeError, ValueError):
-            LOG.exception("a training is not captured")
+        except (DebugExtError, OSError, TypeError, ValueError) as error:
+            LOG.warning("a training is not captured: %s", error)
             return None
         return self._hook
 

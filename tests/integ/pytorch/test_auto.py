@@ -104,6 +104,7 @@ def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkey
     captured = run_captured(script)
     assert captured.returncode == 7
     assert captured.stdout == run_python(script).stdout
+    assert "nothing is captured: there is no configuration file" in captured.stderr
 
 
 def test_import_when_it_is_the_only_change_then_captures(script, configured):

@@ -95,3 +95,13 @@ def test_stopping_is_possible_before_each_step_and_each_wait(tmp_path):
     assert seen == [0, 1]
     assert list(follow_steps(create_trial(str(tmp_path)), 10, should_stop=lambda: True, sleep=job.sleep)) == []
     assert job.slept == []
+
+
+def test_a_long_wait_is_explained_once(tmp_path, caplog):
+    """Who forgot to close a hook is told what is waited for; news starts no further message."""
+    job = Job(tmp_path, [[0], *[[]] * 40, [1], *[[]] * 40, ["end"]])
+    trial = create_trial(str(tmp_path))
+    assert visited(trial, poll_seconds=1.0, sleep=job.sleep) == [0, 1]
+    (record,) = caplog.records
+    assert "waiting for steps" in record.message
+    assert tmp_path.name in record.message
