@@ -21,8 +21,9 @@ except OSError as error:  # its shared library needs some of the system's
     ) from error
 
 from sagemaker_debug_ext.hooks.appending import save_tensor
+from sagemaker_debug_ext.hooks.current import del_hook
 from sagemaker_debug_ext.hooks.mxnet.blocks import Collection
-from sagemaker_debug_ext.hooks.mxnet.hook import Hook, del_hook, get_hook, set_hook
+from sagemaker_debug_ext.hooks.mxnet.hook import Hook, get_hook, set_hook
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
 

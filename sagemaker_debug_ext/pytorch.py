@@ -13,7 +13,8 @@ from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 import_optional("torch", "The PyTorch hook", extra="torch")
 
 from sagemaker_debug_ext.hooks.appending import save_tensor
-from sagemaker_debug_ext.hooks.pytorch.hook import Collection, Hook, del_hook, get_hook, set_hook
+from sagemaker_debug_ext.hooks.current import del_hook
+from sagemaker_debug_ext.hooks.pytorch.hook import Collection, Hook, get_hook, set_hook
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
 

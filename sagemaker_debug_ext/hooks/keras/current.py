@@ -71,8 +71,3 @@ def set_hook(hook: KerasHook) -> None:
         SMDebugTypeError: It is no Keras hook.
     """
     current.set_hook(hook, KerasHook)
-
-
-def del_hook() -> None:
-    """Forget the hook of this process; it is not closed."""
-    current.del_hook()

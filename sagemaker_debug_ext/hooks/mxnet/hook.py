@@ -427,8 +427,3 @@ def set_hook(hook: Hook) -> None:
         SMDebugTypeError: It is no MXNet hook.
     """
     current.set_hook(hook, Hook)
-
-
-def del_hook() -> None:
-    """Forget the hook of this process; it is not closed."""
-    current.del_hook()

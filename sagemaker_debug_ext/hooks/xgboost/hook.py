@@ -435,11 +435,6 @@ def set_hook(hook: Hook) -> None:
     current.set_hook(hook, Hook)
 
 
-def del_hook() -> None:
-    """Forget the hook of this process; it is not closed."""
-    current.del_hook()
-
-
 def check_version(version: str) -> None:
     """Refuse a version of XGBoost that the hook does not know.
 
