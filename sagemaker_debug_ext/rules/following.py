@@ -73,7 +73,5 @@ def follow_steps(
                 return
             sleep(poll_seconds)
             if waited < _PATIENCE_SECONDS <= (waited := waited + poll_seconds):
-                LOG.warning(
-                    "waiting for steps of trial %r: its job has not ended, or its hook is open", trial.name
-                )
+                LOG.warning("waiting for steps of trial %r: its job has not ended, or its hook is open", trial.name)
             yield None
