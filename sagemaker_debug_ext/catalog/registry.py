@@ -95,7 +95,8 @@ def get_rule_spec(name: str) -> RuleSpec:
     if name in _plugins():
         return _load_plugin(name)
     names = rule_names()
-    raise SMDebugValueError(f"rule must be one of {', '.join(names)} (got {name!r}){did_you_mean(name, names)}")
+    hint = did_you_mean(name, names)  # before the names, which are many
+    raise SMDebugValueError(f"there is no rule {name!r}{hint or ';'} rule must be one of {', '.join(names)}")
 
 
 def rule_names() -> tuple[str, ...]:

@@ -85,9 +85,14 @@ def test_five_rules_have_code():
 
 
 def test_get_rule_spec_of_an_unknown_name_suggests_the_nearest():
-    """The error lists the names."""
-    with pytest.raises(SMDebugValueError, match=r"one of .*AllZero, .*did you mean 'VanishingGradient'"):
+    """It comes before the names, which are many."""
+    with pytest.raises(
+        SMDebugValueError,
+        match=r"no rule 'vanishing_gradient'; did you mean 'VanishingGradient'\? rule must be one of .*AllZero, ",
+    ):
         catalog.get_rule_spec("vanishing_gradient")
+    with pytest.raises(SMDebugValueError, match=r"no rule '42'; rule must be one of .*AllZero, "):
+        catalog.get_rule_spec("42")
 
 
 def test_registered_rule_is_found():

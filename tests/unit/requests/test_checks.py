@@ -116,7 +116,7 @@ TWICE = [{"CollectionName": "a"}] * 2
         ((*RULE, "RuleConfigurationName"), "Mine", "[1].RuleConfigurationName: names must be unique"),
         ((*RULE, "InstanceType"), "ml.t3.medium", "[0].InstanceType: must be left out for a built-in rule"),
         ((*RULE, "RuleParameters", "treshold"), "1", "RuleParameters: parameters of rule VanishingGradient must"),
-        ((*RULE, "RuleParameters", "rule_to_invoke"), "Nothing", "RuleParameters: rule must be one of "),
+        ((*RULE, "RuleParameters", "rule_to_invoke"), "Nothing", "RuleParameters: there is no rule 'Nothing'"),
         ((*RULE, "RuleParameters", "rule_to_invoke"), ..., "rule_to_invoke: must name the built-in rule"),
         ((*RULE, "RuleParameters", "rule_to_invoke"), "BatchSize", "BatchSize is a profiler rule, not a debugger rule"),
         ((*RULE, "RuleParameters", "action_json"), "stop", "RuleParameters.action_json: action_json must be a JSON"),
