@@ -88,6 +88,8 @@ def array_over(tensor: Tensor) -> Array:
 
     `Tensor.numpy` would fix the size of that memory for good, and libraries that shard models free it by resizing.
     """
+    if not tensor.numel():  # without memory, which earlier releases of numpy want
+        return np.empty(tensor.shape, _ARRAY_DTYPES[tensor.dtype])
     return np.asarray(_Memory(tensor))
 
 
