@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sagemaker_debug_ext.catalog.registry import (
     MXNET,
@@ -27,6 +27,7 @@ from sagemaker_debug_ext.catalog.registry import (
 from sagemaker_debug_ext.catalog.specs import ParameterSpec, RuleConfig, RuleSpec
 from sagemaker_debug_ext.config.actions import SMS, Action, ActionList, Email, StopTraining, is_valid_action_object
 from sagemaker_debug_ext.config.rules import ProfilerRule, processing_rule
+from sagemaker_debug_ext.errors import did_you_mean
 
 __all__ = [
     # debugger rules
@@ -200,3 +201,8 @@ OverallFrameworkMetrics = _profiler_rule("OverallFrameworkMetrics")
 OverallSystemUsage = _profiler_rule("OverallSystemUsage")
 ProfilerReport = _profiler_rule("ProfilerReport", _ProfilerReport)
 StepOutlier = _profiler_rule("StepOutlier")
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> object:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")

@@ -32,6 +32,20 @@ def test_every_name_of_the_original_is_there():
     assert all(hasattr(rule_configs, name) for name in rule_configs.__all__)
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("vanishing_gradients", r"; did you mean 'vanishing_gradient'\?"),
+        ("CpuBottleneck", r"; did you mean 'CPUBottleneck'\?"),
+        ("zzz", ""),
+    ],
+)
+def test_a_misspelt_name_is_told_the_nearest(name, hint):
+    """And what is like none of them gets no hint."""
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'{hint}$"):
+        getattr(rule_configs, name)
+
+
 def test_every_rule_of_the_catalog_is_there():
     """No rule is left out, and none is there twice."""
     assert {spec.function for spec in list_rule_specs() if spec.function} <= set(rule_configs.__all__)
