@@ -46,4 +46,5 @@ def __getattr__(name: str) -> object:
         from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415
 
         return create_trial
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    hint = "; the hook of Keras is KerasHook" if name == "Hook" else ""  # as the other frameworks' hooks are called
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
