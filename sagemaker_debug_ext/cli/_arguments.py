@@ -39,8 +39,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
-def add_command(commands: Any, name: str, summary: str, run: Any) -> argparse.ArgumentParser:
-    """Add a command whose arguments go to `run`, which returns the exit status."""
+def add_command(commands: Any, name: str, summary: str, run: Any, words: str | None = None) -> argparse.ArgumentParser:
+    """Add a command whose arguments go to `run`, which returns the exit status.
+
+    Args:
+        commands: Where to add it.
+        name: Its name.
+        summary: What it does.
+        run: What runs it.
+        words: Its argument, if any, that takes any number of words, which may come after options as well.
+    """
     parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, command=parser, words=words)
     return parser

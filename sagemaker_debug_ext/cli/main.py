@@ -31,6 +31,17 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Read the arguments; a command that takes any number of words takes them after its options, too."""
+    arguments, rest = build_parser().parse_known_args(argv)
+    if rest:
+        command: argparse.ArgumentParser = arguments.command
+        if arguments.words is None or any(each.startswith("-") for each in rest):
+            command.error(f"unrecognized arguments: {' '.join(rest)}")
+        getattr(arguments, arguments.words).extend(rest)
+    return arguments
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
@@ -41,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status: 0 nothing found, 1 a rule found an issue, 2 wrong use or an error.
     """
     try:
-        arguments = build_parser().parse_args(argv)
+        arguments = _parse(argv)
         status: int = arguments.run(arguments)
     except SystemExit as stop:  # how argparse ends after --help and wrong arguments
         return stop.code if isinstance(stop.code, int) else EXIT_USAGE

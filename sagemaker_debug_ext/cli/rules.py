@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
     listing = _arguments.add_command(parts, "list", "List the rules and their parameters.", run_list)
     listing.add_argument("--kind", choices=("debugger", "profiler"), help="only rules on tensors, or on metrics")
     _arguments.add_json(listing)
-    running = _arguments.add_command(parts, "run", _RUN, run)
+    running = _arguments.add_command(parts, "run", _RUN, run, words="rules")
     _arguments.add_trial(running)
     running.add_argument(
         "rules", nargs="*", metavar="RULE", help="names of rules, as rules list gives them, or of a class in --source"

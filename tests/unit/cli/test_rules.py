@@ -47,6 +47,35 @@ def test_several_rules_run_in_one_pass_and_their_names_are_in_the_lines(trial, c
     assert output.err.splitlines()[0] == "AllZero: looks at 1 tensors as tensors (gradient/w)"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["--first", "VanishingGradient", "DeadRelu"], ["VanishingGradient", "--first", "DeadRelu", "--start", "1"]],
+)
+def test_names_of_rules_may_come_after_options(trial, capsys, arguments):
+    """Options and names go in any order."""
+    assert main(["rules", "run", trial, *arguments, "--json"]) == 1
+    vanishing, dead = json.loads(capsys.readouterr().out)
+    assert [(each["name"], len(each["issues"])) for each in (vanishing, dead)] == [
+        ("VanishingGradient", 1), ("DeadRelu", 0)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["rules", "run", "trial", "--frist", "DeadRelu"], "rules run"),
+        (["rules", "list", "DeadRelu"], "rules list"),
+        (["ls", "trial", "more"], "ls"),
+    ],
+)
+def test_unknown_arguments_show_the_usage_of_their_command(capsys, arguments, command):
+    """Not that of the whole program."""
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"usage: sagemaker-debug {command} ")
+    assert f"sagemaker-debug {command}: error: unrecognized arguments: " in error
+
+
 def test_a_rule_that_will_say_nothing_is_announced(trial, capsys):
     """Before the first step, with what to do about it; nothing found is not the same as nothing looked at."""
     assert main(["rules", "run", trial, "DeadRelu"]) == 0
@@ -139,6 +168,8 @@ def test_a_file_of_rules_runs_unmodified(trial, tmp_path, capsys):
     path.write_text(SOURCE)
     arguments = ["rules", "run", trial, "Above", "--source", str(path), "--smdebug", "-p", "limit=1.5"]
     assert main(arguments) == 1
+    assert capsys.readouterr().out.startswith("step 2 (TRAIN 2): ")
+    assert main(["rules", "run", trial, "--smdebug", "-p", "limit=1.5", "--source", str(path), "Above"]) == 1
     assert capsys.readouterr().out.startswith("step 2 (TRAIN 2): ")
     assert main([*arguments, "--timeout", "0"]) == 2
     assert "timeout_seconds must be above 0" in capsys.readouterr().err
