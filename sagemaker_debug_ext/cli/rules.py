@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec
     from sagemaker_debug_ext.rules import Evaluation, Explanation, Issue, Rule
     from sagemaker_debug_ext.rules.causes import LikelyCause
+    from sagemaker_debug_ext.rules.status import RuleStatus
     from sagemaker_debug_ext.trials import Trial
 
 _FEWEST_COLUMNS: Final = 24
 """Parameters get that much room, however narrow the terminal is."""
 
 _RUN = """Run rules over a trial. Before the first step each says which tensors it will look at, and why it will give no
-verdict if it finds none. Exits with 1 if a rule finds an issue, with 2 if one fails. With --recommended, what may be
+verdict if it finds none; rules that --recommended or --all chose, and that do not find theirs, are named at the end
+instead. Exits with 1 if a rule finds an issue, with 2 if one fails. With --recommended, what may be
 behind the issues comes after them, the likeliest cause first."""
 
 
@@ -128,8 +130,13 @@ def run(arguments: argparse.Namespace) -> int:
     trial = create_trial(arguments.trial)
     rules = _make_rules(arguments, trial)
     explanations = {name: explain(rule) for name, rule in rules.items()}
+    without_tensors = [
+        name
+        for name, explanation in explanations.items()
+        if name not in arguments.rules and _lacks_tensors(explanation)
+    ]
     if not arguments.json:
-        _announce(explanations)
+        _announce({name: each for name, each in explanations.items() if name not in without_tensors})
     evaluation = evaluate(
         rules,
         trial,
@@ -150,9 +157,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         if causes:
             _write_causes(causes)
+        # what was not there at first may have come while the rules followed the job
+        silent = [each for each in evaluation.statuses if each.name in without_tensors and not _has_news(each)]
         for status in evaluation.statuses:
+            if status in silent:
+                continue
             judged = f"{status.num_steps} steps judged, {status.num_skipped} without what the rule needs"
             _output.say(f"{status.name}: {status.status}, {judged} {status.details}".rstrip())
+        if silent:
+            _output.say(_silent_line([status.name for status in silent]))
     return exit_code(evaluation.statuses)
 
 
@@ -207,6 +220,23 @@ def _announce(explanations: dict[str, Explanation]) -> None:
                 _output.say(f"{name}: looks at {len(need.tensors)} tensors as {need.purpose} ({example})")
         for problem in explanation.problems:
             _output.say(f"{name}: gives no verdict as things stand: {problem}")
+
+
+def _lacks_tensors(explanation: Explanation) -> bool:
+    """Tell whether a rule gives no verdict for lack of certain tensors; where any would do, the trial is empty."""
+    from sagemaker_debug_ext.rules.selection import ALL_TENSORS
+
+    lacking = [need for need in explanation.needs if need.problem and not need.tensors]
+    return bool(explanation.problems and lacking) and all(need.selection != str(ALL_TENSORS) for need in lacking)
+
+
+def _has_news(status: RuleStatus) -> bool:
+    return bool(status.num_steps or status.details)
+
+
+def _silent_line(names: Sequence[str]) -> str:
+    rules = "1 rule did" if len(names) == 1 else f"{len(names)} rules did"
+    return f"{rules} not find the tensors to judge: {', '.join(names)} (name one to learn what it looks for)"
 
 
 def _write_causes(causes: Sequence[LikelyCause]) -> None:

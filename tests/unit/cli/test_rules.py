@@ -84,6 +84,29 @@ def test_a_rule_that_will_say_nothing_is_announced(trial, capsys):
     assert "NoIssuesFound, 0 steps judged, 3 without what the rule needs" in error
 
 
+def test_rules_that_were_not_named_and_find_no_tensors_are_told_in_one_line(trial, capsys):
+    """At the end; one that was named says what it looks for."""
+    assert main(["rules", "run", trial, "DeadRelu", "--recommended"]) == 0
+    *lines, last = capsys.readouterr().err.splitlines()
+    counted, names = last.split(" rules did not find the tensors to judge: ")
+    silent = names.removesuffix(" (name one to learn what it looks for)").split(", ")
+    assert len(silent) == int(counted) > 5
+    assert "InputScale" in silent
+    assert not {"DeadRelu", "ExplodingTensor"} & set(silent)
+    assert not {line.split(":")[0] for line in lines} & set(silent)
+    assert lines[0].startswith("DeadRelu: gives no verdict as things stand: ")
+    assert "DeadRelu: NoIssuesFound, 0 steps judged, 3 without what the rule needs" in lines
+
+
+def test_json_has_rules_that_find_no_tensors(trial, capsys):
+    """Each with what it looks for."""
+    assert main(["rules", "run", trial, "--recommended", "--json"]) == 0
+    output = capsys.readouterr()
+    found = {result["name"]: result for result in json.loads(output.out)["rules"]}
+    assert found["InputScale"]["explanation"]["problems"]
+    assert output.err == ""
+
+
 def test_json_of_several_rules_is_a_list_with_explanations(trial, capsys):
     """One object for each rule."""
     assert main(["rules", "run", trial, "DeadRelu", "VanishingGradient", "--json"]) == 1
