@@ -53,7 +53,7 @@ class JobProcess:
                     pass_fds=(control_read, report_write),
                     start_new_session=True,
                 )
-        except BaseException:
+        except BaseException:  # nobody else knows of the pipes, whatever ends this
             os.close(self._control)
             os.close(report_read)
             raise

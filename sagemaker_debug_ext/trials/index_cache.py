@@ -75,7 +75,7 @@ class IndexCache:
                 with open(descriptor, "wb") as file:
                     file.write(encode_table(map(_to_indexed, files), self._place))
                 os.replace(temporary, self.path)
-            except BaseException:
+            except BaseException:  # an interruption must not leave half a file behind, either
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
                 raise

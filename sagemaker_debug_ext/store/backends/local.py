@@ -144,7 +144,7 @@ class LocalBackend(Backend):
             finally:
                 os.close(descriptor)
             os.replace(temporary, path)
-        except BaseException:
+        except BaseException:  # an interruption must not leave half a file behind, either
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
             raise
