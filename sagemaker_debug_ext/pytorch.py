@@ -14,7 +14,8 @@ import_optional("torch", "The PyTorch hook", extra="torch")
 
 from sagemaker_debug_ext.hooks.appending import save_tensor
 from sagemaker_debug_ext.hooks.current import del_hook
-from sagemaker_debug_ext.hooks.pytorch.hook import Collection, Hook, get_hook, set_hook
+from sagemaker_debug_ext.hooks.pytorch.collections import Collection
+from sagemaker_debug_ext.hooks.pytorch.hook import Hook, get_hook, set_hook
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
 

@@ -1,0 +1,138 @@
+"""The models and losses that a script has registered, and what their modules and parameters are called."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+from torch import nn
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.hooks.pytorch.compiled import compiled_call, without_compiler
+from sagemaker_debug_ext.hooks.pytorch.members import Members, Named
+
+LOG = logging.getLogger(__name__)
+
+_NO_PARAMETERS: Final[Named] = []
+
+
+@attrs.define(eq=False)
+class Root:
+    """A registered model or loss.
+
+    Args:
+        module: The module that the script calls.
+        name: Its name.
+        is_model: Whether its forward pass is a step.
+    """
+
+    module: nn.Module
+    name: str
+    is_model: bool
+    _members: Members | None = None
+
+    @classmethod
+    def of_model(cls, module: nn.Module) -> Root:
+        """Return a model, named after the class that the user wrote."""
+        return cls(module, _class_name(without_compiler(module)), is_model=True)
+
+    @classmethod
+    def of_loss(cls, module: nn.Module) -> Root:
+        """Return a loss, named after its class."""
+        return cls(module, type(module).__name__, is_model=False)
+
+    @property
+    def plain(self) -> nn.Module:
+        """The module itself where `module` is what ``torch.compile`` made of it, so that names stay the same."""
+        return without_compiler(self.module)
+
+    def modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """Yield all modules with their names: the root by its class, the others by their path."""
+        for path, module in self.plain.named_modules():
+            yield path or self.name, module
+
+    def compiled_modules(self) -> set[int]:
+        """Return the `id` of every module inside compiled code, which must not be watched."""
+        starts = [] if self.plain is self.module else [self.plain]
+        starts += [module for module in self.plain.modules() if compiled_call(module) is not None]
+        return {id(module) for start in starts for module in start.modules()}
+
+    def parameters(self) -> Named:
+        """Return the parameters that exist by now, with the names of their tensors; the same list while they stay."""
+        if not self.is_model:
+            return _NO_PARAMETERS
+        if self._members is None or not self._members.are_current():
+            self._members = Members.of(self.plain, f"{self.name}_")
+        return self._members.named
+
+
+class Roots:
+    """The registered models and losses, in the order of their registration.
+
+    What several of them share has the name that the first of these gives.
+    """
+
+    def __init__(self) -> None:
+        self._roots: list[Root] = []
+        self._shared: dict[int, tuple[Root, str]] = {}  # parameters of several models: the first one, and its name
+
+    def __iter__(self) -> Iterator[Root]:
+        return iter(self._roots)
+
+    def add(self, root: Root) -> bool:
+        """Add a model or loss; False, with a warning, if it is there already.
+
+        Raises:
+            SMDebugValueError: It is a part of another one, or the other way round.
+        """
+        if any(known.module is root.module for known in self._roots):
+            LOG.warning("a %s is registered already", root.name)
+            return False
+        for inner, outer in [(root, known) for known in self._roots] + [(known, root) for known in self._roots]:
+            for name, module in outer.modules():
+                if module is inner.plain:
+                    raise SMDebugValueError(
+                        f"module must not be registered together with a part of it "
+                        f"({name!r} of a {outer.name} is the {inner.name} itself)"
+                    )
+        first = {
+            id(parameter): (known, name) for known in reversed(self._roots) for name, parameter in known.parameters()
+        }
+        self._shared.update(
+            (id(parameter), first[id(parameter)]) for _, parameter in root.parameters() if id(parameter) in first
+        )
+        self._roots.append(root)
+        return True
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._roots.clear()
+        self._shared.clear()
+
+    def parameters_of(self, root: Root) -> Named:
+        """Return the parameters of a model by the names of their tensors."""
+        named = root.parameters()
+        if not self._shared:
+            return named
+        return [(self._shared.get(id(parameter), (root, name))[1], parameter) for name, parameter in named]
+
+    def is_named_by(self, root: Root, parameter: nn.Parameter) -> bool:
+        """Tell whether it is this model that gives one of its parameters the name."""
+        return id(parameter) not in self._shared or self._shared[id(parameter)][0] is root
+
+    def modules(self) -> dict[int, tuple[str, nn.Module]]:
+        """Return all modules with their names, by their `id`."""
+        return {id(module): (name, module) for root in reversed(self._roots) for name, module in root.modules()}
+
+    def compiled_modules(self) -> set[int]:
+        """Return the `id` of every module inside compiled code, which must not be watched."""
+        return set().union(*(root.compiled_modules() for root in self._roots))
+
+
+def _class_name(module: nn.Module) -> str:
+    """Return the name of the class that the user wrote, also where sharding has put one of its own before it."""
+    kind = type(module)
+    bases = [base for base in kind.__bases__ if base.__name__ != "FSDPModule"]
+    return bases[0].__name__ if len(bases) < len(kind.__bases__) and bases else kind.__name__

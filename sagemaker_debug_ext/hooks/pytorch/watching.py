@@ -1,0 +1,170 @@
+"""What is put on the registered modules in steps that save something, and left there while it would be the same."""
+
+from __future__ import annotations
+
+import logging
+import operator
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
+
+import attrs
+from torch import nn
+
+from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
+from sagemaker_debug_ext.hooks.pytorch.members import Named
+from sagemaker_debug_ext.hooks.pytorch.roots import Root, Roots
+from sagemaker_debug_ext.hooks.pytorch.shards import is_sharded
+from sagemaker_debug_ext.hooks.pytorch.taps import Tap
+
+LOG = logging.getLogger(__name__)
+
+Due: TypeAlias = list[tuple[str, nn.Parameter, Decision]]
+"""Parameters that are to be saved, and what of each."""
+
+
+class Removable(Protocol):
+    """What PyTorch returns for a function that it is to call."""
+
+    def remove(self) -> None:
+        """Have it called no more."""
+
+
+@attrs.frozen(eq=False)
+class Watch:
+    """What is watched in steps that save the same of the same parameters.
+
+    Args:
+        plan: What is due.
+        is_training: Whether the steps are of a mode that has gradients.
+        parameters: The parameters of each root, as it lists them.
+        trained: Which of all these have gradients.
+        weights: What is due of each root's weights, by the `id` of its module.
+        shards: Parameters spread over processes whose gradients are due, by the name of the gradient.
+    """
+
+    plan: StepPlan
+    is_training: bool
+    parameters: tuple[Named, ...]
+    trained: tuple[bool, ...]
+    weights: Mapping[int, Due]
+    shards: Mapping[str, nn.Parameter]
+
+    def is_for(
+        self, plan: StepPlan, is_training: bool, parameters: tuple[Named, ...], trained: tuple[bool, ...]
+    ) -> bool:
+        """Tell whether nothing has changed."""
+        return (
+            self.plan is plan
+            and self.is_training == is_training
+            and self.trained == trained
+            and len(self.parameters) == len(parameters)
+            and all(map(operator.is_, self.parameters, parameters))
+        )
+
+
+class Watching:
+    """Has the gradients, inputs and outputs captured that are due.
+
+    Args:
+        roots: The registered models and losses.
+        is_own: Tells of the name of a tensor whether this process saves what it has of it.
+        on_gradient: Called with the name and the value of each gradient that is due.
+        on_module: Called with the name of each module of which something may be due, the module, its inputs and its
+            outputs.
+    """
+
+    def __init__(
+        self,
+        roots: Roots,
+        is_own: Callable[[str], bool],
+        on_gradient: Callable[..., object],
+        on_module: Callable[..., object],
+    ) -> None:
+        self._roots = roots
+        self._is_own = is_own
+        self._on_gradient = on_gradient
+        self._on_module = on_module
+        self._watch: Watch | None = None
+        self._handles: list[Removable] = []
+        self._tapped: dict[StepPlan, list[tuple[str, nn.Module]]] = {}
+        self._has_told_of_compiled = False
+
+    def begin(self, plan: StepPlan, is_training: bool, with_modules: bool) -> Watch:
+        """Have what is due captured from now on until `stop`.
+
+        Args:
+            plan: What is due.
+            is_training: Whether the step is of a mode that has gradients.
+            with_modules: Whether this process saves inputs and outputs.
+        """
+        parameters = tuple([root.parameters() for root in self._roots])
+        trained = tuple([parameter.requires_grad for named in parameters for _, parameter in named])
+        watch = self._watch
+        if watch is None or not watch.is_for(plan, is_training, parameters, trained):
+            self.stop()
+            weights = {id(root.module): self.weights_due(plan, root) for root in self._roots}
+            shards = self._watch_gradients(plan) if is_training else {}
+            if with_modules:
+                self._watch_modules(plan)
+            watch = self._watch = Watch(plan, is_training, parameters, trained, weights, shards)
+        return watch
+
+    def stop(self) -> None:
+        """Take off the model what captures gradients, inputs and outputs."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._watch = None
+
+    def forget_plans(self) -> None:
+        """Find out anew at the next step which modules are due: there are others, or other collections."""
+        self._tapped.clear()
+
+    def watch_loss(self, plan: StepPlan, loss_module: nn.Module) -> None:
+        """Have a loss captured that was registered in the middle of a step."""
+        name = type(loss_module).__name__
+        if _may_select(plan, name):
+            self._tap(name, loss_module)
+
+    def weights_due(self, plan: StepPlan, root: Root) -> Due:
+        """Return the parameters of a model that this process saves, and what of each."""
+        named = self._roots.parameters_of(root)
+        decided = [(name, parameter, plan.decide(name)) for name, parameter in named if self._is_own(name)]
+        return [(name, parameter, decision) for name, parameter, decision in decided if decision is not None]
+
+    def _watch_gradients(self, plan: StepPlan) -> dict[str, nn.Parameter]:
+        """Have the gradients captured that are due; return the parameters among theirs that are sharded."""
+        shards = {}
+        for root in self._roots:
+            for name, parameter in self._roots.parameters_of(root):
+                if not self._roots.is_named_by(root, parameter):
+                    continue  # its gradient is dealt with where it has its name from
+                gradient = f"gradient/{name}"
+                if parameter.requires_grad and self._is_own(gradient) and plan.decide(gradient) is not None:
+                    self._handles.append(parameter.register_hook(Tap(self._on_gradient, gradient)))  # type: ignore[no-untyped-call]
+                    if is_sharded(parameter):
+                        shards[gradient] = parameter
+        return shards
+
+    def _watch_modules(self, plan: StepPlan) -> None:
+        """Have the inputs and outputs that are due captured."""
+        if plan not in self._tapped:
+            wanted = [(name, module) for name, module in self._roots.modules().values() if _may_select(plan, name)]
+            compiled = self._roots.compiled_modules()
+            left_out = [name for name, module in wanted if id(module) in compiled]
+            if left_out and not self._has_told_of_compiled:
+                self._has_told_of_compiled = True
+                LOG.warning(
+                    "inputs and outputs inside compiled code are not saved: %s; everything else is", ", ".join(left_out)
+                )
+            self._tapped[plan] = [(name, module) for name, module in wanted if id(module) not in compiled]
+        for name, module in self._tapped[plan]:
+            self._tap(name, module)
+
+    def _tap(self, name: str, module: nn.Module) -> None:
+        self._handles.append(module.register_forward_hook(Tap(self._on_module, name)))
+
+
+def _may_select(plan: StepPlan, module_name: str) -> bool:
+    """Tell whether a plan may save any input or output of a module."""
+    return any(plan.selects(f"{module_name}_{kind}_{i}") for kind in ("output", "input") for i in plan.indices)
