@@ -6,6 +6,7 @@ them must do the same: have the same tensors gathered, at the same steps.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
@@ -15,6 +16,9 @@ import torch
 from torch import Tensor
 
 from sagemaker_debug_ext.hooks.pytorch.shards import local_shard
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+LOG = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS: Final = 300.0
 """How long one process waits for the others before it gives gathering up."""
@@ -51,9 +55,10 @@ class Gathering:
         torch.distributed.all_gather_object(answers, message, group=self._group)
         return answers
 
-    def stop(self) -> None:
-        """Exchange nothing any more."""
-        self._is_stopped = True
+    def agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> dict[ModeKeys, int]:
+        """Return the last steps that any process has found, of those that each has found itself."""
+        everyones: list[Mapping[ModeKeys, int]] = self.tell_all(dict(last_steps))
+        return {mode: max(some.get(mode, -1) for some in everyones) for mode in set().union(*everyones)}
 
     def gather(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the whole tensors on the first worker, and nothing on the others.
@@ -79,6 +84,15 @@ class Gathering:
                 place = tuple(slice(at, at + size) for at, size in zip(piece.offset, piece.values.shape, strict=True))
                 wholes[name][place] = piece.values
         return wholes
+
+    def try_to_gather(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Do what `gather` does; where that fails, log it and exchange nothing any more."""
+        try:
+            return self.gather(tensors)
+        except (RuntimeError, ValueError):  # a process is gone, or the script has ended its groups
+            LOG.exception("tensors are no longer gathered")
+            self._is_stopped = True
+            return {}
 
 
 def _piece(tensor: Any) -> _Piece | None:

@@ -20,17 +20,15 @@ from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook, harmless
-from sagemaker_debug_ext.hooks.batches import SMALL
 from sagemaker_debug_ext.hooks.decisions import StepPlan
 from sagemaker_debug_ext.hooks.output import Worker
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
 from sagemaker_debug_ext.hooks.pytorch.compiled import CompiledCall, compiled_call
 from sagemaker_debug_ext.hooks.pytorch.copies import CopyPool
-from sagemaker_debug_ext.hooks.pytorch.device_batches import DeviceBatch, find_kernels
 from sagemaker_debug_ext.hooks.pytorch.gathering import Gathering
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.pytorch.nesting import tensors_in
-from sagemaker_debug_ext.hooks.pytorch.numbers import NeedsCareError, Summary, can_summarise
+from sagemaker_debug_ext.hooks.pytorch.reducing import Reducer
 from sagemaker_debug_ext.hooks.pytorch.roots import Root, Roots
 from sagemaker_debug_ext.hooks.pytorch.shards import is_sharded, local_shard
 from sagemaker_debug_ext.hooks.pytorch.step_number import StepNumber
@@ -45,19 +43,11 @@ from sagemaker_debug_ext.hooks.pytorch.tensors import (
 )
 from sagemaker_debug_ext.hooks.pytorch.watching import Due, Removable, Watching
 from sagemaker_debug_ext.hooks.pytorch.workers import find_worker, is_distributed
-from sagemaker_debug_ext.hooks.reductions import reduction_names, without_output_number
-from sagemaker_debug_ext.hooks.statistics import compute_statistics
-from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, Numbers, OpenStep, ToReduce
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
-
-_DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
-    torch.float32: np.dtype(np.float32),
-    torch.float64: np.dtype(np.float64),
-}
 
 
 class Hook(contextlib.ContextDecorator, BaseHook):
@@ -110,11 +100,11 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._gathered: tuple[str, ...] = ()
         self._gathering: Gathering | None = None
         self._handles: list[Removable] = []
-        self._num_device_rows = 0
         self._step_handles: list[Removable] = []
         self._num_seen: dict[str, int] = {}
         super().__init__(*args, **kwargs)
         self._copies = CopyPool(self._memory_limit_bytes)
+        self._reducer = Reducer(self._copies)
         if self._detector is not None:
             self._detector.attach()
 
@@ -319,14 +309,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _gather(self, gathering: Gathering, plan: StepPlan, shards: Mapping[str, Tensor]) -> None:
         """Save tensors as a whole, if this is the first worker; a failure ends gathering, not saving."""
-        try:
-            wholes = gathering.gather(shards)
-        except (RuntimeError, ValueError):  # a process is gone, or the script has ended its groups
-            if self.strict:
-                raise
-            LOG.exception("tensors are no longer gathered")
-            gathering.stop()
-            return
+        wholes = gathering.gather(shards) if self.strict else gathering.try_to_gather(shards)
         for name, whole in wholes.items():
             decision = plan.decide(name)
             if decision is not None:
@@ -404,8 +387,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         named = [each for root in self._roots for each in self._roots.parameters_of(root)]
         sharded = [name for name, parameter in named if is_sharded(parameter)]
         self._gathering = Gathering(self._gathered, [*sharded, *(f"gradient/{name}" for name in sharded)])
-        everyones: list[Mapping[ModeKeys, int]] = self._gathering.tell_all(dict(last_steps))
-        return {mode: max(some.get(mode, -1) for some in everyones) for mode in set().union(*everyones)}
+        return self._gathering.agree_on_steps(last_steps)
 
     def _is_step_complete(self) -> bool:
         return self.explicit_steps and self._is_step_over
@@ -438,75 +420,17 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     ) -> None:
         if isinstance(value, Borrowed):
             value = value.to_array()
-        if isinstance(value, Tensor) and self._reduce_on_device(step, name, value, reductions, now):
-            return
-        if isinstance(value, np.ndarray) and value.dtype.char in "ef" and value.size <= SMALL:
-            step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
-            return
-        if isinstance(value, np.ndarray) and value.dtype.char in "efd" and value.flags.writeable:
-            value = torch.from_numpy(value)
-        if isinstance(value, Tensor) and value.device.type == "cpu" and value.is_floating_point():
-            dense = as_dense(value)
-            if dense.element_size() < 4:
-                dense = dense.to(torch.float32)
-            with contextlib.suppress(NeedsCareError):
-                if can_summarise(dense):
-                    summary = Summary(dense, reductions)
-                    values = [summary.value(reduction) for reduction in reductions]
-                    step.numbers[name] = Numbers(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
-                    return
-        super()._save_reductions(step, name, value, reductions, now)
+        if not self._reducer.take(step, name, value, reductions, now):
+            super()._save_reductions(step, name, value, reductions, now)
 
     def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
-        batch = self._device_batch(step, value) if isinstance(value, Tensor) else None
-        single = tuple([Reduction(each) for each in self.statistics if each != "histogram"])
-        if batch is None or not batch.can_summarise(value, single):
+        is_tensor = isinstance(value, Tensor)
+        if not (is_tensor and self._reducer.take_statistics(step, name, value, self.statistics, now)):
             super()._save_statistics(step, name, value, now)
-            return
-        bare = without_output_number(name)
-        names = tuple([reduction_tensor_name(statistic, False, bare) for statistic, _ in single])
-        batch.summarise(name, as_dense(value), single, now, names)
-        if len(single) < len(self.statistics):
-            for statistic, number in compute_statistics(self._view(value), ("histogram",)).items():
-                step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
-
-    def _reduce_on_device(
-        self, step: OpenStep, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float
-    ) -> bool:
-        """Have a device reduce a tensor that lies there, and tell whether that was possible."""
-        batch = self._device_batch(step, value)
-        if batch is None:
-            return False
-        if batch.can_summarise(value, reductions):
-            batch.summarise(name, as_dense(value), reductions, now)
-            return True
-        found = list(reduce_tensor(value, reductions))
-        if any(number.dtype is not torch.float32 for _, number in found):
-            return False
-        names = reduction_names(name, reductions)
-        for reduction, number in found:
-            batch.add(names[reductions.index(reduction)], number, now)
-        return True
-
-    def _device_batch(self, step: OpenStep, value: Tensor) -> DeviceBatch | None:
-        """Return what collects the reductions of a tensor's device; None if that is the CPU."""
-        if not self._is_on_device(value):
-            return None
-        for some in step.deferred:
-            if isinstance(some, DeviceBatch) and some.device == value.device:
-                return some
-        batch = DeviceBatch(value.device, find_kernels(value.device), self._num_device_rows)
-        step.deferred.append(batch)
-        return batch
-
-    def _is_on_device(self, value: Tensor) -> bool:
-        return value.is_cuda
 
     def _finish_step(self) -> None:
-        for some in self._step.deferred if self._step is not None else ():
-            if isinstance(some, DeviceBatch):
-                self._num_device_rows = max(self._num_device_rows, some.num_rows)
-            some.send()
+        if self._step is not None and self._step.deferred:
+            self._reducer.send(self._step.deferred)
         super()._finish_step()
 
     def _offer(self, name: str, value: Any) -> None:

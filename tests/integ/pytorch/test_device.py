@@ -32,7 +32,7 @@ def hook_class(monkeypatch):
     import sagemaker_debug_ext.pytorch as smd
 
     monkeypatch.setattr("sagemaker_debug_ext.hooks.pytorch.hook.plain_array", lambda _: None)
-    monkeypatch.setattr(smd.Hook, "_is_on_device", lambda *_: True)
+    monkeypatch.setattr("sagemaker_debug_ext.hooks.pytorch.reducing.Reducer._is_on_device", lambda *_: True)
     return smd.Hook
 
 

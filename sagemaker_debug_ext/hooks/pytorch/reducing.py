@@ -1,0 +1,119 @@
+"""Reductions and statistics of tensors, each worked out where and when it costs training least.
+
+What is small is copied, and reduced on the writing thread together with all else that is small. Of other tensors of
+the CPU all reductions are had at once, and those of a device are worked out there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.batches import SMALL
+from sagemaker_debug_ext.hooks.pytorch.copies import CopyPool
+from sagemaker_debug_ext.hooks.pytorch.device_batches import DeviceBatch, find_kernels
+from sagemaker_debug_ext.hooks.pytorch.numbers import NeedsCareError, Summary, can_summarise
+from sagemaker_debug_ext.hooks.pytorch.tensors import as_dense, reduce_tensor, tensor_to_array
+from sagemaker_debug_ext.hooks.reductions import reduction_names, without_output_number
+from sagemaker_debug_ext.hooks.statistics import compute_statistics
+from sagemaker_debug_ext.hooks.steps import Captured, Deferred, Numbers, OpenStep, ToReduce
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
+
+_DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
+    torch.float32: np.dtype(np.float32),
+    torch.float64: np.dtype(np.float64),
+}
+
+
+class Reducer:
+    """Knows the quick ways; tensors that none of them is for are left to the hook.
+
+    Args:
+        copies: Makes the copies of what is small.
+    """
+
+    def __init__(self, copies: CopyPool) -> None:
+        self._copies = copies
+        self._num_device_rows = 0
+
+    def take(self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float) -> bool:
+        """Save reductions of a tensor, or an array, with a step; False if there is no quick way for it."""
+        if isinstance(value, Tensor) and self._reduce_on_device(step, name, value, reductions, now):
+            return True
+        if isinstance(value, np.ndarray) and value.dtype.char in "ef" and value.size <= SMALL:
+            step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
+            return True
+        if isinstance(value, np.ndarray) and value.dtype.char in "efd" and value.flags.writeable:
+            value = torch.from_numpy(value)
+        if isinstance(value, Tensor) and value.device.type == "cpu" and value.is_floating_point():
+            dense = as_dense(value)
+            if dense.element_size() < 4:
+                dense = dense.to(torch.float32)
+            with contextlib.suppress(NeedsCareError):
+                if can_summarise(dense):
+                    summary = Summary(dense, reductions)
+                    values = [summary.value(reduction) for reduction in reductions]
+                    step.numbers[name] = Numbers(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
+                    return True
+        return False
+
+    def take_statistics(
+        self, step: OpenStep, name: str, value: Tensor, statistics: tuple[str, ...], now: float
+    ) -> bool:
+        """Save statistics of a tensor with a step; False if it does not lie on a device that can compute them."""
+        batch = self._device_batch(step, value)
+        single = tuple([Reduction(each) for each in statistics if each != "histogram"])
+        if batch is None or not batch.can_summarise(value, single):
+            return False
+        bare = without_output_number(name)
+        names = tuple([reduction_tensor_name(statistic, False, bare) for statistic, _ in single])
+        batch.summarise(name, as_dense(value), single, now, names)
+        if len(single) < len(statistics):
+            for statistic, number in compute_statistics(tensor_to_array(as_dense(value)), ("histogram",)).items():
+                step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
+        return True
+
+    def send(self, deferred: Iterable[Deferred]) -> None:
+        """Have what devices have worked out sent, at the end of a step."""
+        for some in deferred:
+            if isinstance(some, DeviceBatch):
+                self._num_device_rows = max(self._num_device_rows, some.num_rows)
+            some.send()
+
+    def _reduce_on_device(
+        self, step: OpenStep, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float
+    ) -> bool:
+        """Have a device reduce a tensor that lies there, and tell whether that was possible."""
+        batch = self._device_batch(step, value)
+        if batch is None:
+            return False
+        if batch.can_summarise(value, reductions):
+            batch.summarise(name, as_dense(value), reductions, now)
+            return True
+        found = list(reduce_tensor(value, reductions))
+        if any(number.dtype is not torch.float32 for _, number in found):
+            return False
+        names = reduction_names(name, reductions)
+        for reduction, number in found:
+            batch.add(names[reductions.index(reduction)], number, now)
+        return True
+
+    def _device_batch(self, step: OpenStep, value: Tensor) -> DeviceBatch | None:
+        """Return what collects the reductions of a tensor's device; None if that is the CPU."""
+        if not self._is_on_device(value):
+            return None
+        for some in step.deferred:
+            if isinstance(some, DeviceBatch) and some.device == value.device:
+                return some
+        batch = DeviceBatch(value.device, find_kernels(value.device), self._num_device_rows)
+        step.deferred.append(batch)
+        return batch
+
+    def _is_on_device(self, value: Tensor) -> bool:
+        return value.is_cuda
