@@ -9,60 +9,63 @@ Training comes first: whatever goes wrong in here is logged once and switches sa
 from __future__ import annotations
 
 import atexit
-import functools
 import inspect
 import logging
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
-
-import numpy as np
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from sagemaker_debug_ext.config.groups import Collection
-from sagemaker_debug_ext.config.parameters import FULL_POLICIES
 from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig, check_statistics
-from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
+from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, meant_mode
 from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.arguments import (
+    check_policy,
+    check_reduction_config,
+    complete_save_config,
+    list_names,
+    list_patterns,
+    open_out_dir,
+    signature_of,
+)
 from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.checkpoint_state import CheckpointState
 from sagemaker_debug_ext.hooks.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.configuration import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.counters import StepCounters
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
+from sagemaker_debug_ext.hooks.delivery import Delivery
+from sagemaker_debug_ext.hooks.framework import Framework
+from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.recorder import FlightRecorder, RecordingRequests
 from sagemaker_debug_ext.hooks.reductions import (
-    as_ordinary,
-    can_reduce,
-    reduce_array,
     reduction_names,
     without_output_number,
 )
+from sagemaker_debug_ext.hooks.scalars import Scalar, Scalars
+from sagemaker_debug_ext.hooks.showing import find_shown
 from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.statistics import compute_statistics
-from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep, Shown
+from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
 from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
 from sagemaker_debug_ext.hooks.termination import GRACE_SECONDS, on_termination
 from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
-from sagemaker_debug_ext.store.messages import Array, to_array
 from sagemaker_debug_ext.vocabulary import SCALAR_COLLECTIONS, CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
 
 _METRIC_COLLECTIONS: Final = frozenset({CollectionKeys.LOSSES, CollectionKeys.METRICS, CollectionKeys.SM_METRICS})
-_CATCH_ALLS: Final = frozenset({CollectionKeys.DEFAULT, CollectionKeys.ALL})
 
 _SelfT = TypeVar("_SelfT", bound="BaseHook")
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 
 class _CustomTensor(NamedTuple):
@@ -70,32 +73,7 @@ class _CustomTensor(NamedTuple):
     collections: tuple[str, ...]
 
 
-class _WaitingScalar(NamedTuple):
-    captured: Captured
-    mode: ModeKeys
-    is_metric: bool
-
-
-def harmless(method: Callable[Concatenate[_SelfT, _P], _R]) -> Callable[Concatenate[_SelfT, _P], _R | None]:
-    """Keep a method's failures out of training: log the first, switch saving off, return None.
-
-    A strict hook raises them.
-    """
-
-    @functools.wraps(method)
-    def guarded(self: _SelfT, /, *args: _P.args, **kwargs: _P.kwargs) -> _R | None:
-        try:
-            return method(self, *args, **kwargs)
-        except Exception as error:  # training goes on, whatever broke
-            self._give_up(error)
-            if self.strict:
-                raise
-            return None
-
-    return guarded
-
-
-class BaseHook:
+class BaseHook(Framework):
     """Captures tensors of a training job.
 
     Creating a hook makes it the hook of this process and has it closed at interpreter exit. In a ``with`` block it is
@@ -136,24 +114,12 @@ class BaseHook:
         SMDebugValueError: An argument has no meaning.
     """
 
-    default_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.LOSSES,)
-    """Collections that are saved whatever is configured."""
-
-    builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = {CollectionKeys.DEFAULT: (), CollectionKeys.ALL: ()}
-    """The collections every hook of the framework has, with their patterns."""
-
-    collection_class: ClassVar[type[Collection]] = Collection
-    default_save_interval: ClassVar[int] = DEFAULT_SAVE_INTERVAL
-
-    reduction_ddof: ClassVar[int] = 0
-    """What the framework subtracts from the count in `std` and `variance`."""
-
     __signature__: ClassVar[inspect.Signature]
     """All that a hook takes, also where a subclass passes arguments on."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__signature__ = _signature(cls)
+        cls.__signature__ = signature_of(cls, BaseHook)
 
     def __init__(
         self,
@@ -176,7 +142,7 @@ class BaseHook:
         spill_limit_bytes: int = DEFAULT_SPILL_LIMIT_BYTES,
         handle_sigterm: bool = True,
     ) -> None:
-        self.backend = _open(out_dir)
+        self.backend = open_out_dir(out_dir)
         self.out_dir = self.backend.url
         self.dry_run = dry_run
         self.strict = strict
@@ -184,30 +150,28 @@ class BaseHook:
         self.include_workers = include_workers
         self.export_tensorboard = export_tensorboard or tensorboard_dir is not None
         self.tensorboard_dir = tensorboard_dir
-        self.statistics = check_statistics(_names(statistics, "statistics"))
-        self.save_config = _complete(save_config, self.default_save_interval)
-        self.reduction_config = _checked(reduction_config)
+        self.statistics = check_statistics(list_names(statistics, "statistics"))
+        self.save_config = complete_save_config(save_config, self.default_save_interval)
+        self.reduction_config = check_reduction_config(reduction_config)
         self.failure: Exception | None = None
         """What went wrong first; None as long as all is well."""
         self._collections = CollectionSet(
             self.collection_class,
             self.builtin_patterns,
-            saved=(*self.default_collections, *_names(include_collections, "include_collections")),
+            saved=(*self.default_collections, *list_names(include_collections, "include_collections")),
             save_all=save_all,
         )
         if include_regex:
-            self._collections.save(CollectionKeys.DEFAULT, _patterns(include_regex))
+            self._collections.save(CollectionKeys.DEFAULT, list_patterns(include_regex))
         if save_all:
             self._collections.save(CollectionKeys.ALL, [".*"])
         self._memory_limit_bytes = memory_limit_bytes
-        _check_policy(when_full)
+        check_policy(when_full)
         self._drops_steps = when_full == "drop"
         self._spill_limit_bytes = spill_limit_bytes if when_full == "spill" else 0
-        self.num_dropped_steps = 0
-        """How many steps were left out because too much waited to be written."""
         self._recorder = FlightRecorder(flight_recorder, memory_limit_bytes) if flight_recorder else None
         self._counters = StepCounters()
-        self._last_step = self._last_saved_step = -1
+        self._last_step = -1
         self._metrics = MetricsFile.find(os.environ)
         self._checkpoints = CheckpointState.find(os.environ)
         if self._checkpoints is not None:
@@ -217,9 +181,9 @@ class BaseHook:
         self._plan: SavePlan | None = None
         self._step_plan: StepPlan | None = None
         self._custom_tensors: dict[str, _CustomTensor] = {}
-        self._waiting_scalars: dict[str, _WaitingScalar] = {}
-        self._output: TrialOutput | None = None
-        self._has_exported = self._has_raised = self._is_off = False
+        self._scalars = Scalars()
+        self._delivery: Delivery | None = None
+        self._has_raised = self._is_off = False
         self._is_helper = False
         """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
         self._is_closed = False
@@ -254,31 +218,9 @@ class BaseHook:
     @classmethod
     def create_from_configuration(cls: type[_SelfT], configuration: HookConfiguration) -> _SelfT:
         """Create a hook from what a hook configuration file says."""
-        hook = cls(
-            out_dir=configuration.out_dir,
-            export_tensorboard=configuration.export_tensorboard,
-            tensorboard_dir=configuration.tensorboard_dir,
-            dry_run=configuration.dry_run,
-            reduction_config=configuration.reduction_config,
-            save_config=configuration.save_config,
-            include_regex=configuration.include_regex,
-            include_collections=[settings.name for settings in configuration.collections],
-            save_all=configuration.save_all,
-            include_workers=configuration.include_workers,
-            statistics=configuration.statistics,
-            handle_sigterm=configuration.handle_sigterm,
-            memory_limit_bytes=configuration.memory_limit_bytes,
-            when_full=configuration.when_full,
-            spill_limit_bytes=configuration.spill_limit_bytes,
-            flight_recorder=configuration.flight_recorder,
-        )
+        hook = cls(**configuration.arguments())
         for settings in configuration.collections:
-            collection = hook.get_collection(settings.name)
-            collection.include(settings.include_regex)
-            collection.save_config = settings.save_config
-            collection.reduction_config = settings.reduction_config
-            if settings.save_histogram is not None:
-                collection.save_histogram = settings.save_histogram
+            settings.apply_to(hook.get_collection(settings.name))
         return hook
 
     # --- collections --------------------------------------------------------------------------------------------------
@@ -324,6 +266,11 @@ class BaseHook:
         """Global step of the last step begun; -1 before the first."""
         return self._last_step
 
+    @property
+    def num_dropped_steps(self) -> int:
+        """How many steps were left out because too much waited to be written."""
+        return 0 if self._delivery is None else self._delivery.num_dropped_steps
+
     def set_mode(self, mode: ModeKeys) -> None:
         """Say what the steps to come are for.
 
@@ -362,12 +309,8 @@ class BaseHook:
         if not self._accepts():
             return
         with self._lock:
-            step = self._step
-            waiting = _WaitingScalar(captured, self._counters.mode, sm_metric)
-            if step is not None and step.position.mode is self._counters.mode:
-                self._save_scalar(step, f"scalar/{name}", waiting)
-            else:
-                self._waiting_scalars[f"scalar/{name}"] = waiting
+            scalar = Scalar(captured, self._counters.mode, sm_metric)
+            self._scalars.save(f"scalar/{name}", scalar, self._step, self.export_tensorboard)
 
     def save_tensor(
         self, tensor_name: str, tensor_value: Any, collections_to_write: str | Sequence[str] = CollectionKeys.DEFAULT
@@ -385,7 +328,7 @@ class BaseHook:
             tensor_value: An array, tensor, number, text, or list of numbers or texts; a copy is taken.
             collections_to_write: A collection, or several; those that do not exist are created.
         """
-        names = _names(
+        names = list_names(
             [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write,
             "collections_to_write",
         )
@@ -465,7 +408,8 @@ class BaseHook:
                 raise self.failure
             return None
         with self._lock:
-            self._settle_scalars()
+            if self._scalars.waiting:
+                self._settle_scalars()
             self._finish_step()
             if hand_over:
                 self._hand_over()
@@ -534,19 +478,12 @@ class BaseHook:
         """Note that a tensor is a metric of the job, and how TensorBoard shows it."""
         if self._metrics is not None and not _METRIC_COLLECTIONS.isdisjoint(decision.collections):
             step.metrics.add(name)
-        if not self.export_tensorboard:
+        shown = find_shown(name, decision.collections, self._collections) if self.export_tensorboard else None
+        if shown is None:
             return
-        if not SCALAR_COLLECTIONS.isdisjoint(decision.collections):
-            step.shown[name] = Shown(name, is_scalar=True)
-            return
-        showing = [
-            collection for collection in decision.collections if self._collections.get(collection).save_histogram
-        ]
-        if showing:
-            named_best = min(showing, key=lambda collection: (collection in _CATCH_ALLS, collection))
-            step.shown[name] = Shown(f"{named_best}/{name}", is_scalar=False)
-            if not decision.value:
-                step.only_shown[name] = Captured(self._copy_value(value), now) if taken is None else taken
+        step.shown[name] = shown
+        if not (shown.is_scalar or decision.value):
+            step.only_shown[name] = Captured(self._copy_value(value), now) if taken is None else taken
 
     def _save_reductions(
         self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
@@ -567,53 +504,6 @@ class BaseHook:
                     del self._custom_tensors[name]
                     self._save(name, captured.value, decision, captured)
 
-    # --- what a framework's hook overrides ----------------------------------------------------------------------------
-
-    def _find_worker(self) -> Worker:
-        """Return who this process is; asked once, at the first step."""
-        return Worker(CHIEF, 1)
-
-    def _copy_value(self, value: Any) -> Any:
-        """Return a copy of a value that has `nbytes` and `shape`, and that `_to_array` understands.
-
-        Raises:
-            SMDebugTypeError: The value cannot be saved.
-        """
-        return np.array(to_array(value))
-
-    def _view(self, value: Any) -> Array:
-        """Return a value as an array for reading, right now and on this thread."""
-        return self._to_array(value)
-
-    def _to_array(self, value: Any) -> Array:
-        """Turn a copied or reduced value into the array that is stored; runs on the writing thread."""
-        array: Array = value.to_array() if isinstance(value, Borrowed) else value
-        return array
-
-    def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
-        """Yield the reductions of a value, leaving out those that do not exist for it."""
-        if can_reduce(value):
-            for reduction in reductions:
-                yield reduction, reduce_array(value, reduction, self.reduction_ddof)
-
-    def _helps_others(self) -> bool:
-        """Tell whether other processes need this one, which itself saves nothing."""
-        return False
-
-    def _agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
-        """Return the last steps that count, of those that this process and others have found; asked once."""
-        return last_steps
-
-    def _is_step_complete(self) -> bool:
-        """Tell whether it is certain that the open step will get nothing more."""
-        return False
-
-    def _before_plan(self) -> None:
-        """Complete collections by what only the framework's hook knows."""
-
-    def _detach(self) -> None:
-        """Remove everything from the framework's objects."""
-
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _accepts(self) -> bool:
@@ -631,30 +521,36 @@ class BaseHook:
 
     def _has_output(self) -> bool:
         """Find out, the first time, who this process is and whether it writes; tell whether it does."""
-        if self._output is None and not (self._is_off or self._is_helper):
+        if self._delivery is None and not (self._is_off or self._is_helper):
             worker = self._find_worker()
             everyone = self.include_workers == "all"
             if worker.name != CHIEF:
                 self._checkpoints = None
-            if not everyone and worker.name != CHIEF:
+            if everyone or worker.name == CHIEF:
+                output = self._open_output(worker, worker.num_workers if everyone else 1)
+                self._delivery = Delivery(
+                    output, self._collections, self._to_array, self._recorder, self._lock, self._drops_steps
+                )
+                self._resume(self._agree_on_steps(output.last_steps()))
+            else:
                 LOG.debug("%s saves nothing, because include_workers is %r", worker.name, self.include_workers)
                 self._is_helper = self._helps_others()
                 self._is_off = not self._is_helper
                 self._resume(self._agree_on_steps({}))
-                return self._is_helper
-            num_writers = worker.num_workers if everyone else 1
-            self._output = TrialOutput(
-                self.backend,
-                worker,
-                num_writers,
-                self._memory_limit_bytes,
-                self._give_up,
-                TensorBoardOutput(self._open_tensorboard()) if self.export_tensorboard else None,
-                self._metrics,
-                self._spill_limit_bytes,
-            )
-            self._resume(self._agree_on_steps(self._output.last_steps()))
         return not self._is_off
+
+    def _open_output(self, worker: Worker, num_writers: int) -> TrialOutput:
+        folder = self.tensorboard_dir or f"{self.out_dir}/tensorboard"
+        return TrialOutput(
+            self.backend,
+            worker,
+            num_writers,
+            self._memory_limit_bytes,
+            self._give_up,
+            TensorBoardOutput(open_backend(folder)) if self.export_tensorboard else None,
+            self._metrics,
+            self._spill_limit_bytes,
+        )
 
     def _resume(self, last_steps: Mapping[ModeKeys, int]) -> None:
         """Count on behind the steps that an earlier run, which was killed, has left in the folder."""
@@ -666,9 +562,6 @@ class BaseHook:
         )
         LOG.warning("%s holds steps of an earlier run: counting goes on after step %d", self.out_dir, last)
 
-    def _open_tensorboard(self) -> Backend:
-        return open_backend(self.tensorboard_dir or f"{self.out_dir}/tensorboard")
-
     def _open_step(self) -> None:
         """Begin a step with the scalars that waited for it."""
         if self._checkpoints is not None:
@@ -677,32 +570,20 @@ class BaseHook:
         self._last_step = position.global_step
         self._step_plan = None
         self._step = OpenStep(position, reduction_ddof=self.reduction_ddof)
-        for name, waiting in self._waiting_scalars.items():
-            self._save_scalar(self._step, name, waiting)
-        self._waiting_scalars.clear()
+        if self._scalars.waiting:
+            self._scalars.begin(self._step, self.export_tensorboard)
 
     def _note_checkpoints(self, checkpoints: CheckpointState) -> None:
         try:
-            checkpoints.update(self._counters, self._last_saved_step)
+            checkpoints.update(self._counters, -1 if self._delivery is None else self._delivery.last_saved_step)
         except OSError:
             LOG.exception("the state of checkpoints is no longer written")
             self._checkpoints = None
 
     def _settle_scalars(self, is_last: bool = False) -> None:
         """Give the open step the scalars that waited for a step which is not coming."""
-        if self._step is None:
-            return
-        for name, waiting in list(self._waiting_scalars.items()):
-            if is_last or waiting.mode is not self._counters.mode:
-                self._save_scalar(self._step, name, waiting)
-                del self._waiting_scalars[name]
-
-    def _save_scalar(self, step: OpenStep, name: str, scalar: _WaitingScalar) -> None:
-        step.tensors[name] = scalar.captured
-        if self.export_tensorboard:
-            step.shown[name] = Shown(name, is_scalar=True)
-        if scalar.is_metric:
-            step.metrics.add(name)
+        if self._step is not None:
+            self._scalars.settle(self._step, self._counters.mode, is_last, self.export_tensorboard)
 
     def _finish_step(self) -> None:
         """Close the open step; nothing here holds on to its tensors once it is handed over."""
@@ -711,70 +592,30 @@ class BaseHook:
     def _hand_over(self) -> None:
         """Give the step that has ended to the writing thread."""
         step, self._ended_step = self._ended_step, None
-        if not step or self._output is None:
-            return
-        if self._collections.has_news or not self._has_exported:
-            self._export()  # before the step: a reader that meets new tensors then knows where they belong
-        if self._recorder is not None:
-            with self._lock:  # another thread may ask for the recording
-                self._record(self._recorder, step)
-        elif not self.dry_run:
-            self._write(step)
-
-    def _record(self, recorder: FlightRecorder, step: OpenStep) -> None:
-        is_alarming = self._is_alarming(step)
-        recorder.add(step)
-        if is_alarming:
-            LOG.warning("a loss of step %s is not finite: the last steps are written", step.position.global_step)
-            self._write_recorded()
-
-    def _write(self, step: OpenStep) -> None:
-        assert self._output is not None
-        if self._output.write_step(step, self._to_array, may_drop=self._drops_steps):
-            self._last_saved_step = step.position.global_step
-            return
-        step.release()
-        self.num_dropped_steps += 1
-        if self.num_dropped_steps == 1:
-            LOG.warning("step %s is left out: too much waits to be written", step.position.global_step)
+        if step and self._delivery is not None:
+            self._delivery.take(step, self.dry_run)
 
     def _write_recorded(self) -> None:
-        for step in self._recorder.take() if self._recorder is not None else ():
-            if not self.dry_run:
-                self._write(step)
-
-    def _is_alarming(self, step: OpenStep) -> bool:
-        """Tell whether a loss of the step is not finite."""
-        losses = self._collections.get(CollectionKeys.LOSSES)
-        for name, captured in step.tensors.items():
-            if losses.matches(name):
-                array = as_ordinary(self._to_array(captured.value))
-                if array.dtype.kind == "f" and not np.isfinite(array).all():
-                    return True
-        return False
-
-    def _export(self) -> None:
-        assert self._output is not None
-        self._has_exported = True
-        self._output.write_collections(self._collections.export())
+        if self._delivery is not None:
+            self._delivery.write_recorded(self.dry_run)
 
     @harmless
     def _export_and_wait(self) -> None:
         with self._lock:
-            if self._has_output() and not self._is_helper:
+            if self._has_output() and self._delivery is not None:
                 self._complete_collections()
-                self._export()
-        if self._output is not None:
-            self._output.flush()
+                self._delivery.export()
+        if self._delivery is not None:
+            self._delivery.output.flush()
 
     @harmless
     def _finish(self) -> None:
         """Write what is left to write when no step will follow."""
         with self._lock:
-            if self._is_off or not self._has_output() or self._is_helper:
+            if self._is_off or not self._has_output() or self._delivery is None:
                 return
             self._hand_over()  # of the step before one that is running right now
-            if self._step is None and self._waiting_scalars:
+            if self._step is None and self._scalars.waiting:
                 self._open_step()
             self._settle_scalars(is_last=True)
             self._save_custom_tensors()
@@ -783,8 +624,7 @@ class BaseHook:
             if self._has_raised or getattr(sys, "last_value", None) is not None:  # so does the interpreter at its end
                 self._write_recorded()
             self._complete_collections()
-            if self._collections.has_news or not self._has_exported:
-                self._export()
+            self._delivery.export_news()
 
     def _terminate(self, ends_process: bool) -> None:
         """Write what is complete; if the process is about to end, end the trial too.
@@ -795,14 +635,14 @@ class BaseHook:
         if self._is_closed or os.getpid() != self._pid or not self._lock.acquire(timeout=GRACE_SECONDS):
             return
         try:
-            output = self._output
+            output = None if self._delivery is None else self._delivery.output
             if output is None or not output.flush(GRACE_SECONDS):
                 return
             self._write_recorded()
             if ends_process:
                 if self._step is not None and not self._is_step_complete():
                     self._step = None
-                    self._waiting_scalars.clear()
+                    self._scalars.waiting.clear()
                 self._is_closed = True
                 self._finish()
             if output.flush(GRACE_SECONDS) and ends_process:
@@ -812,8 +652,8 @@ class BaseHook:
 
     @harmless
     def _end(self) -> None:
-        if self._output is not None:
-            self._output.close(mark_end=JOB_NAME_VARIABLE not in os.environ)
+        if self._delivery is not None:
+            self._delivery.output.close(mark_end=JOB_NAME_VARIABLE not in os.environ)
 
     def _complete_collections(self) -> SavePlan:
         """Fill in what collections leave to the hook, as the collections file shows it; return when they are due."""
@@ -830,55 +670,3 @@ class BaseHook:
         self.failure = error
         if not self.strict:
             LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
-
-
-def _signature(hook_class: type[BaseHook]) -> inspect.Signature:
-    """Return the parameters of a hook and of those it passes arguments on to."""
-    found: dict[str, inspect.Parameter] = {}
-    for some in reversed(hook_class.__mro__):
-        if issubclass(some, BaseHook) and "__init__" in vars(some):
-            parameters = list(inspect.signature(vars(some)["__init__"]).parameters.values())[1:]
-            if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-                found.clear()
-            found |= {
-                each.name: each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-            }
-    return inspect.Signature(sorted(found.values(), key=lambda parameter: parameter.kind))
-
-
-def _open(out_dir: object) -> Backend:
-    if isinstance(out_dir, Backend):
-        return out_dir
-    if not isinstance(out_dir, (str, os.PathLike)):
-        raise SMDebugTypeError(f"out_dir must be a path (got {out_dir!r})")
-    return open_backend(out_dir)
-
-
-def _complete(save_config: Any, interval: int) -> SaveConfig:
-    default = SaveConfig(save_interval=interval)
-    parsed = SaveConfig.parse(save_config)
-    return default if parsed is None else parsed.merge_default_save_config(default)
-
-
-def _checked(reduction_config: object) -> ReductionConfig | None:
-    if reduction_config is not None and not isinstance(reduction_config, ReductionConfig):
-        raise SMDebugTypeError(f"reduction_config must be a ReductionConfig or None (got {reduction_config!r})")
-    return reduction_config
-
-
-def _check_policy(when_full: object) -> None:
-    if when_full not in FULL_POLICIES:
-        raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
-
-
-def _patterns(include_regex: str | Sequence[str]) -> list[str]:
-    return [include_regex] if isinstance(include_regex, str) else _names(include_regex, "include_regex")
-
-
-def _names(value: Iterable[str] | None, what: str) -> list[str]:
-    if isinstance(value, str):
-        raise SMDebugTypeError(f"{what} must be a list of texts (got {value!r})")
-    names = list(value or ())
-    if not all(isinstance(name, str) for name in names):
-        raise SMDebugTypeError(f"{what} must hold texts only (got {names!r})")
-    return names

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from sagemaker_debug_ext.config.groups import compile_pattern
+from sagemaker_debug_ext.config.groups import Collection, compile_pattern
 from sagemaker_debug_ext.config.parameters import COLLECTION_PARAMETERS, FULL_POLICIES, HOOK_PARAMETERS
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics, parse_reductions
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
@@ -61,6 +61,14 @@ class CollectionSettings:
     include_regex: tuple[str, ...] = ()
     save_histogram: bool | None = None
 
+    def apply_to(self, collection: Collection) -> None:
+        """Have a collection be as the file says."""
+        collection.include(self.include_regex)
+        collection.save_config = self.save_config
+        collection.reduction_config = self.reduction_config
+        if self.save_histogram is not None:
+            collection.save_histogram = self.save_histogram
+
 
 @attrs.frozen(kw_only=True)
 class HookConfiguration:
@@ -101,6 +109,12 @@ class HookConfiguration:
     when_full: str = "block"
     spill_limit_bytes: int = DEFAULT_SPILL_LIMIT_BYTES
     flight_recorder: int = 0
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of a hook; what the file says of each collection is no argument."""
+        given = attrs.asdict(self, recurse=False)
+        given["include_collections"] = [settings.name for settings in given.pop("collections")]
+        return given
 
 
 def read_configuration(

@@ -14,8 +14,8 @@ import keras
 import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
-from sagemaker_debug_ext.hooks.base import harmless
 from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
+from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.keras.loops import LoopHook
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values, optimizers_of
 from sagemaker_debug_ext.hooks.keras.steps import Phase, WatchedFunction, Watcher

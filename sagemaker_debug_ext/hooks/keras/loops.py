@@ -10,7 +10,8 @@ from typing import Any
 import keras
 
 from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError
-from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.base import BaseHook
+from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.keras.collections import Collection
 from sagemaker_debug_ext.hooks.keras.names import variable_path
 from sagemaker_debug_ext.hooks.keras.tensors import TensorHook, check_model

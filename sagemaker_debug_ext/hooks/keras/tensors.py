@@ -11,8 +11,9 @@ import numpy as np
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugTypeError
-from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.decisions import StepPlan
+from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.keras.collections import Collection
 from sagemaker_debug_ext.hooks.keras.names import NamedVariable, is_bias, layers_of, variable_path, variables_of
 from sagemaker_debug_ext.hooks.keras.values import hold, is_tensorflow, read, view

@@ -18,8 +18,9 @@ from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.decisions import StepPlan
+from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.mxnet.arrays import Parts, Reduced, Reductions, arrays_in, has_symbols
 from sagemaker_debug_ext.hooks.mxnet.blocks import (
     Collection,

@@ -19,8 +19,9 @@ from sagemaker_debug_ext.config.groups import compile_pattern
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError
 from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.decisions import StepPlan
+from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.output import Worker
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
 from sagemaker_debug_ext.hooks.pytorch.compiled import CompiledCall, compiled_call

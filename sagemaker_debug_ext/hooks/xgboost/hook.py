@@ -16,8 +16,9 @@ from xgboost.callback import TrainingCallback
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.decisions import RAW, StepPlan
+from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.output import Worker
 from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
 from sagemaker_debug_ext.hooks.xgboost.collections import (
@@ -392,8 +393,8 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             self._ended_step = self._written = self._step
             self._step = OpenStep(self._step.position)
             self._hand_over()
-        if self._output is not None:
-            self._output.flush()
+        if self._delivery is not None:
+            self._delivery.output.flush()
 
     def _finish_step(self) -> None:
         written, self._written = self._written, None

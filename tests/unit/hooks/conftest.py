@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.base import BaseHook, harmless
+from sagemaker_debug_ext.hooks.base import BaseHook
+from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.output import Worker
 from sagemaker_debug_ext.store import keys, manifest, reader
 from sagemaker_debug_ext.store.backends import Backend, MemoryBackend, open_backend

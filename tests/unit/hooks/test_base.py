@@ -466,7 +466,7 @@ class TestCollectionsFile:
         hook = make_hook()
         hook.run_step({"loss": 1.0})
         hook.run_step({"other_loss": 1.0})
-        hook._output.flush()
+        hook._delivery.output.flush()
         assert trial.collections().collections["losses"]["tensor_names"] == ["loss"]
         hook.close()
         assert trial.collections().collections["losses"]["tensor_names"] == ["loss", "other_loss"]
@@ -627,7 +627,7 @@ class TestFailures:
         hook = make_hook(failing_backend(budget=0), strict=True)
         hook.run_step({"loss": 1})
         hook.run_step({"loss": 1})
-        hook._output.flush()
+        hook._delivery.output.flush()
         with pytest.raises(OSError, match="No space left"):
             hook.run_step({"loss": 1})
 

@@ -106,9 +106,9 @@ def test_hook_when_steps_may_be_dropped_then_training_never_waits(make_hook, tri
     hook = make_hook(when_full="drop", memory_limit_bytes=100)
     hook.run_step({"loss": 0.0})
     hook.export_collections()
-    hook._output._background._held_bytes = 100  # as if a step were being written
+    hook._delivery.output._background._held_bytes = 100  # as if a step were being written
     hook.run_step({"loss": 1.0})
-    hook._output._background._held_bytes = 0
+    hook._delivery.output._background._held_bytes = 0
     hook.run_step({"loss": 2.0})
     hook.close()
     assert hook.num_dropped_steps == 1

@@ -1,0 +1,78 @@
+"""What differs from framework to framework: the part of a hook that the hook of each framework overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
+from sagemaker_debug_ext.hooks.output import CHIEF, Worker
+from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
+from sagemaker_debug_ext.hooks.steps import Borrowed
+from sagemaker_debug_ext.store.messages import Array, to_array
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+
+class Framework:
+    """What a hook asks; the answers here are those of no framework, whose tensors are arrays."""
+
+    default_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.LOSSES,)
+    """Collections that are saved whatever is configured."""
+
+    builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = {CollectionKeys.DEFAULT: (), CollectionKeys.ALL: ()}
+    """The collections every hook of the framework has, with their patterns."""
+
+    collection_class: ClassVar[type[Collection]] = Collection
+    default_save_interval: ClassVar[int] = DEFAULT_SAVE_INTERVAL
+
+    reduction_ddof: ClassVar[int] = 0
+    """What the framework subtracts from the count in `std` and `variance`."""
+
+    def _find_worker(self) -> Worker:
+        """Return who this process is; asked once, at the first step."""
+        return Worker(CHIEF, 1)
+
+    def _copy_value(self, value: Any) -> Any:
+        """Return a copy of a value that has `nbytes` and `shape`, and that `_to_array` understands.
+
+        Raises:
+            SMDebugTypeError: The value cannot be saved.
+        """
+        return np.array(to_array(value))
+
+    def _view(self, value: Any) -> Array:
+        """Return a value as an array for reading, right now and on this thread."""
+        return self._to_array(value)
+
+    def _to_array(self, value: Any) -> Array:
+        """Turn a copied or reduced value into the array that is stored; runs on the writing thread."""
+        array: Array = value.to_array() if isinstance(value, Borrowed) else value
+        return array
+
+    def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
+        """Yield the reductions of a value, leaving out those that do not exist for it."""
+        if can_reduce(value):
+            for reduction in reductions:
+                yield reduction, reduce_array(value, reduction, self.reduction_ddof)
+
+    def _helps_others(self) -> bool:
+        """Tell whether other processes need this one, which itself saves nothing."""
+        return False
+
+    def _agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
+        """Return the last steps that count, of those that this process and others have found; asked once."""
+        return last_steps
+
+    def _is_step_complete(self) -> bool:
+        """Tell whether it is certain that the open step will get nothing more."""
+        return False
+
+    def _before_plan(self) -> None:
+        """Complete collections by what only the framework's hook knows."""
+
+    def _detach(self) -> None:
+        """Remove everything from the framework's objects."""
