@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from sagemaker_debug_ext.config.groups import Collection
-from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig, check_statistics
+from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, meant_mode
 from sagemaker_debug_ext.hooks import current
@@ -45,20 +45,14 @@ from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.recorder import FlightRecorder, RecordingRequests
-from sagemaker_debug_ext.hooks.reductions import (
-    reduction_names,
-    without_output_number,
-)
 from sagemaker_debug_ext.hooks.scalars import Scalar, Scalars
 from sagemaker_debug_ext.hooks.showing import find_shown
 from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
-from sagemaker_debug_ext.hooks.statistics import compute_statistics
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
 from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
 from sagemaker_debug_ext.hooks.termination import GRACE_SECONDS, on_termination
 from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, open_backend
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.vocabulary import SCALAR_COLLECTIONS, CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -467,11 +461,6 @@ class BaseHook(Framework):
             self._observe(step, name, value, decision, now, taken)
         self._collections.note(name, decision.collections)
 
-    def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
-        bare = without_output_number(name)
-        for statistic, number in compute_statistics(self._view(value), self.statistics).items():
-            step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
-
     def _observe(
         self, step: OpenStep, name: str, value: Any, decision: Decision, now: float, taken: Captured | None
     ) -> None:
@@ -484,13 +473,6 @@ class BaseHook(Framework):
         step.shown[name] = shown
         if not (shown.is_scalar or decision.value):
             step.only_shown[name] = Captured(self._copy_value(value), now) if taken is None else taken
-
-    def _save_reductions(
-        self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
-    ) -> None:
-        names = reduction_names(name, reductions)
-        for reduction, number in self._reduce(value, reductions):
-            step.tensors[names[reductions.index(reduction)]] = Captured(number, now)
 
     def _save_custom_tensors(self) -> None:
         """Save the script's own tensors whose collections are due."""

@@ -11,8 +11,10 @@ from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
 from sagemaker_debug_ext.hooks.output import CHIEF, Worker
-from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array
-from sagemaker_debug_ext.hooks.steps import Borrowed
+from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array, reduction_names, without_output_number
+from sagemaker_debug_ext.hooks.statistics import compute_statistics
+from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.messages import Array, to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -28,6 +30,9 @@ class Framework:
 
     collection_class: ClassVar[type[Collection]] = Collection
     default_save_interval: ClassVar[int] = DEFAULT_SAVE_INTERVAL
+
+    statistics: tuple[str, ...]
+    """What is saved of every tensor beside its reductions; the hook knows."""
 
     reduction_ddof: ClassVar[int] = 0
     """What the framework subtracts from the count in `std` and `variance`."""
@@ -58,6 +63,20 @@ class Framework:
         if can_reduce(value):
             for reduction in reductions:
                 yield reduction, reduce_array(value, reduction, self.reduction_ddof)
+
+    def _save_reductions(
+        self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
+    ) -> None:
+        """Save reductions of a value with a step."""
+        names = reduction_names(name, reductions)
+        for reduction, number in self._reduce(value, reductions):
+            step.tensors[names[reductions.index(reduction)]] = Captured(number, now)
+
+    def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
+        """Save the hook's statistics of a value with a step."""
+        bare = without_output_number(name)
+        for statistic, number in compute_statistics(self._view(value), self.statistics).items():
+            step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
 
     def _helps_others(self) -> bool:
         """Tell whether other processes need this one, which itself saves nothing."""
