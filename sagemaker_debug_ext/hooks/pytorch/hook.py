@@ -6,7 +6,7 @@ import contextlib
 import logging
 import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
-from sagemaker_debug_ext.config.groups import compile_pattern
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError
 from sagemaker_debug_ext.hooks import current
@@ -26,7 +25,6 @@ from sagemaker_debug_ext.hooks.output import Worker
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
 from sagemaker_debug_ext.hooks.pytorch.compiled import CompiledCall, compiled_call
 from sagemaker_debug_ext.hooks.pytorch.copies import CopyPool
-from sagemaker_debug_ext.hooks.pytorch.gathering import Gathering
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.pytorch.nesting import tensors_in
 from sagemaker_debug_ext.hooks.pytorch.reducing import Reducer
@@ -43,7 +41,8 @@ from sagemaker_debug_ext.hooks.pytorch.tensors import (
     tensor_to_array,
 )
 from sagemaker_debug_ext.hooks.pytorch.watching import Due, Removable, Watching
-from sagemaker_debug_ext.hooks.pytorch.workers import find_worker, is_distributed
+from sagemaker_debug_ext.hooks.pytorch.wholes import Wholes
+from sagemaker_debug_ext.hooks.pytorch.workers import find_worker
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -98,8 +97,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots = Roots()
         self._watching = Watching(self._roots, self._is_own, self._on_gradient, self._on_module)
-        self._gathered: tuple[str, ...] = ()
-        self._gathering: Gathering | None = None
+        self._wholes = Wholes(self._roots, self._save)
         self._handles: list[Removable] = []
         self._step_handles: list[Removable] = []
         self._num_seen: dict[str, int] = {}
@@ -195,9 +193,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if self._last_step >= 0:
             raise SMDebugRuntimeError("gather() must be called before the first step")
-        for pattern in patterns:
-            compile_pattern(pattern, "gather()")
-        self._gathered += patterns
+        self._wholes.add(patterns)
 
     def begin_step(self, module: nn.Module) -> None:
         """Begin a step of a registered model whose forward pass the script does not start by calling the model."""
@@ -256,6 +252,11 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 self._offer_numbered("loss_output", tensor.detach())
 
     @harmless
+    def _on_update(self, optimizer: Optimizer, function: Callable[[set[int]], object]) -> None:
+        # A script may have several optimizers.
+        function({id(parameter) for group in optimizer.param_groups for parameter in group["params"]})
+
+    @harmless
     def _record_outputs(self, name: str, outputs: Any) -> None:
         if self._accepts():
             self._offer_numbered(f"{name}_output", outputs)
@@ -276,45 +277,20 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         watch = self._watching.begin(plan, is_training, with_modules=not self._is_helper)
         if watch.shards:
             self._save_shards_before_update(watch.shards)
-        if self._gathering is not None:
-            self._save_wholes(self._gathering, plan)
+        if self._wholes.gathering is not None:
+            self._save_wholes(plan, is_training)
         self._save_weights(watch.weights.get(id(module), []))
 
     def _is_own(self, name: str) -> bool:
         """Tell whether this process saves what it has of a tensor, instead of handing it to the first worker."""
-        return not self._is_helper and (self._gathering is None or name not in self._gathering.names)
+        return not (self._is_helper or self._wholes.has(name))
 
-    def _save_wholes(self, gathering: Gathering, plan: StepPlan) -> None:
-        """Have the tensors gathered that are due: weights now, gradients as the optimizer finds them.
-
-        Whether anything is exchanged depends on nothing that is another process's own.
-        """
-        named = {name: parameter for root in self._roots for name, parameter in self._roots.parameters_of(root)}
-        due = {name for name in gathering.names if plan.decide(name) is not None}
-        gradients = {name for name in due if name.startswith("gradient/")}
-        if due - gradients:
-            self._gather(gathering, plan, {name: named[name] for name in due - gradients if name in named})
-        if not gradients or self.mode in (ModeKeys.EVAL, ModeKeys.PREDICT):
-            return
-        owners = {name: named[bare] for name in gradients if (bare := name.removeprefix("gradient/")) in named}
-
-        @harmless
-        def on_update(self: Hook, optimizer: Optimizer) -> None:
-            updated = _updated_by(optimizer)
-            found = {
-                name: owner.grad for name, owner in owners.items() if owner.grad is not None and id(owner) in updated
-            }
-            self._gather(gathering, plan, found)
-
-        self._step_handles.append(register_optimizer_step_pre_hook(lambda optimizer, *_: on_update(self, optimizer)))
-
-    def _gather(self, gathering: Gathering, plan: StepPlan, shards: Mapping[str, Tensor]) -> None:
-        """Save tensors as a whole, if this is the first worker; a failure ends gathering, not saving."""
-        wholes = gathering.gather(shards) if self.strict else gathering.try_to_gather(shards)
-        for name, whole in wholes.items():
-            decision = plan.decide(name)
-            if decision is not None:
-                self._save(name, whole, decision)
+    def _save_wholes(self, plan: StepPlan, is_training: bool) -> None:
+        """Have the tensors gathered that are due: weights now, gradients as the optimizer finds them."""
+        self._wholes.save_weights(plan, self.strict)
+        owners = self._wholes.gradients_due(plan) if is_training else None
+        if owners is not None:
+            self._before_updates(lambda updated: self._wholes.save_gradients(plan, owners, updated, self.strict))
 
     def _save_late_weights(self, plan: StepPlan, module: nn.Module) -> None:
         """Save the parameters of a model that runs for the first time in a step that another model has begun."""
@@ -344,15 +320,19 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """Save gradients that a sharding library hands to the optimizer without a backward hook on the parameter."""
         waiting = dict(gradients)
 
-        @harmless
-        def on_update(self: Hook, optimizer: Optimizer) -> None:
-            updated = _updated_by(optimizer)
+        def save(updated: set[int]) -> None:
             for name in [name for name, parameter in waiting.items() if id(parameter) in updated]:
                 gradient = waiting.pop(name).grad
                 if gradient is not None and self._step is not None and not self._step.has(name):
                     self._offer(name, gradient)
 
-        self._step_handles.append(register_optimizer_step_pre_hook(lambda optimizer, *_: on_update(self, optimizer)))
+        self._before_updates(save)
+
+    def _before_updates(self, function: Callable[[set[int]], object]) -> None:
+        """Have a function called before every update in this step, with the `id` of each parameter that is updated."""
+        self._step_handles.append(
+            register_optimizer_step_pre_hook(lambda optimizer, *_: self._on_update(optimizer, function))
+        )
 
     def _watch_loss(self, loss_module: nn.Module) -> None:
         """Have a loss captured that was registered in the middle of a step."""
@@ -380,15 +360,10 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         return find_worker()
 
     def _helps_others(self) -> bool:
-        return bool(self._gathered) and is_distributed()
+        return self._wholes.needs_all_processes()
 
     def _agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
-        if not self._helps_others():
-            return last_steps
-        named = [each for root in self._roots for each in self._roots.parameters_of(root)]
-        sharded = [name for name, parameter in named if is_sharded(parameter)]
-        self._gathering = Gathering(self._gathered, [*sharded, *(f"gradient/{name}" for name in sharded)])
-        return self._gathering.agree_on_steps(last_steps)
+        return self._wholes.agree_on_steps(last_steps)
 
     def _is_step_complete(self) -> bool:
         return self.explicit_steps and self._is_step_over
@@ -482,11 +457,6 @@ _CURRENT_BACKWARD: Final = getattr(torch._C, "_current_graph_task_id", None)  # 
 def _is_in_backward() -> bool:
     """Tell whether a backward pass runs on this thread; modules that run in it compute again what was dropped."""
     return _CURRENT_BACKWARD is not None and _CURRENT_BACKWARD() != -1
-
-
-def _updated_by(optimizer: Optimizer) -> set[int]:
-    """Return the `id` of every parameter that an optimizer updates; a script may have several optimizers."""
-    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
 
 
 def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = False) -> Hook | None:
