@@ -25,6 +25,7 @@ from held_out import HELD_OUT
 from jobs import limit_threads
 from registry import Run
 from runs import DEVELOPMENT
+from unseen import UNSEEN
 
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import create_rule, evaluate
@@ -35,7 +36,7 @@ from sagemaker_debug_ext.trials import create_trial
 NEEDS_CHOICE = {"AllZero", "TensorVariance", "UnchangedTensor", "SimilarAcrossRuns"}
 """Rules of SageMaker that say nothing unless they are told what to look at."""
 
-SPLITS = {"development": DEVELOPMENT.runs, "held-out": HELD_OUT.runs, "drawn": DRAWN.runs}
+SPLITS = {"development": DEVELOPMENT.runs, "held-out": HELD_OUT.runs, "drawn": DRAWN.runs, "unseen": UNSEEN.runs}
 
 
 def aws_rules(trial):
