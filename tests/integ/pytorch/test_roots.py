@@ -1,0 +1,115 @@
+"""What registered models and losses, and their parts, are called."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.hooks.pytorch.compiled import CompiledCall, compiled_call
+from sagemaker_debug_ext.hooks.pytorch.nesting import tensors_in
+from sagemaker_debug_ext.hooks.pytorch.roots import Root, Roots
+
+
+class Net(nn.Module):
+    """A model of which a part may be another one's, too."""
+
+    def __init__(self, part=None):
+        super().__init__()
+        self.part = part or nn.Linear(2, 2)
+        self.own = nn.Linear(2, 2, bias=False)
+
+
+class Other(Net):
+    """The same by another name."""
+
+
+@pytest.fixture
+def roots():
+    return Roots()
+
+
+def test_parameters_when_models_share_some_then_the_first_names_them(roots):
+    """A tensor has one name, whichever model is asked."""
+    first = Root.of_model(Net())
+    second = Root.of_model(Other(first.module.part))
+    assert roots.add(first)
+    assert roots.add(second)
+    assert [name for name, _ in roots.parameters_of(first)] == ["Net_part.weight", "Net_part.bias", "Net_own.weight"]
+    assert [name for name, _ in roots.parameters_of(second)] == [
+        "Net_part.weight",
+        "Net_part.bias",
+        "Other_own.weight",
+    ]
+    shared, own = first.module.part.weight, second.module.own.weight
+    assert [roots.is_named_by(root, shared) for root in (first, second)] == [True, False]
+    assert roots.is_named_by(second, own)
+
+
+def test_parameters_when_nothing_changed_then_list_is_the_same(roots):
+    """Looking a model up again costs no new list; a new parameter does."""
+    root = Root.of_model(Net())
+    roots.add(root)
+    assert roots.parameters_of(root) is roots.parameters_of(root)
+    before = roots.parameters_of(root)
+    root.module.extra = nn.Parameter(torch.zeros(1))
+    assert len(roots.parameters_of(root)) == len(before) + 1
+
+
+def test_add_when_registered_already_then_warns(roots, caplog):
+    """The second time changes nothing."""
+    module = Net()
+    assert roots.add(Root.of_model(module))
+    assert not roots.add(Root.of_model(module))
+    assert "registered already" in caplog.text
+    assert len(list(roots)) == 1
+
+
+def test_add_when_it_is_a_part_then_refuses(roots):
+    """A forward pass must not be two steps."""
+    model = Net()
+    roots.add(Root.of_model(model))
+    with pytest.raises(SMDebugValueError, match="'part' of a Net"):
+        roots.add(Root.of_loss(model.part))
+    assert len(list(roots)) == 1
+
+
+def test_modules_when_root_is_a_loss_then_is_named_by_its_class(roots):
+    """Other modules are named by their path, and losses have no parameters."""
+    model, loss = Net(), nn.MSELoss()
+    roots.add(Root.of_model(model))
+    roots.add(Root.of_loss(loss))
+    names = {name for name, _ in roots.modules().values()}
+    assert names == {"Net", "part", "own", "MSELoss"}
+    assert roots.modules()[id(loss)] == ("MSELoss", loss)
+    assert roots.compiled_modules() == set()
+    roots.clear()
+    assert roots.modules() == {}
+
+
+def test_compiled_call_when_removed_then_module_is_as_before():
+    """What is called in place of a module's hooks is told of each call, and restored."""
+    module, seen = Net(), []
+    module._compiled_call_impl = original = lambda number: number + 1
+    handle = CompiledCall(module, lambda *arguments: seen.append(arguments))
+    assert compiled_call(module)(1) == 2
+    assert seen == [(module, (1,))]
+    handle.remove()
+    assert compiled_call(module) is original
+
+
+def test_tensors_in_when_nested_then_yields_all_in_order():
+    """Whatever is no tensor is passed over."""
+
+    @dataclasses.dataclass
+    class Outputs:
+        logits: torch.Tensor
+        others: dict
+
+    found = [torch.tensor(number) for number in range(4)]
+    nested = [found[0], (found[1], None, "text"), Outputs(found[2], {"x": [found[3]], "y": 5})]
+    assert all(left is right for left, right in zip(tensors_in(nested), found, strict=True))
+    assert list(tensors_in(nn.Parameter(torch.zeros(1)))) == []
