@@ -172,9 +172,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
     from sagemaker_debug_ext.errors import SMDebugValueError
     from sagemaker_debug_ext.rules import Isolation, create_custom_rule, create_rule
-    from sagemaker_debug_ext.rules.recommended import RECOMMENDED
+    from sagemaker_debug_ext.rules.recommended import recommended_parameters
 
-    recommended = RECOMMENDED if arguments.recommended else {}
+    recommended = recommended_parameters(trial) if arguments.recommended else {}
     names = list(dict.fromkeys([*arguments.rules, *recommended, *(_all_names() if arguments.all else ())]))
     if not names:
         raise SMDebugValueError("give the names of rules, --recommended or --all")

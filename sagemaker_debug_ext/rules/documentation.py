@@ -10,11 +10,16 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec, list_rule_specs
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.loading import load_rule_class
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
+from sagemaker_debug_ext.rules.roles import NOTHING, SCHEMES, Role
+
+BAR: Final = r"\|"
+"""A bar that ends no cell of a table."""
 
 _INTRODUCTION = """# Built-in rules
 
@@ -32,6 +37,13 @@ What may follow an issue, and how to judge large trials on many machines, is in 
 
 The rules of SageMaker have its defaults; what it leaves open is decided as described here. The further rules run here,
 and not in SageMaker's evaluator.
+
+## What tensors are called
+
+Rules find weights, biases, gradients and losses by collection, and what else they look at by names, which are those
+that the hook of the framework gives, unless a parameter says otherwise. The framework is told by the collections of the
+trial. In Keras no name tells which activation a layer has, or whether labels are classes: the values do.
+
 """
 
 
@@ -42,12 +54,21 @@ def render_rules() -> str:
         ("Rules of SageMaker", [spec for spec in specs if spec.function]),
         ("Further rules", [spec for spec in specs if not spec.function]),
     )
-    lines = [_INTRODUCTION]
+    lines = [_INTRODUCTION + "\n".join(_render_roles()) + "\n"]
     for title, members in groups:
         lines += [f"## {title}", ""]
         for spec in members:
             lines += [*_render(spec), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _render_roles() -> Iterator[str]:
+    """Yield a table of which names have which role in which framework."""
+    yield f"| what | {' | '.join(scheme.framework for scheme in SCHEMES)} |"
+    yield f"|---|{'---|' * len(SCHEMES)}"
+    for role in Role:
+        cells = ("none" if scheme.patterns[role] is NOTHING else f"`{scheme.patterns[role]}`" for scheme in SCHEMES)
+        yield f"| {role.value} | {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
 
 
 def _is_ours(spec: RuleSpec) -> bool:
@@ -87,7 +108,7 @@ def _render(spec: RuleSpec) -> Iterator[str]:
 def _row(parameter: ParameterSpec) -> str:
     default = "" if parameter.default is None else f"`{_spell(parameter.default)}`"
     cells = (f"`{parameter.name}`", parameter.type, default, parameter.range, parameter.doc)
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(cell.replace("|", BAR) for cell in cells) + " |"
 
 
 def _spell(value: object) -> str:

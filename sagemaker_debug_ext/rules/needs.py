@@ -9,6 +9,7 @@ import attrs
 
 from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.errors import did_you_mean
+from sagemaker_debug_ext.rules.roles import NOTHING, scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import usable_value
 
@@ -151,8 +152,13 @@ def _problem(need: Need, trial: Trial, names: list[str]) -> str:
     if need.selection.is_everything:
         return "the trial has no tensors so far; is the hook attached to the model?"
     reasons = [_missing_collection(name, trial) for name in need.selection.collections]
-    if need.selection.patterns:
-        patterns = " or ".join(repr(pattern.pattern) for pattern in need.selection.patterns)
+    scheme = scheme_of(trial)
+    unknown = [role.value for role in need.selection.roles if scheme.patterns[role] is NOTHING]
+    if unknown:
+        reasons.append(f"the hook of {scheme.framework} saves no {' or '.join(unknown)}")
+    wanted = [pattern for pattern in need.selection.patterns_in(trial) if pattern.pattern != NOTHING]
+    if wanted:
+        patterns = " or ".join(repr(pattern.pattern) for pattern in wanted)
         known = trial.tensor_names()
         example = f", names look like {known[0]!r}" if known else ""
         reasons.append(

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.rules.creation import create_rule
+from sagemaker_debug_ext.rules.roles import Role, pattern_of
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule
@@ -19,16 +20,16 @@ if TYPE_CHECKING:
 RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     # those of SageMaker
     "ClassImbalance": {
-        "labels_regex": "(CrossEntropy|NLL|BCE).*_input_1$",
+        "labels_regex": Role.COUNTED_LABEL,
         "predictions_regex": "^$",
         "samples": 200,
     },
-    "DeadRelu": {"tensor_regex": "relu[0-9_]*output", "threshold_layer": 90},
+    "DeadRelu": {"tensor_regex": Role.RELU_OUTPUT, "threshold_layer": 90},
     "ExplodingTensor": {"tensor_regex": "^(?!trees/)"},  # tables of trees have gaps
     "FeatureImportanceOverweight": {"nfeatures": 1, "threshold": 0.8},
     "Overfit": {"ratio_threshold": 2, "patience": 4, "start_step": 20},
     "SaturatedActivation": {
-        "tensor_regex": "(tanh|sigmoid)[0-9_]*input",
+        "tensor_regex": Role.SQUASHED,
         "threshold_tanh_min": -5,
         "threshold_tanh_max": 5,
         "threshold_sigmoid_min": -10,
@@ -66,7 +67,15 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "TrainEvalMixup": {},
     "UnbrokenSymmetry": {},
 }
-"""Rule → its parameters where they are not the defaults."""
+"""Rule → its parameters where they are not the defaults; a role in place of the names that have it in a trial."""
+
+
+def recommended_parameters(trial: Trial) -> dict[str, dict[str, Any]]:
+    """Return the recommended rules, by name, with the parameters that suit the names of tensors in a trial."""
+    return {
+        name: {key: pattern_of(value, trial) if isinstance(value, Role) else value for key, value in parameters.items()}
+        for name, parameters in RECOMMENDED.items()
+    }
 
 
 def recommended_rules(trial: Trial) -> dict[str, Rule]:
@@ -75,4 +84,4 @@ def recommended_rules(trial: Trial) -> dict[str, Rule]:
     Example:
         >>> evaluation = evaluate(recommended_rules(trial), trial)
     """
-    return {name: create_rule(name, trial, parameters) for name, parameters in RECOMMENDED.items()}
+    return {name: create_rule(name, trial, parameters) for name, parameters in recommended_parameters(trial).items()}

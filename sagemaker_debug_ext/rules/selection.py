@@ -1,4 +1,4 @@
-"""Which tensors of a step a rule looks at: members of collections, united with names that match a pattern."""
+"""Which tensors of a step a rule looks at: members of collections, united with names of some pattern or role."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sagemaker_debug_ext.config.groups import compile_pattern
+from sagemaker_debug_ext.rules.roles import Role, scheme_of
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.step import StepView
@@ -23,6 +24,10 @@ def _as_tuple(names: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(names or ())
 
 
+def _as_roles(roles: Iterable[Role] | None) -> tuple[Role, ...]:
+    return tuple(roles or ())
+
+
 @attrs.frozen(cache_hash=True)
 class Selection:
     """A choice of tensors: those in any of the collections, and those in whose name any of the patterns is found.
@@ -30,6 +35,7 @@ class Selection:
     Args:
         collections: Names of collections; one that the trial does not have selects nothing.
         patterns: Regular expressions, searched unanchored in tensor names.
+        roles: What tensors are, by the names that the framework of the trial gives them.
 
     Raises:
         SMDebugValueError: A pattern is no regular expression.
@@ -37,9 +43,10 @@ class Selection:
 
     collections: tuple[str, ...] = attrs.field(default=(), converter=_as_tuple)
     patterns: tuple[re.Pattern[str], ...] = attrs.field(default=(), converter=_compiled)
+    roles: tuple[Role, ...] = attrs.field(default=(), converter=_as_roles)
 
     def __bool__(self) -> bool:
-        return bool(self.collections or self.patterns)
+        return bool(self.collections or self.patterns or self.roles)
 
     @property
     def is_everything(self) -> bool:
@@ -50,22 +57,44 @@ class Selection:
         """Return the selected tensors among those saved at the step, sorted by name."""
         return view.selected(self)
 
+    def united_with(self, other: Selection) -> Selection:
+        """Return the choice of all tensors that either selects."""
+        return Selection(
+            collections=(*self.collections, *other.collections),
+            patterns=[pattern.pattern for pattern in (*self.patterns, *other.patterns)],
+            roles=(*self.roles, *other.roles),
+        )
+
     def among(self, names: Iterable[str], trial: Trial) -> list[str]:
         """Return the selected ones of some names of tensors of a trial, in their order."""
         known = trial.collections()
         groups = [known[name] for name in self.collections if name in known]
+        patterns = self.patterns_in(trial)
         return [
             name
             for name in names
-            if any(pattern.search(name) for pattern in self.patterns) or any(group.matches(name) for group in groups)
+            if any(pattern.search(name) for pattern in patterns) or any(group.matches(name) for group in groups)
         ]
+
+    def patterns_in(self, trial: Trial) -> tuple[re.Pattern[str], ...]:
+        """Return the patterns, with those that the names of the roles have in a trial."""
+        if not self.roles:
+            return self.patterns
+        scheme = scheme_of(trial)
+        return (*self.patterns, *(re.compile(scheme.patterns[role]) for role in self.roles))
 
     def __str__(self) -> str:
         if self.is_everything:
             return "any tensor"
         parts = [f"collection {name!r}" for name in self.collections]
         parts += [f"names with {pattern.pattern!r}" for pattern in self.patterns]
+        parts += [role.value for role in self.roles]
         return " or ".join(parts) or "nothing"
+
+
+def chosen_or(patterns: Iterable[str] | None, *roles: Role) -> Selection:
+    """Return the tensors that patterns choose, or those that have one of some roles if no patterns are given."""
+    return Selection(patterns=patterns) if patterns else Selection(roles=roles)
 
 
 ALL_TENSORS = Selection(patterns=("",))

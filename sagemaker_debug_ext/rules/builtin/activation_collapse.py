@@ -8,7 +8,8 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.roles import Role
+from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
 
@@ -33,8 +34,8 @@ class ActivationCollapse(TensorRule):
     `patience` saved steps in a row. A layer whose outputs are all 0 has the variation 0.
 
     Parameters:
-        tensor_regex: Regular expressions searched in the names of layer outputs, as a list or separated by commas;
-            ``_output_[0-9]+$`` when not given.
+        tensor_regex: Regular expressions searched in the names of layer outputs, as a list or separated by commas.
+            When not given: those of all layers, as the framework names them.
         threshold: Least variation; 0.001 when not given.
         patience: For how many saved steps in a row it must be below; 3 when not given.
 
@@ -56,7 +57,7 @@ class ActivationCollapse(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.LAYER_OUTPUT)
         self._streaks = Streaks()
 
     def measure(self, view: StepView, name: str) -> Reading | None:

@@ -1,23 +1,35 @@
-"""What goes into a loss and what comes out: `LossView`; and what the best constant answer would get."""
+"""What goes into a loss and what comes out: `LossView`; and what the best constant answer would get.
+
+PyTorch wants classes as whole numbers along the first axis; where a framework is less strict, answers and targets are
+brought into that form, and probabilities into that of scores.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
+from sagemaker_debug_ext.rules.builtin.activations import sums_to_one
+from sagemaker_debug_ext.rules.builtin.watching import loss_at
+from sagemaker_debug_ext.rules.classes import ClassIds, joined_ids
+from sagemaker_debug_ext.rules.roles import Role, scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
 Numbers = npt.NDArray[np.float64]
 
-INPUTS: Final = Selection(patterns=("[Ll]oss.*_input_[01]$",))
+INPUTS: Final = Selection(roles=(Role.ANSWER_OR_TARGET,))
 """Scores and targets as hooks name them, for `Need`."""
 
-OUTPUT: Final = "_output_0"
+LEAST: Final = 1e-7
+"""Probabilities below this count as this, as they do for Keras."""
+OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
+"""Kinds of losses whose targets may be classes: those that names do not tell as well."""
 
 
 @attrs.frozen
@@ -29,12 +41,16 @@ class LossView:
         value: The loss.
         scores: What the model answered, one row for each sample.
         targets: What it should have.
+        answers_name: Name of the tensor that holds the answers.
+        targets_name: Name of the tensor that holds the targets.
     """
 
     name: str
     value: float
     scores: Array
     targets: Array
+    answers_name: str = ""
+    targets_name: str = ""
 
     @property
     def num_classes(self) -> int | None:
@@ -67,20 +83,95 @@ class LossView:
         return float(-logs.mean())
 
 
-def losses_at(view: StepView) -> Iterator[LossView]:
-    """Yield the losses of a step whose two inputs were saved, and are numbers of a batch."""
-    names = set(view.tensor_names)
-    for name in view.tensor_names:
-        stem = name.removesuffix(OUTPUT)
-        if stem == name or f"{stem}_input_1" not in names or f"{stem}_input_0" not in names:
-            continue
-        value, scores, targets = view.scalar(name), view.value(f"{stem}_input_0"), view.value(f"{stem}_input_1")
+def losses_at(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossView]:
+    """Yield the losses of a step whose two inputs were saved, and are numbers of a batch.
+
+    Args:
+        view: The step.
+        keeps_shares: Leave probabilities as they are, where they would be brought into the form of scores.
+    """
+    scheme = scheme_of(view.trial)
+    for names in scheme.answers(view.tensor_names):
+        value = math.nan if names.loss == names.answers else loss_at(view, names.loss)
+        scores, targets = view.value(names.answers), view.value(names.targets)
         if value is None or scores is None or targets is None:
             continue
         if scores.ndim == 0 or scores.shape[:1] != targets.shape[:1]:
             continue
         if scores.dtype.kind in "fV" and np.isfinite(to_float64(scores)).all():
-            yield LossView(name, value, scores, targets)
+            if scheme.has_loose_targets:
+                has_classes = scheme.kind_of_loss(names.answers) in OF_CLASSES
+                scores, targets = strict_form(
+                    scores, targets, has_classes, may_be_shares=scheme.hides_kinds and not keeps_shares
+                )
+            yield LossView(names.loss, value, scores, targets, names.answers, names.targets)
+
+
+def class_labels(view: StepView, name: str) -> Array | None:
+    """Return labels as they were saved; where names do not tell whether they are of classes, None unless they are."""
+    if not scheme_of(view.trial).hides_kinds:
+        return view.value(name)
+    for loss in losses_at(view):
+        if loss.targets_name == name and (loss.num_classes is not None or loss.is_binary):
+            return loss.targets.astype(np.int64)
+    return None
+
+
+def class_answers(view: StepView, name: str) -> Array | None:
+    """Return answers as they were saved; where names do not tell whether they are of classes, a row for each label."""
+    if not scheme_of(view.trial).hides_kinds:
+        return view.value(name)
+    for loss in losses_at(view):
+        if loss.answers_name == name and loss.num_classes is not None:
+            return np.moveaxis(loss.scores, 1, -1).reshape(-1, loss.num_classes)
+        if loss.answers_name == name and loss.is_binary:
+            return loss.scores
+    return None
+
+
+def labels_in(view: StepView, names: Sequence[str]) -> ClassIds | None:
+    """Return the labels in some tensors of a step, one after the other; None if none of them has any."""
+    if not scheme_of(view.trial).hides_kinds:
+        return joined_ids(view, names)
+    found = [labels.reshape(-1) for name in names if (labels := class_labels(view, name)) is not None]
+    return np.concatenate(found) if found else None
+
+
+def strict_form(scores: Array, targets: Array, has_classes: bool, *, may_be_shares: bool) -> tuple[Array, Array]:
+    """Return scores and targets as PyTorch would want them.
+
+    Args:
+        scores: What the model answered.
+        targets: What it should have.
+        has_classes: Whether targets may be of classes.
+        may_be_shares: Whether scores that look like probabilities are such.
+    """
+    are_shares = may_be_shares and sums_to_one(scores)
+    classes = as_class_ids(scores, targets) if has_classes else None
+    if classes is not None:
+        values = np.log(np.maximum(to_float64(scores), LEAST)) if are_shares else scores
+        return np.moveaxis(values, -1, 1), classes
+    if targets.size == scores.size:
+        targets = targets.reshape(scores.shape)
+    is_binary = targets.shape == scores.shape and bool(np.all((targets == 0) | (targets == 1)))
+    if may_be_shares and is_binary and np.min(scores) >= 0 and np.max(scores) <= 1:
+        shares = np.clip(to_float64(scores), LEAST, 1 - LEAST)
+        return np.log(shares) - np.log1p(-shares), targets
+    return scores, targets
+
+
+def as_class_ids(scores: Array, targets: Array) -> Array | None:
+    """Return targets as numbers of classes, one for each row of scores; None if they are something else."""
+    num_classes = scores.shape[-1] if scores.ndim > 1 else 1
+    if num_classes == 1 or targets.dtype.kind not in "biuf":
+        return None
+    if targets.shape == scores.shape:
+        is_one_hot = np.all((targets == 0) | (targets == 1)) and np.all(targets.sum(axis=-1) == 1)
+        return np.argmax(targets, axis=-1).astype(np.int64) if is_one_hot else None
+    if targets.size * num_classes != scores.size:
+        return None
+    is_whole = np.array_equal(targets, np.trunc(targets)) and targets.min() >= 0 and targets.max() < num_classes
+    return targets.astype(np.int64).reshape(scores.shape[:-1]) if is_whole else None
 
 
 def entropy(shares: Numbers) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sagemaker_debug_ext.rules.builtin.answers import labels_in
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.classes import ClassIds, joined_ids
 from sagemaker_debug_ext.rules.issue import Issue
@@ -81,7 +82,7 @@ class ClassImbalance(BuiltinRule):
     def judge(self, view: StepView) -> list[Issue] | None:
         """Count the labels and predictions of the step, and return an issue if they are unbalanced."""
         names = view.selected(self._labels)
-        labels = joined_ids(view, names)
+        labels = labels_in(view, names)
         if labels is None:
             return None
         predictions = joined_ids(view, view.selected(self._predictions), argmax=self.parameters["argmax"])

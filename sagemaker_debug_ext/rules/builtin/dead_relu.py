@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sagemaker_debug_ext.rules.builtin.activations import is_guess, may_be_rectified
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.columns import Column, Outlook
+from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, count_along_batch
 
@@ -69,12 +71,17 @@ class DeadRelu(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of dead units of a layer."""
+        if self._is_guess(view) and not may_be_rectified(view, name):
+            return None
         activity = view.statistic(name, unit_activity_percent)
         if activity is None:
             return None
         dead = dead_percent(activity, self.parameters["threshold_inactivity"])
         limit: float = self.parameters["threshold_layer"]
         return Reading(dead, fires=dead > limit, threshold=limit, severity=dead)
+
+    def _is_guess(self, view: StepView) -> bool:
+        return is_guess(self.selection, Role.RELU_OUTPUT, view.trial)
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how many units of the worst layer are dead."""

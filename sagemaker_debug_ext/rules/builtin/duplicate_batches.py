@@ -11,7 +11,8 @@ from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.samples import row_digests
 from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.roles import Role
+from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView
 
 
@@ -31,8 +32,8 @@ class DuplicateBatches(TensorRule):
     at once fires: leave the rule out.
 
     Parameters:
-        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas;
-            ``^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$`` (the whole model's) when not given.
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
+            given: those of the whole model, as the framework names them.
         window: How many batches are looked at; 10 when not given.
         max_share_percent: Largest percentage of different ones that is too few; 30 when not given.
 
@@ -51,7 +52,7 @@ class DuplicateBatches(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._seen: dict[str, collections.deque[bytes]] = {}
         self._last: dict[str, int] = {}
         self._samples: dict[str, collections.deque[float]] = {}

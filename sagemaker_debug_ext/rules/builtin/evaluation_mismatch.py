@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.samples import MAX_KEPT, row_digests
-from sagemaker_debug_ext.rules.builtin.watching import LOSSES
+from sagemaker_debug_ext.rules.builtin.watching import LOSSES, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.roles import Role
+from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -92,8 +93,8 @@ class EvaluationMismatch(BuiltinRule):
     does not hold for the data it is evaluated on, and it has had no chance to learn samples by heart.
 
     Parameters:
-        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas;
-            ``^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$`` (the whole model's) when not given.
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
+            given: those of the whole model, as the framework names them.
         max_shift: Largest difference of means, in standard deviations; 1 when not given.
         max_ratio: Largest ratio between the losses of evaluation and training; 2.5 when not given.
 
@@ -113,7 +114,7 @@ class EvaluationMismatch(BuiltinRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._spreads: dict[tuple[str, ModeKeys, int], Spread] = {}
         self._known: set[bytes] = set()
         self._num_seen = 0
@@ -133,7 +134,7 @@ class EvaluationMismatch(BuiltinRule):
         self._observe_inputs(view, names)
         if view.mode is ModeKeys.TRAIN:
             self._evaluation.clear()
-            for loss, value in view.scalars(LOSSES).items():
+            for loss, value in loss_values(view, LOSSES).items():
                 self._first.setdefault(loss, abs(value))
                 self._training.setdefault(loss, collections.deque(maxlen=RECENT)).append(value)
             return None
@@ -169,7 +170,7 @@ class EvaluationMismatch(BuiltinRule):
     def _judge_losses(self, view: StepView) -> list[Issue]:
         limit: float = self.parameters["max_ratio"]
         is_fresh = 0 < self._num_seen <= MAX_VISITS * len(self._known)
-        for name, value in view.scalars(LOSSES).items():
+        for name, value in loss_values(view, LOSSES).items():
             self._evaluation.setdefault(name, []).append(value)
             before = self._training.get(name, ())
             if not is_fresh or len(before) < RECENT:

@@ -8,7 +8,8 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.samples import MAX_KEPT, row_digests
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.roles import Role
+from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -23,8 +24,8 @@ class EvaluationOverlap(TensorRule):
     of fewer than four elements are not looked at. Augmented samples are different ones.
 
     Parameters:
-        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas;
-            ``^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$`` (the whole model's) when not given.
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
+            given: those of the whole model, as the framework names them.
         max_share_percent: Largest percentage of evaluation samples that may be known; 20 when not given.
 
     Source:
@@ -42,7 +43,7 @@ class EvaluationOverlap(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._trained: dict[str, set[bytes]] = collections.defaultdict(set)
         self._evaluated: dict[str, set[bytes]] = collections.defaultdict(set)
 

@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import GRADIENT_PREFIX, Streaks
+from sagemaker_debug_ext.rules.builtin.watching import Streaks, gradient_in
 from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.roles import scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, norm, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -93,17 +94,17 @@ class FrozenParameters(TensorRule):
     @staticmethod
     def _rounds_to_nothing(view: StepView, name: str, current: Array) -> bool:
         """Tell whether the gradient is only rounding noise, as that of a bias before a normalisation is."""
-        gradient = GRADIENT_PREFIX + name
-        size = view.statistic(gradient, norm) if gradient in view.tensor_names else None
+        gradient = gradient_in(view, name)
+        size = None if gradient is None else view.statistic(gradient, norm)
         return size is not None and 0 < size < NOISE * norm(current)
 
     def _reason(self, view: StepView, name: str) -> str:
-        gradient = GRADIENT_PREFIX + name
-        if gradient in view.tensor_names:
+        gradient = gradient_in(view, name)
+        if gradient is not None:
             if view.statistic(gradient, any_non_zero):
                 return HAS_GRADIENT
             return "its gradient is 0"
-        if any(other.startswith(GRADIENT_PREFIX) for other in view.tensor_names):
+        if any(map(scheme_of(view.trial).is_gradient, view.tensor_names)):
             return "no gradient reaches it, while others have one"
         return "gradients were not saved"
 

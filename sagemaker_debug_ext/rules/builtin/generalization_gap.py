@@ -9,7 +9,7 @@ import attrs
 
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.builtin.overfit import EvaluationRounds, Losses, loss_pairs
-from sagemaker_debug_ext.rules.builtin.watching import losses_or
+from sagemaker_debug_ext.rules.builtin.watching import loss_values, losses_or
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.step import StepView
@@ -66,7 +66,7 @@ class GeneralizationGap(BuiltinRule):
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue when a round has ended and its validation loss is too high."""
-        losses = view.scalars(self.selection)
+        losses = loss_values(view, self.selection)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         if not self._has_eval_steps:
             pairs = loss_pairs(losses).items()

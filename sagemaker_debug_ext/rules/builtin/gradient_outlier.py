@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training
+from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, num_summed
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView, norm
@@ -18,7 +18,7 @@ class GradientOutlier(TensorRule):
 
     Looks at the norm of each tensor of the collection ``gradients`` at TRAIN steps (all steps that have no mode). The
     rule fires if it is above `max_norm`, or above `factor` times the median of its latest `window` values and of its
-    first ones.
+    first ones. Gradients of MXNet, which are summed over the samples, may be as many times larger.
 
     Parameters:
         window: How many norms before are looked at; 20 when not given.
@@ -57,7 +57,7 @@ class GradientOutlier(TensorRule):
         if measured is None:
             return None
         recent = self._recent.of(name)
-        limit: float = self.parameters["max_norm"]
+        limit: float = self.parameters["max_norm"] * num_summed(view)
         if self._recent.is_full(name):
             # not below what was usual at first: a model that has learnt its data has next to no gradient
             usual = max(statistics.median(recent), self._first[name])

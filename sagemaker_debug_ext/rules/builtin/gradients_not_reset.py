@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import GRADIENT_PREFIX, is_training
+from sagemaker_debug_ext.rules.builtin.watching import gradient_in, is_training
 from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.roles import scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, norm, to_float64
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -113,7 +114,8 @@ class GradientsNotReset(TensorRule):
     once if they add up for ever or for 2, 4, 5, 8, 10, 16 or 20 steps. It fires if at `patience` steps the change is
     explained by such a sum, to a cosine of 0.999, and not as well by any optimizer with gradients that are reset, and
     at no step between by neither. Gathering gradients over batches on purpose, with an update only after the last,
-    leaves it silent, and so do other optimizers and weight decay.
+    leaves it silent, and so do other optimizers and weight decay. Of Keras, where gradients cannot add up, and of
+    MXNet, whose hook saves the sum that the update finds, there is no verdict.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
@@ -150,9 +152,9 @@ class GradientsNotReset(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return for how many steps the sum of gradients, and nothing else, has explained a weight's change."""
-        if not is_training(view) or view.mode_step is None:
+        if not is_training(view) or view.mode_step is None or scheme_of(view.trial).is_updated(name):
             return None
-        weight, gradient = _flat(view, name), _flat(view, GRADIENT_PREFIX + name)
+        weight, gradient = _flat(view, name), _flat(view, gradient_in(view, name))
         if weight is None or gradient is None or weight.size != gradient.size:
             return None
         watch = self._watches.get(name)
@@ -188,9 +190,9 @@ class GradientsNotReset(TensorRule):
         )
 
 
-def _flat(view: StepView, name: str) -> Numbers | None:
+def _flat(view: StepView, name: str | None) -> Numbers | None:
     """Return a tensor's values as one axis; None if it was not saved, or is too large."""
-    value = view.value(name) if name in view.tensor_names else None
+    value = None if name is None else view.value(name)
     if value is None or value.size > MAX_ELEMENTS or value.dtype.kind == "c":
         return None
     flat: Numbers = to_float64(value).reshape(-1)

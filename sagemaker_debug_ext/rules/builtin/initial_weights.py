@@ -7,15 +7,23 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.builtin.weight_update_ratio import update_ratio
 from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.roles import scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, norm
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 EMBEDDING: Final = re.compile("emb|wte|wpe|lora", re.IGNORECASE)
 """Names of weights whose second axis says nothing of the size of outputs, or that start at 0 on purpose."""
+
+
+SMALL_UPDATE: Final = 0.1
+"""Part of its norm that an update may change a weight by for the weight after it to be about that before it."""
 
 
 def gain(weight: Array) -> float | None:
@@ -29,6 +37,11 @@ def gain(weight: Array) -> float | None:
     return size / math.sqrt(len(weight)) if size > 0 else None
 
 
+def gain_of_last(weight: Array) -> float | None:
+    """Return what `gain` does of a weight whose last axis is that of the units."""
+    return gain(np.moveaxis(weight, -1, 0)) if weight.ndim else None
+
+
 class InitialWeights(TensorRule):
     """Weights start far too large or far too small.
 
@@ -37,6 +50,9 @@ class InitialWeights(TensorRule):
     mean square of its weights times the root of the number of inputs of a unit, which makes outputs that many times
     larger than inputs. The usual methods of initialisation have a gain from 0.5 to 1.5. The rule fires if it is above
     `max_gain` or below `min_gain`; weights that are all 0 do not count.
+
+    Of Keras and MXNet, whose hooks save what a step leaves, weights are judged after the first update, at the next step
+    that was saved, and only if that shows that updates change them little.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
@@ -68,15 +84,34 @@ class InitialWeights(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the gain of a layer."""
-        if not is_training(view) or view.mode_step != 0 or EMBEDDING.search(name):
+        if not is_training(view) or EMBEDDING.search(name):
             return None
-        found = view.statistic(name, gain)
+        scheme = scheme_of(view.trial)
+        measure = gain_of_last if scheme.has_units_last(name) else gain
+        if scheme.is_updated(name):
+            first = self._first_value(view, name)
+            found = None if first is None else measure(first)
+        else:
+            found = view.statistic(name, measure) if view.mode_step == 0 else None
         if found is None or not math.isfinite(found):
             return None
         high: float = self.parameters["max_gain"]
         low: float = self.parameters["min_gain"]
         fires = found > high or found < low
         return Reading(found, fires=fires, threshold=high if found > high else low, severity=abs(math.log(found)))
+
+    def _first_value(self, view: StepView, name: str) -> Array | None:
+        """Return a weight after its first update, once the next one tells that updates change it little."""
+        step = view.mode_step
+        saved = [] if step is None else self.views.saved_steps(name, view.mode, step - 1)
+        if step is None or len(saved) != 1 or saved[0] != 0:
+            return None
+        global_step = view.trial.global_step(view.mode, 0)
+        first = None if global_step is None else view.earlier_value(name, global_step)
+        current = view.value(name)
+        if first is None or current is None or first.shape != current.shape:
+            return None
+        return first if update_ratio(current, first, epsilon=1e-12) / step <= SMALL_UPDATE else None
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say what the gain is."""

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sagemaker_debug_ext.rules.builtin.activations import takes_unchanged
+from sagemaker_debug_ext.rules.builtin.answers import class_labels
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Streaks
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.roles import Role, scheme_of
+from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
 
@@ -21,17 +24,23 @@ def largest_scale(inputs: Array) -> float | None:
     return found if math.isfinite(found) else None
 
 
+def are_numbers(view: StepView, targets: str) -> bool:
+    """Tell whether targets are numbers to come near to, where a name that may be of those does not tell."""
+    return not scheme_of(view.trial).hides_kinds or class_labels(view, targets) is None
+
+
 class InputScale(TensorRule):
     """Inputs of the model are far from the scale that networks are initialised for.
 
     Looks at inputs of floating-point numbers at every saved step of every mode. The rule fires if their root mean
     square is above `max_scale` or below `min_scale` at `patience` saved steps in a row. Targets of losses of
-    differences (MSE, L1, …) must not be above `max_scale` either.
+    differences (MSE, L1, …) must not be above `max_scale` either. Inputs of a Keras model do not count if layers were
+    saved and none with a matrix of weights takes them as they are: then the model scales them itself.
 
     Parameters:
-        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas;
-            ``^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$`` (the whole model's) when not given.
-        targets_regex: The same for targets; ``(MSE|L1|Huber)Loss(_[0-9]+)?_input_1$`` when not given.
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
+            given: those of the whole model, as the framework names them.
+        targets_regex: The same for targets. When not given: those of losses of differences.
         max_scale: Largest root mean square; 20 when not given.
         min_scale: Least root mean square; 0.001 when not given.
         patience: For how many saved steps in a row; 3 when not given.
@@ -53,10 +62,8 @@ class InputScale(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self._targets = Selection(patterns=self.parameters["targets_regex"])
-        self.selection = Selection(
-            patterns=[*self.parameters["tensor_regex"], *self.parameters["targets_regex"]],
-        )
+        self._targets = chosen_or(self.parameters["targets_regex"], Role.NUMBER_TARGET)
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT).united_with(self._targets)
         self._streaks = Streaks()
 
     def measure(self, view: StepView, name: str) -> Reading | None:
@@ -65,8 +72,12 @@ class InputScale(TensorRule):
         if scale is None:
             return None
         high: float = self.parameters["max_scale"]
-        low: float = 0.0 if name in view.selected(self._targets) else self.parameters["min_scale"]
-        length = self._streaks.observe(name, scale > high or scale < low)
+        is_target = name in view.selected(self._targets)
+        low: float = 0.0 if is_target else self.parameters["min_scale"]
+        is_beyond = scale > high or scale < low
+        if is_beyond:
+            is_beyond = are_numbers(view, name) if is_target else takes_unchanged(view, name)
+        length = self._streaks.observe(name, is_beyond)
         limit = high if scale > high else low
         return Reading(scale, fires=length >= self.parameters["patience"], threshold=limit, severity=scale)
 

@@ -14,7 +14,8 @@ from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.roles import Role
+from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView
 
 MIN_BATCH: Final = 8
@@ -63,8 +64,8 @@ class LabelMix(BuiltinRule):
         samples_per_class: How many samples of each class there should have been; 100 when not given.
         window: How many batches are looked at; 20 when not given.
         min_mixing: Least entropy of a batch, as a part of that of all; 0.6 when not given.
-        labels_regex: Regular expressions searched in the names of labels, as a list or separated by commas;
-            ``^labels$`` when not given.
+        labels_regex: Regular expressions searched in the names of labels, as a list or separated by commas. When
+            not given: ``labels`` of boosted trees.
         max_ratio: Largest ratio of the commonest to the rarest class in these; 10 when not given.
 
     Source:
@@ -81,7 +82,7 @@ class LabelMix(BuiltinRule):
 
     def configure(self) -> None:
         """Begin without observations."""
-        self._labels = Selection(patterns=self.parameters["labels_regex"])
+        self._labels = chosen_or(self.parameters["labels_regex"], Role.ALL_LABELS)
         self._seen: dict[str, _Labels] = {}
 
     def needs(self) -> tuple[Need, ...]:

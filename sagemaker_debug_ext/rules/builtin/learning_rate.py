@@ -11,6 +11,7 @@ from sagemaker_debug_ext.rules.builtin.watching import Recent
 from sagemaker_debug_ext.rules.builtin.weight_update_ratio import update_ratio
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.roles import scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -40,25 +41,24 @@ class UpdateSizeRule(BuiltinRule):
         step = view.step_in(mode)
         if step is None:
             return None
-        for name in view.selected(self.selection):
+        is_offset = scheme_of(view.trial).is_offset  # what starts at 0 changes by much of its size
+        names = [name for name in view.selected(self.selection) if not is_offset(name)]
+        for name in names:
             self._observe(view, name, mode, step)
-        usual = {
-            name: statistics.median(self._recent.of(name))
-            for name in view.selected(self.selection)
-            if self._recent.is_full(name)
-        }
+        usual = {name: statistics.median(self._recent.of(name)) for name in names if self._recent.is_full(name)}
         moving = {name: value for name, value in usual.items() if value > 0}  # frozen ones have a rule of their own
         if not moving:
             return None
-        names = self.out_of_bounds(moving)
-        if not names:
+        beyond = self.out_of_bounds(moving)
+        if not beyond:
             return []
         limit: float = self.parameters["threshold"]
+        first = moving[beyond[0]]
         message = (
-            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {naming(names)}: a step changes "
-            f"the first by {moving[names[0]]:.3g} of its norm, {'above' if self.is_too_large else 'below'} {limit:g}."
+            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {naming(beyond)}: a step changes "
+            f"the first by {first:.3g} of its norm, {'above' if self.is_too_large else 'below'} {limit:g}."
         )
-        return [self.found(view, message, tensors=names, value=moving[names[0]], threshold=limit)]
+        return [self.found(view, message, tensors=beyond, value=first, threshold=limit)]
 
     @abc.abstractmethod
     def out_of_bounds(self, usual: dict[str, float]) -> list[str]:

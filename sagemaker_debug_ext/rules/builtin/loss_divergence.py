@@ -9,7 +9,7 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.overfit import VALIDATION_NAME
-from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, losses_or
+from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.step import StepView
 
 NUM_FIRST: Final = 3
@@ -52,7 +52,7 @@ class LossDivergence(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return how many times what it was at first the loss is."""
-        loss = view.scalar(name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
+        loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
         if loss is None or not math.isfinite(loss):
             return None
         beginning = self._first.setdefault(name, [])

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import collections
-import re
+import math
 import statistics
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import attrs
 import numpy as np
 
+from sagemaker_debug_ext.rules.builtin.answers import LossView, losses_at
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import is_training
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.roles import Role, scheme_of
+from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
-KIND: Final = re.compile(r"(CrossEntropy|NLL|BCEWithLogits|MSE|SmoothL1|L1|Huber)Loss")
 DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
 MIN_OUTSIDE: Final = 0.1
 """Share of targets that must be out of reach before the outputs are called bounded."""
 NEAR_ONE: Final = 0.9
+TOO_SMALL: Final = 1e-6
+"""Losses below which the digits that were saved do not tell of which kind they are."""
 RECENT: Final = 5
 """At how many steps the latest outputs are looked at for bounds."""
 
@@ -112,11 +115,55 @@ def problem_of(kind: str, seen: _Seen) -> str:
     return next((problem for holds, problem in checks if holds), "")
 
 
+class _Given(NamedTuple):
+    """What a loss is given, and what kind of loss it is."""
+
+    kind: str
+    scores: Array
+    targets: Array | None
+
+
+def _given(view: StepView, name: str) -> _Given | None:
+    """Return what a loss is given, whose answers have a name; None if its kind cannot be told."""
+    scheme = scheme_of(view.trial)
+    kind = scheme.kind_of_loss(name)
+    if not scheme.has_loose_targets:
+        scores = None if kind is None else view.value(name)
+        return (
+            None if kind is None or scores is None else _Given(kind, scores, view.value(name.removesuffix("0") + "1"))
+        )
+    for loss in losses_at(view, keeps_shares=True):
+        if loss.answers_name == name:
+            known = kind if kind in DIFFERENCES else kind_by_value(loss)
+            return _Given(known, loss.scores, loss.targets) if known is not None and kind in (None, known) else None
+    return None
+
+
+def kind_by_value(loss: LossView) -> str | None:
+    """Return the kind of loss that has the value of a loss, given what it was given; None if none has."""
+    candidates: dict[str, float | None] = {}
+    if loss.num_classes is not None:
+        candidates["CrossEntropy"] = loss.cross_entropy()
+    elif loss.scores.shape == loss.targets.shape:
+        scores, targets = to_float64(loss.scores), to_float64(loss.targets)
+        candidates["MSE"] = float(np.mean((scores - targets) ** 2))
+        candidates["L1"] = float(np.mean(np.abs(scores - targets)))
+        if loss.is_binary:
+            candidates["BCEWithLogits"] = float(np.mean(np.logaddexp(0, scores) - scores * targets))
+    is_told = loss.value > TOO_SMALL
+    return next((kind for kind, value in candidates.items() if is_told and _is_near(value, loss.value)), None)
+
+
+def _is_near(value: float | None, loss: float) -> bool:
+    return value is not None and math.isclose(value, loss, rel_tol=1e-3)
+
+
 class LossInputMismatch(TensorRule):
     """A loss is given something else than it expects: an activation too many, too few or the wrong one at the output.
 
-    Looks at what goes into losses at TRAIN steps (all steps that have no mode), by the names of PyTorch's losses, and
-    fires when after `patience` saved steps
+    Looks at what goes into losses at TRAIN steps (all steps that have no mode), by the names of the losses; in Keras,
+    where they have none, and of what MXNet may take for a loss of scores or of probabilities, it counts which loss has
+    the value that was saved. It fires when after `patience` saved steps
 
     - a cross entropy has only been given probabilities, numbers from 0 to 1, or outputs of a tanh or ReLU;
     - a negative log likelihood has been given something else than logarithms of probabilities;
@@ -127,8 +174,8 @@ class LossInputMismatch(TensorRule):
     or at once, when a loss of differences is given outputs and targets of different shapes, which are broadcast.
 
     Parameters:
-        tensor_regex: Regular expressions searched in names; of these tensors the first inputs of losses are looked at;
-            ``Loss(_[0-9]+)?_input_0$`` when not given.
+        tensor_regex: Regular expressions searched in names; of these tensors the first inputs of losses are looked at.
+            When not given: all first inputs of losses, as the framework names them.
         patience: How many saved steps are seen before a verdict; 20 when not given.
 
     Source:
@@ -149,26 +196,25 @@ class LossInputMismatch(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.ANSWER)
         self._seen: dict[str, _Seen] = {}
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return what is wrong with the input of a loss."""
-        kind = KIND.search(name)
-        scores = view.value(name) if kind and is_training(view) else None
-        if kind is None or scores is None or scores.dtype.kind not in "fV":
+        given = _given(view, name) if is_training(view) else None
+        if given is None or given.scores.dtype.kind not in "fV":
             return None
-        targets = view.value(name.removesuffix("0") + "1")
+        kind, scores, targets = given
         patience: int = self.parameters["patience"]
-        if kind[1] in DIFFERENCES and targets is not None and targets.shape != scores.shape:
+        if kind in DIFFERENCES and targets is not None and targets.shape != scores.shape:
             text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are broadcast"
             return Reading(1, fires=True, threshold=1, severity=np.inf, text=text)
         seen = self._seen.setdefault(name, _Seen())
         if np.isfinite(to_float64(scores)).all():
-            seen.add(scores, targets, kind[1])
+            seen.add(scores, targets, kind)
         if seen.steps < patience:
             return None
-        problem = problem_of(kind[1], seen)
+        problem = problem_of(kind, seen)
         return Reading(seen.steps, fires=bool(problem), threshold=patience, text=problem)
 
     def describe(self, names: Sequence[str], first: Reading) -> str:

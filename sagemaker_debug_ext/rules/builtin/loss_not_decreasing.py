@@ -10,9 +10,10 @@ from typing import Final
 import attrs
 
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import as_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import StepView, as_scalar, usable_value
+from sagemaker_debug_ext.rules.step import StepView, usable_value
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 PREFERRED_MODES: Final = (ModeKeys.EVAL, ModeKeys.TRAIN)
@@ -61,11 +62,11 @@ class _Check:
 class LossNotDecreasing(BuiltinRule):
     """A loss does not fall fast enough, or rises.
 
-    Looks at tensors of exactly one element. A loss is checked when at least `num_steps` steps have passed since its
-    last check, against the newest value saved at least `num_steps` steps before; steps count within the mode. The rule
-    fires if the loss is not finite, rose by more than `increase_threshold_percent`, or did not rise and yet fell by
-    less than `diff_percent`: a small rise is tolerated, a standstill is not. A reference of 0 makes every rise too
-    large and every standstill a failure to fall.
+    Looks at tensors of exactly one element; of MXNet, whose losses have one for each sample, at their mean. A loss is
+    checked when at least `num_steps` steps have passed since its last check, against the newest value saved at least
+    `num_steps` steps before; steps count within the mode. The rule fires if the loss is not finite, rose by more than
+    `increase_threshold_percent`, or did not rise and yet fell by less than `diff_percent`: a small rise is tolerated, a
+    standstill is not. A reference of 0 makes every rise too large and every standstill a failure to fall.
 
     Parameters:
         collection_names: Collections whose members are looked at, as a list or separated by commas.
@@ -122,14 +123,14 @@ class LossNotDecreasing(BuiltinRule):
         step = view.step_in(mode)
         if step is None or not self._is_due(name, mode, step):
             return None
-        current = view.scalar(name)
+        current = as_loss(view.value(name), view.trial)
         if current is None:
             return None
         earlier = self._reference_step(name, mode, step)
         if earlier is None:
             return None
         self._last_checks[name, mode] = step
-        reference = as_scalar(usable_value(view.trial, name, earlier, mode))
+        reference = as_loss(usable_value(view.trial, name, earlier, mode), view.trial)
         return None if reference is None else _Check(current, reference, earlier)
 
     def _is_due(self, name: str, mode: ModeKeys, step: int) -> bool:

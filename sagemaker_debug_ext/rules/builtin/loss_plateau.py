@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, losses_or
+from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.step import StepView
 
 
@@ -52,7 +52,7 @@ class LossPlateau(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return by how much the loss has fallen."""
-        loss = view.scalar(name) if is_training(view) else None
+        loss = loss_at(view, name) if is_training(view) else None
         if loss is None:
             return None
         window: int = self.parameters["window"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, losses_or
+from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.step import StepView
 
 MATTERS: Final = 0.5
@@ -52,7 +52,7 @@ class LossSpike(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return how many times its usual value a loss is."""
-        loss = view.scalar(name) if is_training(view) else None
+        loss = loss_at(view, name) if is_training(view) else None
         if loss is None:
             return None
         recent, factor = self._recent.of(name), self.parameters["factor"]

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
+from sagemaker_debug_ext.rules.builtin.activations import is_plain
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.roles import Role, scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+
+class _Layer(NamedTuple):
+    """Names of a weight, and of what goes into its layer and comes out of it."""
+
+    weight: str
+    given: str
+    output: str
 
 
 class MissingActivation(BuiltinRule):
@@ -45,46 +55,51 @@ class MissingActivation(BuiltinRule):
 
     def needs(self) -> tuple[Need, ...]:
         """Return the weights, and inputs and outputs of layers."""
-        return Need("weights", self.selection), Need("outputs", Selection(patterns=("_output_0$",)))
+        return Need("weights", self.selection), Need("outputs", Selection(roles=(Role.LAYER_OUTPUT,)))
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue if layers follow each other."""
         layers = list(self._layers(view)) if is_training(view) else []
         if len(layers) < 2:
             return None
-        following = [name for name in layers if any(_is_same(view, name, other) for other in layers if other != name)]
+        following = [layer.output for layer in layers if _is_followed(view, layer, layers)]
         # the last layer is followed by none
         holds = len(following) >= max(1, len(layers) / 2)
         patience: int = self.parameters["patience"]
         if self._streaks.observe("", holds) < patience:
             return []
-        tensors = [f"{name}_output_0" for name in following]
-        text = f"There is no activation after {naming(tensors)}: what comes out goes unchanged into the next layer."
-        return [self.found(view, text, tensors=tensors, value=len(following), threshold=len(layers) / 2)]
+        text = f"There is no activation after {naming(following)}: what comes out goes unchanged into the next layer."
+        return [self.found(view, text, tensors=following, value=len(following), threshold=len(layers) / 2)]
 
-    def _layers(self, view: StepView) -> Iterator[str]:
-        """Yield the names of layers of two axes whose input and output were saved."""
+    def _layers(self, view: StepView) -> Iterator[_Layer]:
+        """Yield the layers of two axes whose input and output were saved."""
         saved = set(view.tensor_names)
+        scheme = scheme_of(view.trial)
         for name in view.selected(self.selection):
             weight = view.value(name)
             if weight is None or weight.ndim != 2:
                 continue
-            stem = re.sub(r"[._]weight$", "", name)
-            parts = stem.split("_", 1)
-            for layer in (stem, parts[-1]):  # hooks put the model's name in front of weights
-                if {f"{layer}_input_0", f"{layer}_output_0"} <= saved and _takes_numbers(view, layer):
-                    yield layer
+            for given, output in scheme.layers_of(name):
+                if {given, output} <= saved and _takes_numbers(view, given):
+                    yield _Layer(name, given, output)
                     break
 
 
-def _takes_numbers(view: StepView, layer: str) -> bool:
+def _takes_numbers(view: StepView, name: str) -> bool:
     """Tell a fully connected layer from an embedding, which takes indices."""
-    given = view.value(f"{layer}_input_0")
+    given = view.value(name)
     return given is not None and given.dtype.kind in "fV"
 
 
+def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer]) -> bool:
+    """Tell whether what a layer computes goes unchanged into another one."""
+    if not any(_is_same(view, layer.output, other.given) for other in layers if other.output != layer.output):
+        return False
+    return is_plain(view, layer.weight, layer.given, layer.output)
+
+
 def _is_same(view: StepView, name: str, other: str) -> bool:
-    output, given = view.value(f"{name}_output_0"), view.value(f"{other}_input_0")
+    output, given = view.value(name), view.value(other)
     if output is None or given is None or output.shape != given.shape:
         return False
     return bool(np.any(output) and np.array_equal(output, given))

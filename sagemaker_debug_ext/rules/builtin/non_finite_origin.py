@@ -8,6 +8,7 @@ from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.exploding_tensor import count_non_finite
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.roles import scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -19,7 +20,8 @@ class NonFiniteOrigin(BuiltinRule):
     """The layer at which NaN or infinity first appears.
 
     Looks at every saved step of every mode. A hook saves tensors in the order in which they are computed: weights, then
-    the inputs and outputs of layers in forward order, the loss, and gradients backwards. The rule fires at a step with
+    the inputs and outputs of layers in forward order, the loss, and gradients backwards; of Keras and MXNet, weights as
+    the step leaves them come last. The rule fires at a step with
     values that are not finite, as ExplodingTensor does, and names the first of them in that order, with the last tensor
     before it that is finite: between the two the values went wrong.
 
@@ -61,7 +63,8 @@ class NonFiniteOrigin(BuiltinRule):
             return None
         if not any(known.values()):
             return []
-        ordered = sorted(known, key=lambda name: (_place(view, name), name))
+        computed_late = scheme_of(view.trial).computed_late
+        ordered = sorted(known, key=lambda name: (computed_late(name), _place(view, name), name))
         position = next(index for index, name in enumerate(ordered) if known[name])
         names = [name for name in ordered[position:] if known[name]]
         before = f", {ordered[position - 1]!r} before it is finite" if position else ""

@@ -10,7 +10,8 @@ from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.roles import Role, scheme_of
+from sagemaker_debug_ext.rules.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, norm
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -34,8 +35,8 @@ class OverRegularisation(BuiltinRule):
     layers, or weights.
 
     Parameters:
-        dropout_regex: Regular expressions searched in the names of outputs of dropout layers; ``drop.*_output_0$`` when
-            not given.
+        dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
+            outputs of layers with ``drop`` in their names.
         max_dropped: Largest share that a dropout layer may drop; 0.75 when not given.
         min_norm: Least part of its first norm that is left of a weight; 0.5 when not given.
         window: How many saved steps are looked at; 10 when not given.
@@ -54,7 +55,7 @@ class OverRegularisation(BuiltinRule):
 
     def configure(self) -> None:
         """Begin without observations."""
-        self._outputs = Selection(patterns=self.parameters["dropout_regex"])
+        self._outputs = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
         self._weights = Selection(collections=(CollectionKeys.WEIGHTS,))
         self._dropped = Recent(self.parameters["window"])
         self._first: dict[str, float] = {}
@@ -75,7 +76,7 @@ class OverRegularisation(BuiltinRule):
         limit: float = self.parameters["max_dropped"]
         usual = {}
         for name in view.selected(self._outputs):
-            inputs, output = view.value(name.replace("_output_", "_input_")), view.value(name)
+            inputs, output = view.value(scheme_of(view.trial).input_of(name)), view.value(name)
             share = None if inputs is None or output is None else dropped_share(inputs, output)
             if share is not None:
                 self._dropped.add(name, share)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import attrs
 
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin.watching import loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView
@@ -108,9 +109,10 @@ class EvaluationRounds:
 class Overfit(BuiltinRule):
     """The validation loss exceeds the training loss.
 
-    Looks at tensors of exactly one element that were saved in EVAL and in TRAIN steps. At each EVAL step the mean loss
-    of the evaluation round so far is compared with the mean over the TRAIN steps since the round before; the rule fires
-    if it is larger by more than `ratio_threshold` of the training loss, `patience` times in a row.
+    Looks at tensors of exactly one element (of MXNet, whose losses have one for each sample, at their mean) that were
+    saved in EVAL and in TRAIN steps. At each EVAL step the mean loss of the evaluation round so far is compared with
+    the mean over the TRAIN steps since the round before; the rule fires if it is larger by more than `ratio_threshold`
+    of the training loss, `patience` times in a row.
 
     As long as a trial has no EVAL steps (XGBoost has none), losses are paired by name at each step instead:
     ``validation-X``, ``valid-X``, ``val-X``, ``eval-X`` or ``test-X`` with ``train-X``, ``training-X`` or ``X``, where
@@ -146,7 +148,7 @@ class Overfit(BuiltinRule):
         """Return an issue that names the losses with too large a gap, the largest first."""
         if view.step < self.parameters["start_step"]:
             return None
-        losses = view.scalars(self.selection)
+        losses = loss_values(view, self.selection)
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         compared = self._rounds.observe(view.mode, losses)
         if not self._has_eval_steps:

@@ -9,6 +9,7 @@ import attrs
 
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.builtin.overfit import loss_pairs
+from sagemaker_debug_ext.rules.builtin.watching import loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
@@ -44,10 +45,11 @@ class _Course:
 class Overtraining(BuiltinRule):
     """Training goes on although neither the training nor the validation loss improves any more.
 
-    Looks at tensors of exactly one element of the collection ``losses``, in TRAIN and in EVAL steps. A value that is
-    lower than the best one so far by more than `delta` is a new optimum. The rule fires at a step at which the last
-    optimum in training is at least `patience_train` observations ago and that in validation `patience_validation`.
-    Without validation losses there is no verdict.
+    Looks at tensors of exactly one element of the collection ``losses`` (of MXNet, whose losses have one for each
+    sample, at their mean), in TRAIN and in EVAL steps. A value that is lower than the best one so far by more than
+    `delta` is a new optimum. The rule fires at a step at which the last optimum in training is at least
+    `patience_train` observations ago and that in validation `patience_validation`. Without validation losses there is
+    no verdict.
 
     As long as a trial has neither TRAIN nor EVAL steps (XGBoost has none), losses are paired by name as Overfit does.
 
@@ -76,7 +78,7 @@ class Overtraining(BuiltinRule):
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the losses that no longer improve."""
-        losses = view.scalars(self.selection)
+        losses = loss_values(view, self.selection)
         self._has_modes = self._has_modes or view.mode in (ModeKeys.TRAIN, ModeKeys.EVAL)
         observed = self._observe_modes(view.mode, losses) if self._has_modes else self._observe_pairs(losses)
         judged = [name for name in observed if self._is_known(self._courses[name])]

@@ -11,6 +11,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.builtin.tensor_variance import variance
+from sagemaker_debug_ext.rules.builtin.watching import loss_values
 from sagemaker_debug_ext.rules.columns import variance_bounds
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
@@ -145,7 +146,7 @@ class PoorWeightInitialization(BuiltinRule):
             return None
         variances = self._variances(view)
         spreads = self._spreads(view)
-        losses = view.scalars(self._losses)
+        losses = loss_values(view, self._losses)
         if not (variances or spreads or losses):
             return None
         findings = (self._check_variances(variances), self._check_spreads(spreads), self._check_losses(losses))

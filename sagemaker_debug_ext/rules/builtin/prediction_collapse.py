@@ -7,12 +7,14 @@ import collections
 import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugCustomerError
+from sagemaker_debug_ext.rules.builtin.answers import class_answers, class_labels
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.classes import ClassIds, class_ids
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.roles import Role
+from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView
 
 
@@ -39,10 +41,9 @@ class PredictionCollapse(BuiltinRule):
     numbers of classes.
 
     Parameters:
-        labels_regex: Regular expressions searched in the names of labels; ``(CrossEntropy|NLL|BCE).*_input_1$|labels$``
-            when not given.
-        predictions_regex: The same for predictions; ``(CrossEntropy|NLL|BCEWithLogits).*_input_0$|predictions$`` when
-            not given.
+        labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
+            binary cross entropy and negative log likelihood, as the framework names them, and ``labels``.
+        predictions_regex: The same for predictions. When not given: what goes into these losses, and ``predictions``.
         samples: How many samples are looked at; 200 when not given.
         patience: Steps with labels to see before the first verdict; 40 when not given.
         max_share: Largest share of one predicted class; 0.98 when not given.
@@ -65,8 +66,8 @@ class PredictionCollapse(BuiltinRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self._labels = Selection(patterns=self.parameters["labels_regex"])
-        self._predictions = Selection(patterns=self.parameters["predictions_regex"])
+        self._labels = chosen_or(self.parameters["labels_regex"], Role.CLASS_LABEL)
+        self._predictions = chosen_or(self.parameters["predictions_regex"], Role.CLASS_ANSWER)
         self._recent_labels: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
         self._recent_predictions: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
         self._num_steps = 0
@@ -78,14 +79,14 @@ class PredictionCollapse(BuiltinRule):
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue if one class is all there is."""
         names = view.selected(self._labels) if is_training(view) else []
-        values = [view.value(name) for name in names]
+        values = [class_labels(view, name) for name in names]
         labels = [found for value in values if value is not None and (found := _whole(value)) is not None]
         if not labels:
             return None
         self._num_steps += 1
         for each in labels:
             self._recent_labels.extend(each.tolist())
-        scores = [view.value(name) for name in view.selected(self._predictions)]
+        scores = [class_answers(view, name) for name in view.selected(self._predictions)]
         for score in scores:
             predicted = None if score is None else predicted_ids(score)
             self._recent_predictions.extend([] if predicted is None else predicted.tolist())

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sagemaker_debug_ext.rules.builtin.activations import is_guess, squashed_input
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.columns import NOTHING, Column, Outlook
+from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, count_along_batch
 
@@ -87,6 +89,8 @@ class SaturatedActivation(TensorRule):
 
     def outlook(self, column: Column) -> Outlook:
         """Tell where the first samples show that enough inputs lie between the limits."""
+        if is_guess(self.selection, Role.SQUASHED, self.base_trial):
+            return column.all_unsure()
         kind = activation_of(column.name)
         if kind is None:
             return np.full(len(column.positions), NOTHING, np.int8)
@@ -97,14 +101,20 @@ class SaturatedActivation(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of saturated nodes of a layer."""
-        kind = activation_of(name)
-        inputs = None if kind is None else view.value(name)
+        kind, inputs = self._inputs(view, name)
         activity = None if kind is None or inputs is None else unsaturated_percent(inputs, *self._limits[kind])
         if activity is None:
             return None
         share = saturated_percent(activity, self.parameters["threshold_inactivity"])
         limit: float = self.parameters["threshold_layer"]
         return Reading(share, fires=share > limit, threshold=limit, severity=share, text=kind or "")
+
+    def _inputs(self, view: StepView, name: str) -> tuple[str | None, Array | None]:
+        """Return the activation, and what went into it."""
+        if is_guess(self.selection, Role.SQUASHED, view.trial):
+            return squashed_input(view, name) or (None, None)
+        kind = activation_of(name)
+        return kind, None if kind is None else view.value(name)
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how many nodes of the worst layer are saturated."""

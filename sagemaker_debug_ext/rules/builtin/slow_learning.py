@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.overfit import VALIDATION_NAME
-from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, losses_or
+from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.step import StepView
 
 
@@ -45,7 +45,7 @@ class SlowLearning(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return by how much the loss has fallen."""
-        loss = view.scalar(name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
+        loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
         if loss is None or name in self._judged:
             return None
         self._recent.add(name, loss)

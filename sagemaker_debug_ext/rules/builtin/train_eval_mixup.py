@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import Streaks
-from sagemaker_debug_ext.rules.selection import Selection
+from sagemaker_debug_ext.rules.builtin.watching import Streaks, used_value
+from sagemaker_debug_ext.rules.roles import Role, scheme_of
+from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -55,9 +55,9 @@ class TrainEvalMixup(TensorRule):
     of batch normalisations.
 
     Parameters:
-        dropout_regex: Regular expressions searched in the names of outputs of dropout layers; ``drop.*_output_0$`` when
-            not given.
-        norm_regex: The same for batch normalisations; ``(bn|batch_?norm).*_output_0$`` when not given.
+        dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
+            outputs of layers with ``drop`` in their names.
+        norm_regex: The same for batch normalisations; ``bn`` or ``batch_norm`` when not given.
         patience: For how many saved steps in a row; 2 when not given.
 
     Source:
@@ -75,11 +75,9 @@ class TrainEvalMixup(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self._dropout = Selection(patterns=self.parameters["dropout_regex"])
-        self._norm = Selection(patterns=self.parameters["norm_regex"])
-        self.selection = Selection(
-            patterns=[*self.parameters["dropout_regex"], *self.parameters["norm_regex"]],
-        )
+        self._dropout = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
+        norm = chosen_or(self.parameters["norm_regex"], Role.NORM_OUTPUT)
+        self.selection = self._dropout.united_with(norm)
         self._streaks = Streaks()
         self._has_dropped: set[str] = set()
 
@@ -100,17 +98,18 @@ class TrainEvalMixup(TensorRule):
     def _trains(self, view: StepView, name: str, output: Array) -> bool | None:
         """Tell whether the layer behaves as in training."""
         if name in view.selected(self._dropout):
-            inputs = view.value(name.replace("_output_", "_input_"))
+            inputs = view.value(scheme_of(view.trial).input_of(name))
             found = None if inputs is None else drops(inputs, output)
             if found:
                 self._has_dropped.add(name)
             # a layer that was never seen to drop may have the probability 0
             return found if name in self._has_dropped or view.mode is ModeKeys.EVAL else None
-        layer = re.sub(r"_output_\d+$", "", name)
-        biases = [other for other in view.tensor_names if other.endswith((f"{layer}.bias", f"_{layer}_bias"))]
-        biases = [other for other in biases if not other.startswith("gradient")]
-        bias = view.value(biases[0]) if biases else None
-        return None if bias is None else is_centred_on(output, bias)
+        scheme = scheme_of(view.trial)
+        offset = scheme.offset_of(name, view.tensor_names)
+        bias = None if offset is None else used_value(view, offset)
+        if bias is None:
+            return None
+        return is_centred_on(np.moveaxis(output, -1, 1) if scheme.has_channels_last(name) else output, bias)
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say which way round."""

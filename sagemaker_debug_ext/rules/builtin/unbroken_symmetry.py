@@ -10,6 +10,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
 from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.roles import scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -33,6 +34,11 @@ def has_equal_units(weight: Array) -> bool | None:
         return size == 0
     units = np.round(rows[np.any(rows, axis=1)] / size, DIGITS)  # units that were pruned are 0 on purpose
     return len(np.unique(units, axis=0)) <= max(1, len(units) // MIN_ALIKE)
+
+
+def has_equal_last_units(weight: Array) -> bool | None:
+    """Tell what `has_equal_units` does of a weight whose last axis is that of the units."""
+    return has_equal_units(np.moveaxis(weight, -1, 0)) if weight.ndim else None
 
 
 class UnbrokenSymmetry(TensorRule):
@@ -73,7 +79,9 @@ class UnbrokenSymmetry(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return for how many steps the units have been the same."""
-        found = view.statistic(name, has_equal_units) if is_training(view) else None
+        has_units_last = scheme_of(view.trial).has_units_last(name)
+        measure = has_equal_last_units if has_units_last else has_equal_units
+        found = view.statistic(name, measure) if is_training(view) else None
         if found is None:
             return None
         length = self._streaks.observe(name, found)

@@ -1,0 +1,333 @@
+"""What tensors are, by the names that each framework's hook gives them: `Role`, `Scheme` and `scheme_of`.
+
+Rules ask for weights, gradients and losses by collection, and for the rest by role. Which names have a role, which
+gradient belongs to which parameter, along which axis a layer's units lie and what is known of the time at which a value
+was saved depends on the framework. All of that is here, and nowhere else; the framework is told by the collections that
+its hook keeps.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import weakref
+from collections.abc import Collection as Names
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+
+class Role(enum.Enum):
+    """What a tensor is, where no collection tells."""
+
+    MODEL_INPUT = "inputs of the model"
+    LAYER_INPUT = "inputs of layers"
+    LAYER_OUTPUT = "outputs of layers"
+    RELU_OUTPUT = "outputs of ReLU"
+    SQUASHED = "inputs of tanh and sigmoid"
+    DROPOUT_OUTPUT = "outputs of dropout layers"
+    NORM_OUTPUT = "outputs of batch normalisations"
+    ANSWER = "answers that losses are given"
+    ANSWER_OR_TARGET = "answers and targets that losses are given"
+    CLASS_ANSWER = "answers of classifiers"
+    CLASS_LABEL = "labels of classes"
+    COUNTED_LABEL = "labels of classes that losses are given"
+    NUMBER_TARGET = "targets of losses of differences"
+    ALL_LABELS = "labels that are all saved at each step"
+
+
+NOTHING: Final = r"(?!)"
+"""Matches no name."""
+
+
+class AnswerNames(NamedTuple):
+    """Names of a loss, of the answers that it is given, and of what they should be.
+
+    The loss is named like the answers where it was not saved by itself.
+    """
+
+    loss: str
+    answers: str
+    targets: str
+
+
+class Scheme:
+    """How a hook names tensors, and what it saves under the names; here those of PyTorch, and of boosted trees.
+
+    Attributes:
+        framework: Whose hook it is.
+        patterns: Regular expression, searched in names, of each role.
+        fuses_activations: Whether the output of a layer may be that of its activation, of which no name tells.
+        hides_kinds: Whether names tell neither which activation a layer has nor whether labels are of classes.
+        has_loose_targets: Whether classes may be numbers of any type and shape, or vectors of one 1 and else 0.
+        has_sample_losses: Whether a loss is saved as one number for each sample.
+        has_running_losses: Whether a loss is saved as the mean since the epoch began.
+    """
+
+    framework: ClassVar[str] = "PyTorch, XGBoost"
+    fuses_activations: ClassVar[bool] = False
+    hides_kinds: ClassVar[bool] = False
+    has_loose_targets: ClassVar[bool] = False
+    has_sample_losses: ClassVar[bool] = False
+    has_running_losses: ClassVar[bool] = False
+    patterns: ClassVar[Mapping[Role, str]] = {
+        Role.MODEL_INPUT: r"^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$",
+        Role.LAYER_INPUT: r"_input_[0-9]+$",
+        Role.LAYER_OUTPUT: r"_output_[0-9]+$",
+        Role.RELU_OUTPUT: r"relu[0-9_]*output",
+        Role.SQUASHED: r"(tanh|sigmoid)[0-9_]*input",
+        Role.DROPOUT_OUTPUT: r"drop.*_output_0$",
+        Role.NORM_OUTPUT: r"(bn|batch_?norm).*_output_0$",
+        Role.ANSWER: r"Loss(_[0-9]+)?_input_0$",
+        Role.ANSWER_OR_TARGET: r"[Ll]oss.*_input_[01]$",
+        Role.CLASS_ANSWER: r"(CrossEntropy|NLL|BCEWithLogits).*_input_0$|predictions$",
+        Role.CLASS_LABEL: r"(CrossEntropy|NLL|BCE).*_input_1$|labels$",
+        Role.COUNTED_LABEL: r"(CrossEntropy|NLL|BCE).*_input_1$",
+        Role.NUMBER_TARGET: r"(MSE|L1|Huber)Loss(_[0-9]+)?_input_1$",
+        Role.ALL_LABELS: r"^labels$",
+    }
+    _gradient_prefix: ClassVar[str] = "gradient/"
+    _kinds: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("CrossEntropy", "NLL", "BCEWithLogits", "MSE", "SmoothL1", "L1", "Huber")
+    }
+    _kind_pattern: ClassVar[str] = r"({})Loss"
+
+    def is_gradient(self, name: str) -> bool:
+        """Tell whether a tensor is the gradient of a parameter."""
+        return name.startswith(self._gradient_prefix)
+
+    def gradient_of(self, parameter: str, names: Names[str]) -> str | None:
+        """Return which of some names is that of a parameter's gradient; None if none is."""
+        gradient = self._gradient_prefix + parameter
+        return gradient if gradient in names else None
+
+    def is_offset(self, parameter: str) -> bool:  # noqa: ARG002
+        """Tell whether a member of collection ``weights`` is in truth an offset, which starts at 0 as biases do."""
+        return False
+
+    def is_updated(self, parameter: str) -> bool:  # noqa: ARG002
+        """Tell whether a parameter is saved as the step leaves it, after the update; else as the step uses it."""
+        return False
+
+    def has_units_last(self, weight: str) -> bool:  # noqa: ARG002
+        """Tell whether the last axis of a weight is that of the units; else it is the first."""
+        return False
+
+    def has_channels_last(self, output: str) -> bool:  # noqa: ARG002
+        """Tell whether the last axis of a layer's output is that of the channels; else it is the second."""
+        return False
+
+    def input_of(self, output: str) -> str:
+        """Return the name of what went into the layer that gave an output."""
+        return output.replace("_output_", "_input_")
+
+    def layers_of(self, weight: str) -> Iterator[tuple[str, str]]:
+        """Yield the names that input and output of a weight's layer may have."""
+        stem = re.sub(r"[._]weight$", "", weight)
+        for layer in (stem, stem.split("_", 1)[-1]):  # hooks put the model's name in front of weights
+            yield f"{layer}_input_0", f"{layer}_output_0"
+
+    def parameters_beside(self, name: str, names: Names[str]) -> list[str]:
+        """Return those of some names that are parameters of the layer whose input or output has a name."""
+        return [each for each in names if any(name in pair for pair in self.layers_of(each))]
+
+    def bias_of(self, weight: str) -> str:
+        """Return the name of the bias beside a weight."""
+        return re.sub(r"weight$", "bias", weight)
+
+    def offset_of(self, output: str, names: Names[str]) -> str | None:
+        """Return what a batch normalisation adds in the end, given the name of its output; None if it was not saved."""
+        layer = re.sub(r"_output_\d+$", "", output)
+        found = (name for name in names if name.endswith((f"{layer}.bias", f"_{layer}_bias")))
+        return next((name for name in found if not name.startswith("gradient")), None)
+
+    def answers(self, names: Names[str]) -> Iterator[AnswerNames]:
+        """Yield the losses among some names whose answers and targets are among them too, in their order."""
+        known = set(names)
+        for name in names:
+            stem = name.removesuffix("_output_0")
+            if stem != name and {f"{stem}_input_0", f"{stem}_input_1"} <= known:
+                yield AnswerNames(name, f"{stem}_input_0", f"{stem}_input_1")
+
+    def kind_of_loss(self, answer: str) -> str | None:
+        """Return PyTorch's name, without ``Loss``, for the loss that an answer goes into; None if names do not tell."""
+        found = re.search(self._kind_pattern.format("|".join(self._kinds)), answer)
+        return self._kinds[found[1]] if found else None
+
+    def computed_late(self, name: str) -> int:  # noqa: ARG002
+        """Return a number that orders what is not saved in the order of computation; else the file tells the order."""
+        return 0
+
+
+class _GluonScheme(Scheme):
+    """MXNet's Gluon: names as in PyTorch but for classes in lower case with a number, and values after the update."""
+
+    framework = "MXNet"
+    fuses_activations = True
+    has_loose_targets = True
+    has_sample_losses = True
+    patterns: ClassVar[Mapping[Role, str]] = {
+        **Scheme.patterns,
+        Role.MODEL_INPUT: r"^[a-z_]*(sequential|net|model)[0-9]+_input_0$",
+        Role.ANSWER: r"loss[0-9]*_input_0$",
+        Role.CLASS_ANSWER: r"crossentropyloss[0-9]*_input_0$",
+        Role.CLASS_LABEL: r"crossentropyloss[0-9]*_input_1$",
+        Role.COUNTED_LABEL: r"crossentropyloss[0-9]*_input_1$",
+        Role.NUMBER_TARGET: r"(l1|l2|huber)loss[0-9]*_input_1$",
+        Role.ALL_LABELS: NOTHING,
+    }
+    _kinds: ClassVar[Mapping[str, str]] = {
+        "softmaxcrossentropy": "CrossEntropy",
+        "sigmoidbinarycrossentropy": "BCEWithLogits",
+        "l2": "MSE",
+        "l1": "L1",
+        "huber": "Huber",
+    }
+    _kind_pattern: ClassVar[str] = r"(?:^|_)({})loss"
+
+    def is_offset(self, parameter: str) -> bool:
+        return parameter.endswith(("_beta", "_bias"))
+
+    def is_updated(self, parameter: str) -> bool:  # noqa: ARG002
+        return True
+
+    def layers_of(self, weight: str) -> Iterator[tuple[str, str]]:
+        layer = weight.removesuffix("_weight")
+        yield f"{layer}_input_0", f"{layer}_output_0"
+
+    def computed_late(self, name: str) -> int:
+        if re.search(r"_(input|output)_[0-9]+$", name):
+            return 0
+        return 2 if self.is_gradient(name) else 3
+
+    def offset_of(self, output: str, names: Names[str]) -> str | None:
+        beta = re.sub(r"_output_\d+$", "_beta", output)
+        return beta if beta in names else None
+
+
+class _KerasScheme(Scheme):
+    """Keras: ``<layer>/outputs``, ``<layer>/weights/<path>:0`` after the update, ``gradients/<path>Grad``."""
+
+    framework = "Keras"
+    fuses_activations = True
+    hides_kinds = True
+    has_loose_targets = True
+    has_running_losses = True
+    patterns: ClassVar[Mapping[Role, str]] = {
+        Role.MODEL_INPUT: r"^inputs(_[0-9]+)?$",
+        Role.LAYER_INPUT: r"/inputs(_[0-9]+)?$",
+        Role.LAYER_OUTPUT: r"/outputs(_[0-9]+)?$",
+        Role.RELU_OUTPUT: r"/outputs(_[0-9]+)?$",
+        Role.SQUASHED: r"/outputs(_[0-9]+)?$",
+        Role.DROPOUT_OUTPUT: r"drop[^/]*/outputs(_[0-9]+)?$",
+        Role.NORM_OUTPUT: r"(bn|batch_?norm)[^/]*/outputs(_[0-9]+)?$",
+        Role.ANSWER: r"^predictions(_[0-9]+)?$",
+        Role.ANSWER_OR_TARGET: r"^(predictions|labels)(_[0-9]+)?$",
+        Role.CLASS_ANSWER: r"^predictions(_[0-9]+)?$",
+        Role.CLASS_LABEL: r"^labels(_[0-9]+)?$",
+        Role.COUNTED_LABEL: r"^labels(_[0-9]+)?$",
+        Role.NUMBER_TARGET: r"^labels(_[0-9]+)?$",
+        Role.ALL_LABELS: NOTHING,
+    }
+    _gradient_prefix = "gradients/"
+
+    def gradient_of(self, parameter: str, names: Names[str]) -> str | None:
+        path = self._path_of(parameter)
+        candidates = (f"gradients/{path}Grad", f"gradients/{path}:0Grad")  # the latter with Keras 2
+        return next((name for name in candidates if name in names), None)
+
+    def is_offset(self, parameter: str) -> bool:
+        return re.search(r"(^|/)(beta|bias|alpha)(:0)?$", parameter) is not None
+
+    def is_updated(self, parameter: str) -> bool:
+        return not parameter.startswith("weights/")  # which is how it is called with a gradient tape
+
+    def has_units_last(self, weight: str) -> bool:
+        return re.search(r"kernel(:0)?$", weight) is not None
+
+    def has_channels_last(self, output: str) -> bool:  # noqa: ARG002
+        return True
+
+    def input_of(self, output: str) -> str:
+        return re.sub(r"/outputs((?:_[0-9]+)?)$", r"/inputs\1", output)
+
+    def layers_of(self, weight: str) -> Iterator[tuple[str, str]]:
+        layer, found, _ = weight.partition("/weights/")
+        if weight.startswith("weights/"):
+            layer, found, _ = weight.removeprefix("weights/").rpartition("/")
+        if found:
+            yield f"{layer}/inputs", f"{layer}/outputs"
+
+    def parameters_beside(self, name: str, names: Names[str]) -> list[str]:
+        layer = re.sub(r"/(inputs|outputs)(_[0-9]+)?$", "", name)
+        return [each for each in names if each.startswith((f"{layer}/weights/", f"weights/{layer}/"))]
+
+    def bias_of(self, weight: str) -> str:
+        return re.sub(r"kernel(:0)?$", r"bias\1", weight)
+
+    def offset_of(self, output: str, names: Names[str]) -> str | None:
+        beside = self.parameters_beside(output, names)
+        return next((name for name in beside if re.search(r"(^|/)beta(:0)?$", name)), None)
+
+    def answers(self, names: Names[str]) -> Iterator[AnswerNames]:
+        known = set(names)
+        for name in names:
+            found = re.fullmatch(r"predictions((?:_[0-9]+)?)", name)
+            if found and f"labels{found[1]}" in known and "loss" in known:
+                yield AnswerNames("loss" if name == "predictions" else name, name, f"labels{found[1]}")
+
+    def kind_of_loss(self, answer: str) -> str | None:  # noqa: ARG002
+        return None
+
+    def computed_late(self, name: str) -> int:
+        if self.is_gradient(name):
+            return 2
+        if "/weights/" in name or name.endswith(":0"):
+            return 3
+        return 1 if "/" not in name and not re.match(r"(inputs|labels|predictions)", name) else 0
+
+    @staticmethod
+    def _path_of(parameter: str) -> str:
+        return re.sub(r"^(.*/)?weights/", "", parameter).removesuffix(":0")
+
+
+PYTORCH: Final = Scheme()
+GLUON: Final = _GluonScheme()
+KERAS: Final = _KerasScheme()
+
+SCHEMES: Final = (PYTORCH, GLUON, KERAS)
+"""All of them; the first is that of trials that no framework can be told of."""
+
+_ONLY_KERAS: Final = frozenset({CollectionKeys.LAYERS, CollectionKeys.OPTIMIZER_VARIABLES})
+_GLUON_LOSSES: Final = frozenset({r"[Ll]oss\d*_(?!input).*output", ".*loss._(?!input).*output"})
+"""Patterns of collection ``losses`` as MXNet's hooks, this package's and the original, have them."""
+
+_KNOWN: Final[weakref.WeakKeyDictionary[Trial, Scheme]] = weakref.WeakKeyDictionary()
+
+
+def scheme_of(trial: Trial) -> Scheme:
+    """Return how the hook that wrote a trial names tensors, as its collections tell."""
+    known = _KNOWN.get(trial)
+    if known is not None:
+        return known
+    collections = trial.collections()
+    scheme = PYTORCH
+    if set(collections) >= _ONLY_KERAS:
+        scheme = KERAS
+    elif CollectionKeys.LOSSES in collections:
+        patterns = set(collections[CollectionKeys.LOSSES].include_regex)
+        scheme = GLUON if patterns & _GLUON_LOSSES else PYTORCH
+    if collections:  # before the hook has written them, nothing can be told
+        _KNOWN[trial] = scheme
+    return scheme
+
+
+def pattern_of(role: Role, trial: Trial) -> str:
+    """Return the pattern of a role's names in a trial; while its framework cannot be told, those of all frameworks."""
+    if trial.collections():
+        return scheme_of(trial).patterns[role]
+    return "|".join(dict.fromkeys(f"(?:{scheme.patterns[role]})" for scheme in SCHEMES))
