@@ -107,7 +107,7 @@ class TrainEvalMixup(TensorRule):
         scheme = scheme_of(view.trial)
         offset = scheme.offset_of(name, view.tensor_names)
         bias = None if offset is None else used_value(view, offset)
-        if bias is None:
+        if bias is None or output.ndim < 2:
             return None
         return is_centred_on(np.moveaxis(output, -1, 1) if scheme.has_channels_last(name) else output, bias)
 
