@@ -21,17 +21,23 @@ from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.xgboost.hook import Hook
+from sagemaker_debug_ext.hooks.xgboost.models import ModelKind
 
 LOG = logging.getLogger(__name__)
 
 _FUNCTIONS: Final = ("train", "cv")
 _MODULES: Final = (xgb, xgboost.training, xgboost.sklearn)
+_NO_VALIDATION: Final = (
+    "collection %r stays empty: evals of the training has %s; add data that is not, as (data, 'validation')"
+)
 _NUM_POSITIONAL: Final = 3
 """How many arguments both functions take by position: parameters, data and rounds."""
 
 
 class AutoHook(Hook):
     """A hook that refuses nothing: what cannot be saved is left out with a warning."""
+
+    _evaluated: Sequence[str] = ()
 
     def before_training(self, model: Any) -> Any:
         """Look at the model."""
@@ -44,6 +50,7 @@ class AutoHook(Hook):
     def join(self, parameters: object, train_data: Any, evals: Sequence[tuple[Any, str]]) -> None:
         """Take the data of a training that is about to begin; validation data are the last that are not trained on."""
         others = [matrix for matrix, _ in evals if matrix is not train_data]
+        self._evaluated = [str(name) for _, name in evals]
         # A sequence of pairs is the other form in which XGBoost takes parameters.
         self.hyperparameters = parameters if isinstance(parameters, Mapping) else dict(parameters or ())  # type: ignore[call-overload]
         self.train_data = train_data
@@ -55,6 +62,14 @@ class AutoHook(Hook):
 
     def _refuse(self, problem: str) -> None:
         LOG.warning("left out: %s", problem)
+
+    def _check_matrix(self, matrix: Any, needed: str, collection: str, kind: ModelKind) -> None:
+        if matrix is None and needed == "validation_data":  # which the script cannot give the hook but by evals
+            trained_on = ", ".join(map(repr, self._evaluated))
+            found = f"only {trained_on}, which is trained on" if trained_on else "nothing"
+            LOG.warning(_NO_VALIDATION, collection, found)
+        else:
+            super()._check_matrix(matrix, needed, collection, kind)
 
 
 class _Joiner:

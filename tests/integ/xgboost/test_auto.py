@@ -26,7 +26,9 @@ elif "--cv" in sys.argv:
     print(xgb.cv(parameters, training, 4, as_pandas=False))
     sys.exit(7)
 else:
-    model = xgb.train(list(parameters.items()), training, 4, evals=[(training, "train"), (validation, "validation")])
+    evals = [] if "--blind" in sys.argv else [(training, "train"), (validation, "validation")]
+    evals = evals[:1] if "--once" in sys.argv else evals
+    model = xgb.train(list(parameters.items()), training, 4, evals=evals)
 print(helper.NAME, sys.argv[1:], __name__, hash(bytes(model.save_raw("json"))), len(model.get_dump()))
 if "--fail" in sys.argv:
     raise ValueError("the script's own")
@@ -77,6 +79,18 @@ def test_run_when_it_is_an_estimator_then_is_captured(script, configured):
     assert "validation_0-logloss" in trial.tensor_names()
 
 
+@pytest.mark.parametrize(
+    ("argument", "found"), [("--once", "only 'train', which is trained on"), ("--blind", "nothing")]
+)
+def test_run_when_there_are_no_validation_data_then_it_tells_what_to_do(script, configured, argument, found):
+    """And what there was; all else is captured."""
+    captured = run_captured(script, argument)
+    assert captured.returncode == 7
+    told = f"stays empty: evals of the training has {found}; add data that is not, as (data, 'validation')"
+    assert [f"collection '{name}' {told}" in captured.stderr for name in ("predictions", "labels")] == [True, True]
+    assert create_trial(str(configured)).tensor_names(collection="average_shap")
+
+
 def test_run_when_it_cross_validates_then_metrics_are_captured(script, configured):
     """What is of one model is left out, with a word."""
     captured = run_captured(script, "--cv")
@@ -106,10 +120,8 @@ def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkey
 def test_import_when_script_has_a_hook_of_its_own_then_that_one_captures(script, configured, tmp_path):
     """Nothing is captured twice."""
     own = tmp_path / "own"
-    changed = SCRIPT.replace(
-        'validation, "validation")])',
-        'validation, "validation")], callbacks=[smd.Hook(sys.argv[1], save_config={"save_interval": 1})])',
-    )
+    own_hook = 'callbacks=[smd.Hook(sys.argv[1], save_config={"save_interval": 1})]'
+    changed = SCRIPT.replace("evals=evals)", f"evals=evals, {own_hook})")
     script.write_text("import sagemaker_debug_ext.auto\nimport sagemaker_debug_ext.xgboost as smd\n" + changed)
     assert run_python(script, own).returncode == 7
     assert create_trial(str(own)).steps() == [0, 1, 2, 3]
