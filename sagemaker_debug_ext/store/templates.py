@@ -14,6 +14,7 @@ import threading
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from sagemaker_debug_ext.errors import CorruptRecordError
 from sagemaker_debug_ext.store.backends.base import Buffer
@@ -23,7 +24,7 @@ from sagemaker_debug_ext.store.records import CONSTANT_FOOTER, FOOTER_BYTES, HEA
 _WALL_TIME_END: Final = HEADER_BYTES + 9
 _MODE_STEP: Final = b"\x0a\x09mode_step\x12"
 _MAX_TEMPLATES: Final = 16384
-_MAX_TEMPLATE_BYTES: Final = 1 << 16
+_COPIED_BYTES: Final = 1 << 16
 
 
 @functools.lru_cache(maxsize=1024)
@@ -78,31 +79,29 @@ class RecordTemplate:
         dtype: Of the tensor.
         shape: Of the tensor.
         content: Where the content begins and ends.
-        mask: For each byte of the record the bits that are the same in all.
-        sample: A record.
     """
 
-    __slots__ = ("_after_mode_step", "_before_mode_step", "_middle", "content", "dtype", "mask", "sample", "shape")
+    __slots__ = ("_after_mode_step", "_before_mode_step", "_head", "_middle", "_samples", "content", "dtype", "shape")
 
-    def __init__(self, record: bytes, value: Array, step_end: int, content: tuple[int, int]) -> None:
+    def __init__(self, record: memoryview, value: Array, step_end: int, content: tuple[int, int]) -> None:
         begin, end = content
-        mode_step = record.index(_MODE_STEP, end) + len(_MODE_STEP) + 1
-        mode_step_end = mode_step + record[mode_step - 1]
-        if mode_step_end > len(record) - FOOTER_BYTES:
+        head, tail = bytes(record[:begin]), bytes(record[end:])
+        mode_step = tail.index(_MODE_STEP) + len(_MODE_STEP) + 1
+        mode_step_end = mode_step + tail[mode_step - 1]
+        if mode_step_end > len(tail) - FOOTER_BYTES:
             raise ValueError
         self.dtype = value.dtype
         self.shape = value.shape
         self.content = content
-        self.sample = record
-        self._middle = record[step_end:begin]
-        self._before_mode_step = (end, mode_step, record[end:mode_step])
-        self._after_mode_step = (mode_step_end, record[mode_step_end:])
-        mask = np.full(len(record), 0xFF, np.uint8)
-        mask[HEADER_BYTES + 1 : _WALL_TIME_END] = 0
-        mask[_WALL_TIME_END + 1 : step_end] = 0x80  # the bits that say how long the number is
-        mask[begin:end] = 0
-        mask[mode_step:mode_step_end] = 0
-        self.mask = mask
+        self._head = head[: HEADER_BYTES + 1]
+        self._middle = head[step_end:]
+        self._before_mode_step = (end + mode_step, tail[:mode_step])
+        self._after_mode_step = (end + mode_step_end, tail[mode_step_end:])
+        head_mask, tail_mask = np.full(begin, 0xFF, np.uint8), np.full(len(tail), 0xFF, np.uint8)
+        head_mask[HEADER_BYTES + 1 : _WALL_TIME_END] = 0
+        head_mask[_WALL_TIME_END + 1 : step_end] = 0x80  # the bits that say how long the number is
+        tail_mask[mode_step:mode_step_end] = 0
+        self._samples = [(np.frombuffer(head, np.uint8), head_mask), (np.frombuffer(tail, np.uint8), tail_mask)]
 
     @classmethod
     def of(cls, record: Buffer, value: Array) -> RecordTemplate | None:
@@ -112,30 +111,46 @@ class RecordTemplate:
         """
         if not value.size or value.dtype.kind in "UO" or bytes(record[-FOOTER_BYTES:]) != CONSTANT_FOOTER:
             return None
-        whole = bytes(record)
+        whole = memoryview(record)
         try:
-            step_end, begin, end = _content_span(memoryview(whole))
+            step_end, begin, end = _content_span(whole)
             if end - begin != value.nbytes:
                 return None
             return cls(whole, value, step_end, (begin, end))
         except (IndexError, ValueError):
             return None
 
-    def value(self, record: bytes, step: int) -> Array | None:
+    def value(self, record: Buffer, step: int) -> Array | None:
         """Return the tensor of a record of the same length; None unless all else is as in the template."""
         begin, end = self.content
-        middle, (tail, mode_step, before), (after, rest) = self._middle, self._before_mode_step, self._after_mode_step
-        head = self.sample
+        (mode_step, before), (after, rest) = self._before_mode_step, self._after_mode_step
         if (
-            record[: HEADER_BYTES + 1] != head[: HEADER_BYTES + 1]
-            or record[_WALL_TIME_END:begin] != _step_field(step) + middle
-            or record[tail:mode_step] != before
+            record[: HEADER_BYTES + 1] != self._head
+            or record[_WALL_TIME_END:begin] != _step_field(step) + self._middle
+            or record[end:mode_step] != before
             or record[after:] != rest
         ):
             return None
-        # A copy of the content alone is aligned, and keeps nothing else alive.
-        array: Array = np.frombuffer(record[begin:end], self.dtype)
+        if end - begin <= _COPIED_BYTES:  # a copy of the content alone is aligned, and keeps nothing else alive
+            array: Array = np.frombuffer(bytes(record[begin:end]), self.dtype)
+        else:
+            array = np.frombuffer(record, np.uint8)[begin:end].view(self.dtype)
+            if not array.flags.aligned:
+                array = array.copy()
+            array.flags.writeable = False
         return array if len(self.shape) == 1 else array.reshape(self.shape)
+
+    def fits(self, heads: Array, tails: Array) -> npt.NDArray[np.bool_]:
+        """Tell which of many records of the same length are like the template.
+
+        Args:
+            heads: ``(N, ...)``: their bytes before the content.
+            tails: ``(N, ...)``: their bytes behind it.
+        """
+        (head, head_mask), (tail, tail_mask) = self._samples
+        parts = (heads ^ head) & head_mask, (tails ^ tail) & tail_mask
+        fits: npt.NDArray[np.bool_] = ~(np.any(parts[0], axis=1) | np.any(parts[1], axis=1))
+        return fits
 
 
 class RecordDecoder:
@@ -153,15 +168,12 @@ class RecordDecoder:
             name: The stored name the index gives.
             step: The global step the index gives.
         """
-        template = self._templates.get((name, len(record)))
-        if template is None:
-            return None
-        return template.value(record if isinstance(record, bytes) else bytes(record), step)
+        template = self.template(name, len(record))
+        return None if template is None else template.value(record, step)
 
-    def template(self, record: Buffer, name: str, where: str) -> RecordTemplate | None:
-        """Return the template of a record, after decoding it; errors are those of `decode`."""
-        self.decode(record, name, where)
-        return self._templates.get((name, len(record)))
+    def template(self, name: str, num_bytes: int) -> RecordTemplate | None:
+        """Return the template of the records of a name and size; None if none like that has been decoded."""
+        return self._templates.get((name, num_bytes))
 
     def decode(self, record: Buffer, name: str, where: str) -> Array:
         """Return the value of a record, decoded field by field.
@@ -182,13 +194,12 @@ class RecordDecoder:
         if decoded.name != name:
             raise CorruptRecordError(where, f"record holds tensor {decoded.name!r}, the index says {name!r}")
         value = decoded.value
-        if len(record) <= _MAX_TEMPLATE_BYTES:
-            template = RecordTemplate.of(record, value)
-            if template is not None:
-                with self._lock:
-                    if len(self._templates) >= _MAX_TEMPLATES:
-                        self._templates.clear()
-                    self._templates[name, len(record)] = template
+        template = RecordTemplate.of(record, value)
+        if template is not None:
+            with self._lock:
+                if len(self._templates) >= _MAX_TEMPLATES:
+                    self._templates.clear()
+                self._templates[name, len(record)] = template
         if not value.flags.aligned or (value.size and value.nbytes < len(record) // 2):
             value = _copy(value)
         return value

@@ -7,7 +7,7 @@ it. Rows that do not compare equal are decoded one by one, as `TrialReader.read`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -62,11 +62,16 @@ def read_alike(reader: EventReader, wanted: Mapping[Columns, Sequence[WantedFile
         The values, in no particular order; None in place of what has to be read one by one, be it damaged or large.
     """
     for columns, files in wanted.items():
-        alike: dict[IndexContent, list[WantedFile]] = {}
-        for each in files:
-            alike.setdefault(each.file.content, []).append(each)
-        for content, rows in alike.items():
+        for content, rows in alike(files).items():
             yield from _read_rows(reader, columns, content, rows)
+
+
+def alike(files: Iterable[WantedFile]) -> dict[IndexContent, list[WantedFile]]:
+    """Return the files that are laid out alike, by the places of their records."""
+    found: dict[IndexContent, list[WantedFile]] = {}
+    for each in files:
+        found.setdefault(each.file.content, []).append(each)
+    return found
 
 
 def _read_rows(
@@ -121,7 +126,8 @@ def _take_apart(
                 name, steps, [_decode(reader, name, row, file, start) for row, file in zip(records, files, strict=True)]
             )
             continue
-        fits = ~((records ^ np.frombuffer(template.sample, np.uint8)) & template.mask).any(axis=1)
+        content_begin, content_end = template.content
+        fits = template.fits(records[:, :content_begin], records[:, content_end:])
         if fits.all():
             yield Values(name, steps, _contents(template, records))
             continue
@@ -142,10 +148,12 @@ def _template(
     reader: EventReader, name: str, records: Array, files: Sequence[SavedFile], start: int
 ) -> RecordTemplate | None:
     where = place_of(files[0].event_file or "", start)
+    record = records[0].tobytes()
     try:
-        return reader.decoder.template(records[0].tobytes(), name, where)
+        reader.decoder.decode(record, name, where)
     except CorruptRecordError:
         return None
+    return reader.decoder.template(name, len(record))
 
 
 def _decode(reader: EventReader, name: str, record: Array, file: SavedFile, start: int) -> Array | None:
