@@ -20,8 +20,9 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, TensorRule
-from sagemaker_debug_ext.rules.columns import NOTHING, UNSURE, Column, Outlook, Part, join
+from sagemaker_debug_ext.rules.columns import NOTHING, UNSURE, Column, DigestedPart, Outlook, Part, join
 from sagemaker_debug_ext.rules.step import Array, StepViews, usable_value
+from sagemaker_debug_ext.trials.digests import Wish
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
@@ -29,21 +30,18 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.store.index import IndexContent
     from sagemaker_debug_ext.trials import Trial
 
-BLOCK_BYTES: Final = 32 * 2**20
-"""How many bytes of tensors a block has at most, unless one step has more."""
+BLOCK_BYTES: Final = 128 * 2**20
+"""How many bytes of tensors a block has at most, unless one step has more; large ones are gone through, not kept."""
+
+_REMOTE_BLOCK_BYTES: Final = 32 * 2**20
+"""The same where reading costs requests, and so all that was read is kept."""
 
 BLOCK_STEPS: Final = 256
 
 _SMALL_BYTES: Final = 64 * 2**10
-"""Tensors up to this size are read together, larger ones one by one and in several threads."""
+"""Tensors up to this size are read and kept, larger ones gone through, in several threads."""
 
 _NUM_THREADS: Final = min(4, os.cpu_count() or 1)
-
-_THREADED_BYTES: Final = 2**19
-"""Tensors from this size are read by other threads; for smaller ones, threads would mostly wait for each other."""
-
-_CHUNK_BYTES: Final = 4 * 2**20
-"""How many bytes of a large tensor are read before rules are asked."""
 
 _LATEST_BYTES: Final = 256 * 2**20
 """How many bytes of large tensors are kept for the comparison with the next block; others are read again."""
@@ -141,6 +139,7 @@ class Blocks:
         self._pool: Pool | None = None
         self._latest: dict[str, tuple[int, Column]] = {}
         self._is_remote = views.trial.index_reader.events.backend.is_remote
+        self._block_bytes = _REMOTE_BLOCK_BYTES if self._is_remote else BLOCK_BYTES
 
     def at(self, step: int, active: Sequence[Rule]) -> Block | None:
         """Return the block of a global step; None if no rule has any use for one.
@@ -159,7 +158,7 @@ class Blocks:
         self._next = None
         self._views.use(self._current)
         last = self._current.steps[-1]
-        if self._current.num_bytes <= BLOCK_BYTES:  # of huge steps, one at a time fills the memory
+        if self._current.num_bytes <= self._block_bytes:  # of huge steps, one at a time fills the memory
             upcoming = self._upcoming(last + 1)
             if upcoming:
                 self._next = self._make(upcoming[0], rules)
@@ -187,7 +186,7 @@ class Blocks:
         """Begin to read a block that begins with a step."""
         tensor_rules = [rule for rule in rules if isinstance(rule, TensorRule)]
         screeners = [rule for rule in tensor_rules if rule.tells_outlook]
-        others = [rule for rule in tensor_rules if not rule.tells_outlook and rule.needs_tensors]
+        others = [rule for rule in rules if rule.needs_tensors and rule not in screeners]
         wanted: dict[str, list[TensorRule]] = {}
         saved: dict[str, list[int]] = {}
         large: dict[str, int] = {}
@@ -200,7 +199,7 @@ class Blocks:
                 chosen[id(names)] = self._choose(names, rules, screeners)
             choice = chosen[id(names)]
             step_bytes, step_large = self._measure(each, choice, id(names))
-            if steps and num_bytes + step_bytes > BLOCK_BYTES:
+            if steps and num_bytes + step_bytes > self._block_bytes:
                 break
             num_bytes += step_bytes
             large |= step_large
@@ -213,11 +212,18 @@ class Blocks:
         idle = {id(rule): self._idle(rule, steps) for rule in others}
         return Block(steps, screeners, parts, num_bytes, idle)
 
-    def _idle(self, rule: TensorRule, steps: Sequence[int]) -> list[int]:
+    def _idle(self, rule: BuiltinRule, steps: Sequence[int]) -> list[int]:
         """Return at which steps a rule has nothing to judge, as none of its tensors was saved."""
-        return [
-            UNSURE if self._views.selected(rule.selection, self._views.names_at(step)) else NOTHING for step in steps
-        ]
+        views = self._views
+        selections = rule.looks_at()
+        known: dict[int, int] = {}
+        idle = []
+        for step in steps:
+            names = views.names_at(step)
+            if id(names) not in known:
+                known[id(names)] = UNSURE if any(views.selected(each, names) for each in selections) else NOTHING
+            idle.append(known[id(names)])
+        return idle
 
     def _choose(
         self, names: tuple[str, ...], rules: Sequence[BuiltinRule], screeners: Sequence[TensorRule]
@@ -261,13 +267,12 @@ class Blocks:
     ) -> list[Callable[[], _Loaded]]:
         loader = _Loader(self._trial, steps, wanted, saved, latest=self._latest)
         small = [name for name in saved if name not in large]
-        parts: list[Callable[[], _Loaded]] = []
-        for name in (name for name in saved if name in large):
-            task = functools.partial(loader.load_one, name)
-            is_threaded = self._is_remote or large[name] >= _THREADED_BYTES
-            parts.append(self._submit(task) if is_threaded else task)
+        parts = [
+            self._submit(functools.partial(loader.load, names, are_large=True))
+            for names in _shares(large, len(large) if self._is_remote else _NUM_THREADS)
+        ]
         if small:
-            task = functools.partial(loader.load_together, small)
+            task = functools.partial(loader.load, small)
             parts.append(self._submit(task) if self._is_remote else task)
         return parts
 
@@ -275,6 +280,16 @@ class Blocks:
         if self._pool is None:
             self._pool = Pool(_NUM_THREADS, "rules")
         return self._pool.submit(task).result
+
+
+def _shares(sizes: Mapping[str, int], number: int) -> list[list[str]]:
+    """Divide tensors into shares of about the same size, each of them tensors that lie beside each other."""
+    ends = itertools.accumulate(sizes.values())
+    total = sum(sizes.values())
+    shares: dict[int, list[str]] = {}
+    for name, end in zip(sizes, ends, strict=True):
+        shares.setdefault((end - sizes[name] // 2) * number // (total + 1), []).append(name)
+    return list(shares.values())
 
 
 class _Loader:
@@ -298,46 +313,72 @@ class _Loader:
         self._keeps_all = trial.index_reader.events.backend.is_remote
         self._modes = {position: _mode_of(trial, step) for position, step in enumerate(steps)}
 
-    def load_one(self, name: str) -> _Loaded:
-        """Read a large tensor some values at a time, and ask rules while these are in the processor's cache."""
-        saved = self._saved[name]
-        found: list[_Loaded] = []
-        kept: list[Part] = []
-        before = self._before(name)
-        begin = 0
-        while begin < len(saved):
-            read: list[Part] = []
-            end, num_bytes = begin, 0
-            while end < len(saved) and num_bytes < _CHUNK_BYTES:
-                value = self._read(name, self._steps[saved[end]])
-                if value is not None:
-                    read.append(Part(np.array([saved[end]]), value[np.newaxis]))
-                    num_bytes += value.nbytes
-                end += 1
-            column = Column(name, read, self._modes, is_complete=len(read) == end - begin, before=before)
-            loaded = self._ask({name: column}, {name: saved[begin:end]})
-            found.append(loaded)
-            kept += self._kept_of(read, loaded)
-            before = column if len(read) == end - begin else None
-            begin = end
-        self._remember(name, before)
-        outlooks: dict[int, list[Known]] = {}
-        for each in found:
-            for key, known in each.outlooks.items():
-                outlooks.setdefault(key, []).extend(known)
-        return _Loaded({name: Column(name, kept, self._modes)}, outlooks)
+    def load(self, names: Sequence[str], *, are_large: bool = False) -> _Loaded:
+        """Read tensors, each event file once, and ask rules about them.
 
-    def _kept_of(self, parts: Sequence[Part], loaded: _Loaded) -> list[Part]:
-        """Return the values to be kept: those that rules will ask for, which others may but seldom do."""
-        if self._keeps_all:
-            return list(parts)
-        unsure = {
-            position
-            for all_known in loaded.outlooks.values()
-            for positions, known in all_known
-            for position in positions[known == UNSURE].tolist()
-        }
-        return [part for part in parts if int(part.positions[0]) in unsure]
+        Args:
+            names: The tensors.
+            are_large: Keep only what rules are asked about; values they may ask for, but seldom do.
+        """
+        columns: dict[str, Column] = {}
+        outlooks: dict[int, list[Known]] = {}
+        with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
+            for name, parts in (self._digest_all if are_large else self._read_all)(names).items():
+                is_complete = sum(len(part.positions) for part in parts) == len(self._saved[name])
+                column = Column(name, parts, self._modes, is_complete=is_complete, before=self._before(name))
+                unsure = self._ask(column, outlooks)
+                if are_large:
+                    self._remember(name, column)
+                    columns[name] = column if self._keeps_all else column.only_at(unsure)
+                else:
+                    columns[name] = column
+        return _Loaded(columns, outlooks)
+
+    def _read_all(self, names: Sequence[str]) -> dict[str, list[Part | DigestedPart]]:
+        parts: dict[str, list[Part | DigestedPart]] = {name: [] for name in names}
+        place = {step: position for position, step in enumerate(self._steps)}
+        reader = self._trial.index_reader
+        try:
+            for name, steps, values in reader.read_columns(names, self._steps, ModeKeys.GLOBAL, None):
+                positions = np.array([place[step] for step in steps], np.intp)
+                if isinstance(values, np.ndarray):
+                    parts[name].append(Part(positions, values))
+                    continue
+                for position, step, value in zip(positions.tolist(), steps, values, strict=True):
+                    found = self._read(name, step) if value is None else value
+                    if found is not None:
+                        parts[name].append(Part(np.array([position]), found[np.newaxis]))
+        except (OSError, DebugExtError):  # the rule that needs what cannot be read is to meet the error
+            return {name: [] for name in names}
+        return parts
+
+    def _digest_all(self, names: Sequence[str]) -> dict[str, list[Part | DigestedPart]]:
+        """Go through large tensors; what cannot be gone through is read."""
+        parts: dict[str, list[Part | DigestedPart]] = {name: [] for name in names}
+        missing = {name: set(self._saved[name]) for name in names}
+        place = {step: position for position, step in enumerate(self._steps)}
+        wishes = {name: self._wish(name) for name in names}
+        try:
+            for name, digest in self._trial.index_reader.read_digests(wishes, self._steps, ModeKeys.GLOBAL):
+                positions = [place[step] for step in digest.steps]
+                parts[name].append(DigestedPart(np.array(positions, np.intp), digest))
+                missing[name].difference_update(positions)
+        except (OSError, DebugExtError):  # the rule that needs what cannot be read is to meet the error
+            return {name: [] for name in names}
+        for name in names:
+            for position in sorted(missing[name]):
+                found = self._read(name, self._steps[position])
+                if found is not None:
+                    parts[name].append(Part(np.array([position]), found[np.newaxis]))
+        return parts
+
+    def _wish(self, name: str) -> Wish:
+        """Return what the rules that are asked about a tensor want to be found out of it."""
+        rules = self._wanted[name]
+        return Wish(
+            num_leading=lambda num_entries: max((rule.num_leading(num_entries) for rule in rules), default=0),
+            has_sums=any(rule.needs_sums_for_outlook for rule in rules),
+        )
 
     def _before(self, name: str) -> Column | None:
         """Return the column of the value saved before the block, if a rule needs it."""
@@ -366,56 +407,29 @@ class _Loader:
         if sum(each.num_bytes for _, each in self._latest.values()) + last.num_bytes <= _LATEST_BYTES:
             self._latest[name] = (self._steps[self._saved[name][-1]], last)
 
-    def load_together(self, names: Sequence[str]) -> _Loaded:
-        """Read many small tensors, each event file once."""
-        parts: dict[str, list[Part]] = {name: [] for name in names}
-        place = {step: position for position, step in enumerate(self._steps)}
-        reader = self._trial.index_reader
-        try:
-            for name, steps, values in reader.read_columns(names, self._steps, ModeKeys.GLOBAL, None):
-                positions = np.array([place[step] for step in steps], np.intp)
-                if isinstance(values, np.ndarray):
-                    parts[name].append(Part(positions, values))
-                    continue
-                for position, step, value in zip(positions.tolist(), steps, values, strict=True):
-                    found = self._read(name, step) if value is None else value
-                    if found is not None:
-                        parts[name].append(Part(np.array([position]), found[np.newaxis]))
-        except (OSError, DebugExtError):  # the rule that needs what cannot be read is to meet the error
-            parts = {name: [] for name in names}
-        columns = {
-            name: Column(
-                name,
-                each,
-                self._modes,
-                is_complete=sum(len(part.positions) for part in each) == len(self._saved[name]),
-                before=self._before(name),
-            )
-            for name, each in parts.items()
-        }
-        return self._ask(columns, self._saved)
-
     def _read(self, name: str, step: int) -> Array | None:
         try:
             return usable_value(self._trial, name, step)
         except (OSError, DebugExtError):  # as above
             return None
 
-    def _ask(self, columns: Mapping[str, Column], saved: Mapping[str, Sequence[int]]) -> _Loaded:
-        outlooks: dict[int, list[Known]] = {}
-        with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
-            for name, column in columns.items():
-                positions = column.positions
-                missing = np.empty(0, np.intp)
-                if len(positions) < len(saved[name]):  # of some there are only reductions, say
-                    missing = np.setdiff1d(np.array(saved[name], np.intp), positions)
-                for rule in self._wanted[name]:
-                    known = outlooks.setdefault(id(rule), [])
-                    if len(missing):
-                        known.append((missing, np.full(len(missing), UNSURE, np.int8)))
-                    if len(positions):
-                        known.append((positions, rule.outlook(column)))
-        return _Loaded(columns, outlooks)
+    def _ask(self, column: Column, outlooks: dict[int, list[Known]]) -> set[int]:
+        """Add what rules know of a tensor, and return where one of them is not sure."""
+        positions = column.positions
+        saved = self._saved[column.name]
+        missing = np.empty(0, np.intp)
+        if len(positions) < len(saved):  # of some there are only reductions, say
+            missing = np.setdiff1d(np.array(saved, np.intp), positions)
+        unsure: set[int] = set()
+        for rule in self._wanted[column.name]:
+            known = outlooks.setdefault(id(rule), [])
+            if len(missing):
+                known.append((missing, np.full(len(missing), UNSURE, np.int8)))
+            if len(positions):
+                outlook = rule.outlook(column)
+                known.append((positions, outlook))
+                unsure.update(positions[outlook == UNSURE].tolist())
+        return unsure
 
 
 def _mode_of(trial: Trial, step: int) -> tuple[ModeKeys, int | None]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.step import Array, is_numeric
+from sagemaker_debug_ext.trials.digests import Digest, dots
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 NOTHING: Final = 0
@@ -44,13 +45,6 @@ _SAMPLE: Final = 1024
 _CHUNK: Final = 2**15
 """Elements of differences that are made at a time, so that they stay in the processor's cache."""
 
-_PIECE: Final = 2**13
-"""Elements that are summed in their own precision before the sum goes on in double precision.
-
-So few that a library for linear algebra sums them in the thread that asks, and that the error, however it does so, is
-below a tenth of `MARGIN`.
-"""
-
 _TINY: Final = 1e-30
 """A mean square below this may have lost elements whose squares are too small for single precision."""
 
@@ -65,9 +59,106 @@ class Part(NamedTuple):
     values: Array
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of each value."""
+        return self.values.shape[1:]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return self.values.dtype
+
+    @property
     def flat(self) -> Array:
         """The values with one axis for the steps and one for the elements."""
         return self.values.reshape(len(self.positions), -1)
+
+    @property
+    def leading(self) -> Array:
+        """Entries along the first axis of each value, from the first one on."""
+        return self.values
+
+    @property
+    def sample(self) -> Array:
+        """Some elements of each value."""
+        return self.flat[:, :_SAMPLE]
+
+    @property
+    def sums(self) -> Floats:
+        """Sums of the values' elements."""
+        return _sums(self)
+
+    @property
+    def square_sums(self) -> Floats:
+        """Sums of their squares."""
+        return _square_sums(self.flat)
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that is held."""
+        return self.values.nbytes
+
+    def rows(self, chosen: Sequence[bool]) -> Part:
+        """Return the values at some of the positions."""
+        return Part(self.positions[chosen], self.values[chosen])
+
+    def last(self) -> Part:
+        """Return the last value, which does not keep the memory of the others."""
+        return self if len(self.positions) == 1 else Part(self.positions[-1:], self.values[-1:].copy())
+
+
+class DigestedPart(NamedTuple):
+    """What is left of values of the same shape and type that were not kept; otherwise as `Part`."""
+
+    positions: npt.NDArray[np.intp]
+    digest: Digest
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of each value."""
+        return self.digest.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return self.digest.sample.dtype
+
+    @property
+    def flat(self) -> None:
+        """Nothing, as the values were not kept."""
+
+    @property
+    def leading(self) -> Array:
+        """Entries along the first axis of each value, from the first one on."""
+        return self.digest.leading
+
+    @property
+    def sample(self) -> Array:
+        """Some elements of each value."""
+        return self.digest.sample
+
+    @property
+    def sums(self) -> Floats:
+        """Sums of the values' elements."""
+        return self.digest.sums
+
+    @property
+    def square_sums(self) -> Floats:
+        """Sums of their squares."""
+        return self.digest.square_sums
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that is held."""
+        return self.digest.leading.nbytes + self.digest.sample.nbytes
+
+    def rows(self, chosen: Sequence[bool]) -> DigestedPart:
+        """Return what is left of the values at some of the positions."""
+        return DigestedPart(self.positions[chosen], self.digest.rows(np.asarray(chosen)))
+
+    def last(self) -> DigestedPart:
+        """Return what is left of the last value."""
+        return self.rows([False] * (len(self.positions) - 1) + [True])
 
 
 class Column:
@@ -86,7 +177,7 @@ class Column:
     def __init__(
         self,
         name: str,
-        parts: Sequence[Part],
+        parts: Sequence[Part | DigestedPart],
         modes: Mapping[int, ModeStep],
         *,
         is_complete: bool = True,
@@ -94,12 +185,12 @@ class Column:
     ) -> None:
         self.name = name
         self._modes = modes
-        self._is_complete = is_complete
         self._before = before
         self._parts = sorted(
-            (part for part in parts if part.values.size and is_numeric(part.values.dtype)),
+            (part for part in parts if len(part.positions) and 0 not in part.shape and is_numeric(part.dtype)),
             key=lambda part: int(part.positions[0]),
         )
+        self._is_complete = is_complete and len(self._parts) == len(parts)
         self._places: dict[int, tuple[Array, int]] | None = None
 
     @functools.cached_property
@@ -108,10 +199,13 @@ class Column:
         return np.concatenate([part.positions for part in self._parts]) if self._parts else np.empty(0, np.intp)
 
     def value(self, position: int) -> Array | None:
-        """Return the value at one step of the block; None if none is known."""
+        """Return the value at one step of the block; None if none is kept."""
         if self._places is None:
             self._places = {
-                each: (part.values, row) for part in self._parts for row, each in enumerate(part.positions.tolist())
+                each: (part.values, row)
+                for part in self._parts
+                if isinstance(part, Part)
+                for row, each in enumerate(part.positions.tolist())
             }
         place = self._places.get(position)
         return None if place is None else place[0][place[1]]
@@ -128,7 +222,7 @@ class Column:
             if all(chosen):
                 parts.append(part)
             elif any(chosen):
-                parts.append(Part(part.positions[chosen], part.values[chosen]))
+                parts.append(part.rows(chosen))
         before = self._before
         if before is not None and (before.last_mode is None or before.last_mode[0] is not mode):
             before = None
@@ -137,7 +231,7 @@ class Column:
     @property
     def num_bytes(self) -> int:
         """Size of the values."""
-        return sum(part.values.nbytes for part in self._parts)
+        return sum(part.num_bytes for part in self._parts)
 
     @property
     def last_mode(self) -> ModeStep | None:
@@ -145,18 +239,27 @@ class Column:
         return self._modes[int(self.positions[-1])] if len(self.positions) else None
 
     @property
-    def last_value(self) -> Array | None:
-        """The last value, with an axis of one step before its own; None without values."""
-        return self._parts[-1].values[-1:] if self._parts else None
+    def last_part(self) -> Part | DigestedPart | None:
+        """What holds the last value; None without values."""
+        return self._parts[-1] if self._parts else None
 
     def only_last(self) -> Column:
         """Return a column of the last value alone, which knows what is known of it already."""
-        parts = [Part(part.positions[-1:], part.values[-1:]) for part in self._parts[-1:]]
+        parts = [part.last() for part in self._parts[-1:]]
         last = Column(self.name, parts, self._modes, is_complete=self._is_complete)
         for name in ("square_sums", "sums"):
             if name in vars(self):
                 vars(last)[name] = vars(self)[name][-1:]
         return last
+
+    def only_at(self, positions: Container[int]) -> Column:
+        """Return a column of those values at some positions that are kept."""
+        parts = []
+        for part in self._parts:
+            chosen = [each in positions for each in part.positions.tolist()]
+            if isinstance(part, Part) and any(chosen):
+                parts.append(part if all(chosen) else part.rows(chosen))
+        return Column(self.name, parts, self._modes, is_complete=False)
 
     @functools.cached_property
     def is_gapless(self) -> bool:
@@ -188,25 +291,25 @@ class Column:
     @functools.cached_property
     def sizes(self) -> Floats:
         """Number of elements."""
-        return self._of_parts(lambda part: np.full(len(part.positions), float(part.flat.shape[1])))
+        return self._of_parts(lambda part: np.full(len(part.positions), float(math.prod(part.shape))))
 
     @functools.cached_property
     def sums(self) -> Floats:
         """Sums, about as precise as the tensor's type; NaN for types whose sums say nothing here."""
-        return self._of_parts(_sums)
+        return self._of_parts(lambda part: part.sums)
 
     @functools.cached_property
     def are_finite(self) -> Flags:
         """Whether every element is finite for certain."""
         found: Flags = np.isfinite(self.square_sums)
         if not found.all():  # the squares may be too large
-            found = found | np.isfinite(self.sums) | self._flags_of_parts(lambda part: part.values.dtype.kind in "biu")
+            found = found | np.isfinite(self.sums) | self._flags_of_parts(lambda part: part.dtype.kind in "biu")
         return found
 
     @functools.cached_property
     def square_sums(self) -> Floats:
         """Sums of the squares, as far as the tensor's type can hold them; NaN for types whose sums say nothing."""
-        return self._of_parts(lambda part: _square_sums(part.flat))
+        return self._of_parts(lambda part: part.square_sums)
 
     @functools.cached_property
     def mean_squares(self) -> Floats:
@@ -216,14 +319,14 @@ class Column:
     @functools.cached_property
     def some_non_zero(self) -> Floats:
         """How many elements are not 0 at least."""
-        return self._of_parts(lambda part: np.count_nonzero(part.flat[:, :_SAMPLE], axis=1).astype(np.float64))
+        return self._of_parts(lambda part: np.count_nonzero(part.sample, axis=1).astype(np.float64))
 
     def have_mean_abs_above(self, limit: float) -> Flags:
         """Tell whether the mean of the absolute values is finite and above `limit` for certain."""
         enough = limit * (1 + MARGIN) * self.sizes
-        proved = self._of_parts(lambda part: _abs_sums(part, _SAMPLE)) > enough
+        proved = self._of_parts(lambda part: _abs_sums(part.sample)) > enough
         if not proved.all():  # the first elements do not tell, as those of an embedding seldom do
-            proved |= self._of_parts(lambda part: _abs_sums(part, None)) > enough
+            proved |= self._of_parts(lambda part: _abs_sums(part.sample if part.flat is None else part.flat)) > enough
         return proved & self.are_finite
 
     def have_active_units(
@@ -253,55 +356,65 @@ class Column:
         # no change is larger than what was and what is together; that most are not tiny, few elements show
         proved = (np.sqrt(self.mean_squares * self.sizes) + norms) * (1 + MARGIN) < high * (norms + epsilon)
         enough = low * (1 + MARGIN) * (norms + epsilon)
-        for number in (_SAMPLE, None):
-            changes = [_mean_squares_of_changes(flat, earlier, number) for flat, earlier in self._pairs()]
-            lengths = self.sizes if number is None else np.minimum(self.sizes, number)
-            is_large_enough: Flags = np.sqrt(np.concatenate(changes) * lengths) * (1 - MARGIN) > enough
+        for is_whole in (False, True):
+            changes = [_square_sums_of_changes(*pair) for pair in self._pairs(is_whole)]
+            is_large_enough: Flags = np.sqrt(np.concatenate(changes)) * (1 - MARGIN) > enough
             if (is_large_enough | ~proved).all():
                 break
         return proved & is_large_enough
 
     def differ_from_the_one_before(self, atol: float, rtol: float) -> Flags:
         """Tell whether an element differs from the value before for certain, by more than the tolerance."""
-        return np.concatenate([_differ(flat, earlier, atol, rtol) for flat, earlier in self._pairs()])
+        return np.concatenate([_differ(later, earlier, atol, rtol) for later, earlier in self._pairs(is_whole=False)])
 
-    def _pairs(self) -> Iterator[tuple[Array, Array | None]]:
-        """Yield rows and those before them; None for one that has none, or none of the same shape and type."""
-        last = None if self._before is None else self._before.last_value
+    def _pairs(self, is_whole: bool) -> Iterator[tuple[Array, Array | None]]:
+        """Yield rows and those before them; None for one that has none, or none of the same shape and type.
+
+        Args:
+            is_whole: All elements, as far as they were kept; otherwise the same ones of all rows.
+        """
+        last = None if self._before is None else self._before.last_part
         for part in self._parts:
-            values, flat = part.values, part.flat
-            alike = last is not None and last.shape[1:] == values.shape[1:] and last.dtype == values.dtype
-            yield flat[:1], last.reshape(1, -1) if alike and last is not None else None
-            if len(values) > 1:
+            flat = part.flat if is_whole and part.flat is not None else part.sample
+            earlier = None
+            if last is not None and (type(last), last.shape, last.dtype) == (type(part), part.shape, part.dtype):
+                earlier = (last.flat if is_whole and last.flat is not None else last.sample)[-1:]
+            yield flat[:1], earlier
+            if len(flat) > 1:
                 yield flat[1:], flat[:-1]
-            last = values[-1:]
+            last = part
 
-    def _flags_of_parts(self, function: Callable[[Part], bool]) -> Flags:
+    def _flags_of_parts(self, function: Callable[[Part | DigestedPart], bool]) -> Flags:
         flags = [np.full(len(part.positions), function(part)) for part in self._parts]
         return np.concatenate(flags) if flags else np.empty(0, np.bool_)
 
-    def _of_parts(self, function: Callable[[Part], Floats]) -> Floats:
+    def _of_parts(self, function: Callable[[Part | DigestedPart], Floats]) -> Floats:
         return np.concatenate([function(part) for part in self._parts]) if self._parts else np.empty(0)
 
 
+def num_telling_samples(threshold_inactivity: float, num_samples: int) -> int:
+    """Return how many of a layer's samples `Column.have_active_units` looks at, at most."""
+    return max(8, 4 * math.ceil(threshold_inactivity * num_samples / 100))
+
+
 def _have_active_units(
-    part: Part, is_active: Callable[[Array], Flags], threshold_inactivity: float, threshold_layer: float
+    part: Part | DigestedPart, is_active: Callable[[Array], Flags], threshold_inactivity: float, threshold_layer: float
 ) -> Flags:
     none = np.zeros(len(part.positions), np.bool_)
-    num_samples = part.values.shape[1] if part.values.ndim > 1 else 1
-    enough = max(8, 4 * math.ceil(threshold_inactivity * num_samples / 100))
-    if num_samples < 2 or enough > np.iinfo(np.uint8).max:
+    num_samples = part.shape[0] if part.shape else 1
+    enough = num_telling_samples(threshold_inactivity, num_samples)
+    if num_samples < 2 or enough > np.iinfo(np.uint8).max or part.leading.shape[1] < min(enough, num_samples):
         return none
-    flags = is_active(part.values[:, :enough])
+    flags = is_active(part.leading[:, :enough])
     active = np.add.reduce(flags.view(np.uint8), axis=1, dtype=np.uint8)
     inactive = (100.0 * active / num_samples < threshold_inactivity).reshape(len(none), -1)
     found: Flags = 100.0 * np.count_nonzero(inactive, axis=1) / inactive.shape[1] <= threshold_layer
     return found
 
 
-def _is_plain(part: Part) -> bool:
-    """Tell whether arithmetic in the part's own type is precise enough for bounds."""
-    return part.values.dtype.kind == "f" and part.values.dtype.itemsize >= 4
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    """Tell whether arithmetic in a type's own precision is precise enough for bounds."""
+    return dtype.kind == "f" and dtype.itemsize >= 4
 
 
 def _unknown(part: Part) -> Floats:
@@ -309,37 +422,20 @@ def _unknown(part: Part) -> Floats:
 
 
 def _sums(part: Part) -> Floats:
-    kind = part.values.dtype.kind
+    kind = part.dtype.kind
     if kind not in "fc":
         return _unknown(part)
     values = part.flat.view(part.values.real.dtype) if kind == "c" else part.flat
     if values.dtype.itemsize >= 4:
-        return _dots(values, None)
+        return dots(values, None)
     found: Floats = np.add.reduce(values, axis=1, dtype=np.float32).astype(np.float64)
     return found
-
-
-def _dots(flat: Array, other: Array | None) -> Floats:
-    """Return the scalar product of each row with that of `other`, or with ones.
-
-    Piece by piece, as scalar products, which libraries for linear algebra compute several times as fast as NumPy adds.
-    """
-    num_rows, size = flat.shape
-    total = np.zeros(num_rows)
-    whole = size - size % _PIECE
-    for columns, length in ((slice(0, whole), _PIECE), (slice(whole, size), size - whole)):
-        if columns.stop > columns.start:
-            pieces = flat[:, columns].reshape(num_rows, -1, length)
-            factors = np.ones(length, flat.dtype) if other is None else other[:, columns].reshape(num_rows, -1, length)
-            products = np.matmul(pieces[..., np.newaxis, :], factors[..., np.newaxis])
-            total += np.add.reduce(products.reshape(num_rows, -1), axis=1, dtype=np.float64)
-    return total
 
 
 def _square_sums(flat: Array) -> Floats:
     if flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
         return np.full(len(flat), np.nan)
-    return _dots(flat, flat)
+    return dots(flat, flat)
 
 
 def _usable(mean_squares: Floats) -> Floats:
@@ -347,23 +443,22 @@ def _usable(mean_squares: Floats) -> Floats:
     return np.where(np.isfinite(mean_squares) & (mean_squares > _TINY), mean_squares, np.nan)
 
 
-def _abs_sums(part: Part, number: int | None) -> Floats:
-    if not _is_plain(part):
-        return _unknown(part)
-    found: Floats = np.add.reduce(np.abs(part.flat[:, :number]), axis=1).astype(np.float64)
+def _abs_sums(flat: Array) -> Floats:
+    if not _is_plain(flat.dtype):
+        return np.full(len(flat), np.nan)
+    found: Floats = np.add.reduce(np.abs(flat), axis=1).astype(np.float64)
     return found
 
 
-def _mean_squares_of_changes(flat: Array, earlier: Array | None, number: int | None) -> Floats:
-    """Return the mean square of the difference of each row to an earlier one; NaN where it cannot be told so.
+def _square_sums_of_changes(flat: Array, earlier: Array | None) -> Floats:
+    """Return the sum of squares of the difference of each row to an earlier one; NaN where it cannot be told so.
 
     Args:
         flat: The rows.
         earlier: As many rows, each earlier than one of the former; None for rows that have none.
-        number: How many elements of each to look at; None for all.
     """
-    size = flat.shape[1] if number is None else min(number, flat.shape[1])
-    if earlier is None or flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
+    size = flat.shape[1]
+    if earlier is None or not _is_plain(flat.dtype):
         return np.full(len(flat), np.nan)
     total = np.zeros(len(flat))
     num_rows = max(_CHUNK // size, 1)
@@ -372,8 +467,9 @@ def _mean_squares_of_changes(flat: Array, earlier: Array | None, number: int | N
         for start in range(0, size, _CHUNK):
             columns = slice(start, min(start + _CHUNK, size))
             change = flat[rows, columns] - earlier[rows, columns]
-            total[rows] += _dots(change, change)
-    return _usable(total / size)
+            total[rows] += dots(change, change)
+    found: Floats = _usable(total / size) * size
+    return found
 
 
 def variance_bounds(value: Array) -> tuple[float, float]:
@@ -382,14 +478,14 @@ def variance_bounds(value: Array) -> tuple[float, float]:
     square = float(_usable(_square_sums(flat) / flat.size)[0])
     if np.isnan(square):
         return np.nan, np.nan
-    about: float = square - float(_dots(flat, None)[0] / flat.size) ** 2
+    about: float = square - float(dots(flat, None)[0] / flat.size) ** 2
     return about - MARGIN * square, about + MARGIN * square
 
 
 def _differ(later: Array, earlier: Array | None, atol: float, rtol: float) -> Flags:
     if earlier is None or later.dtype.kind != "f":
         return np.zeros(len(later), np.bool_)
-    a, b = later[:, :_SAMPLE].astype(np.float64), earlier[:, :_SAMPLE].astype(np.float64)
+    a, b = later.astype(np.float64), earlier.astype(np.float64)
     found: Flags = np.any(np.abs(a - b) > (1 + MARGIN) * (atol + rtol * np.maximum(np.abs(a), np.abs(b))), axis=1)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugValueError
@@ -13,6 +13,7 @@ from sagemaker_debug_ext.store.manifest import has_ended
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.store.reader import EventReader
 from sagemaker_debug_ext.trials import bulk
+from sagemaker_debug_ext.trials.digests import Digest, Wish, digest_alike
 from sagemaker_debug_ext.trials.index import (
     Layout,
     ReductionKey,
@@ -239,6 +240,37 @@ class TrialReader:
             Values in no particular order, under the names that their records have, None for one that has to be read
             alone. What was not saved is left out.
         """
+        return bulk.read_alike(self.events, self._find_files(names, steps, mode, worker, reduction))
+
+    def read_digests(
+        self, wishes: Mapping[str, Wish], steps: Sequence[int], mode: ModeKeys
+    ) -> Iterator[tuple[str, Digest]]:
+        """Go through values that need not be kept, each event file once; see `digests.digest_alike`.
+
+        Args:
+            wishes: What to find out of each tensor.
+            steps: Steps of the mode.
+            mode: The mode the steps count in.
+
+        Yields:
+            Names and what was found, those of a name in the order of the steps. Values are of each step's first worker,
+            in sort order, that saved the tensor's value; those that are left out have to be read.
+        """
+        if self._backend.is_remote:
+            return
+        for columns, files in self._find_files(wishes, steps, mode, None, None).items():
+            for content, rows in bulk.alike(files).items():
+                yield from digest_alike(self.events, content, {each: wishes[each[0]] for each in columns}, rows).items()
+
+    def _find_files(
+        self,
+        names: Iterable[str],
+        steps: Sequence[int] | None,
+        mode: ModeKeys,
+        worker: str | None,
+        reduction: ReductionKey | None,
+    ) -> dict[bulk.Columns, list[bulk.WantedFile]]:
+        """Return what of which files `read_columns` is to read."""
         wanted: dict[bulk.Columns, list[bulk.WantedFile]] = {}
         all_names = tuple(dict.fromkeys(names))
         known: dict[tuple[int, Layout], tuple[list[bulk.WantedFile] | None, tuple[str, ...]]] = {}
@@ -257,7 +289,7 @@ class TrialReader:
                         files.append(bulk.WantedFile(step, file))
                     if not missing:
                         break
-        return bulk.read_alike(self.events, wanted)
+        return wanted
 
     def read_one(self, record: StoredRecord, may_refresh: bool) -> Array:
         """Read one value; see `read`."""

@@ -54,11 +54,14 @@ class BuiltinRule(Rule):
         parameters: Typed values of all declared parameters.
         selection: The tensors that the rule looks at.
         views: What the rule reads; share one instance among rules over the same trial to read each tensor once.
+        judges_only_tensors: Whether the rule finds nothing, and learns nothing, at a step at which none of the tensors
+            that it looks at was saved.
     """
 
     spec_name: ClassVar[str]
     advice: ClassVar[str]
     selection: Selection = Selection()
+    judges_only_tensors: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -100,6 +103,19 @@ class BuiltinRule(Rule):
     def needs(self) -> tuple[Need, ...]:
         """Return what the rule looks at, for `rules.explain`."""
         return (Need("tensors", self.selection),)
+
+    def looks_at(self) -> tuple[Selection, ...]:
+        """Return all that the rule looks at."""
+        return tuple(need.selection for need in self.needs())
+
+    @property
+    def needs_tensors(self) -> bool:
+        """Whether `judges_only_tensors` speaks for the rule: it does not for a subclass that judges in its own way."""
+        says_so = _origin(type(self), "judges_only_tensors")
+        judging = ("judge", "_measure_all", "find_issues", "invoke_at_step", "issues_at", "set_required_tensors")
+        return self.judges_only_tensors and all(
+            issubclass(says_so, _origin(type(self), each)) for each in judging if hasattr(self, each)
+        )
 
     @abc.abstractmethod
     def judge(self, view: StepView) -> list[Issue] | None:
@@ -171,23 +187,22 @@ class TensorRule(BuiltinRule):
 
     Attributes:
         looks_back: Whether `outlook` compares values with those saved before.
+        needs_sums_for_outlook: Whether it wants the sums of large values.
         readings: What was measured of tensors that meet the condition, by global step; see `judge_share`.
     """
 
     looks_back: ClassVar[bool] = False
+    needs_sums_for_outlook: ClassVar[bool] = False
+    judges_only_tensors = True
     _share: tuple[int, int] | None = None
     readings: dict[int, dict[str, Reading]]
 
     def _is_mine(self, name: str) -> bool:
         return self._share is None or _share_of(name, self._share[1]) == self._share[0]
 
-    @property
-    def needs_tensors(self) -> bool:
-        """Whether the rule has nothing to judge where none of its tensors was saved: so it is unless it judges anew."""
-        return all(_origin(type(self), each) is TensorRule for each in ("judge", "_measure_all")) and all(
-            _origin(type(self), each) in (BuiltinRule, Rule)
-            for each in ("find_issues", "invoke_at_step", "issues_at", "set_required_tensors")
-        )
+    def looks_at(self) -> tuple[Selection, ...]:
+        """Return all that the rule looks at."""
+        return (self.selection,)
 
     @property
     def tells_outlook(self) -> bool:
@@ -202,6 +217,10 @@ class TensorRule(BuiltinRule):
         It must be right for each value by itself, and is called by several threads.
         """
         return column.all_unsure()
+
+    def num_leading(self, num_entries: int) -> int:  # noqa: ARG002 - for subclasses
+        """Return how many entries along the first axis of a large value, of so many, `outlook` wants to see."""
+        return 0
 
     @abc.abstractmethod
     def measure(self, view: StepView, name: str) -> Reading | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.activations import is_guess, may_be_rectified
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.columns import Column, Outlook
+from sagemaker_debug_ext.rules.columns import Column, Outlook, num_telling_samples
 from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, count_along_batch
@@ -68,6 +68,10 @@ class DeadRelu(TensorRule):
         """Tell where the first samples show that enough units are alive."""
         limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
         return column.clear_where(column.have_active_units(lambda output: output > 0, *limits))
+
+    def num_leading(self, num_entries: int) -> int:
+        """Return how many samples `outlook` looks at."""
+        return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of dead units of a layer."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.activations import is_guess, squashed_input
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.columns import NOTHING, Column, Outlook
+from sagemaker_debug_ext.rules.columns import NOTHING, Column, Outlook, num_telling_samples
 from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import Array, StepView, count_along_batch
@@ -98,6 +98,10 @@ class SaturatedActivation(TensorRule):
         limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
         proved = column.have_active_units(lambda inputs: (inputs > low) & (inputs < high), *limits)
         return column.clear_where(proved)
+
+    def num_leading(self, num_entries: int) -> int:
+        """Return how many samples `outlook` looks at."""
+        return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of saturated nodes of a layer."""

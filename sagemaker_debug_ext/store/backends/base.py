@@ -117,6 +117,22 @@ class Backend(abc.ABC):
         """
         return self.read(key, start, length)
 
+    def read_into(self, key: str, start: int, targets: Sequence[memoryview]) -> int:
+        """Read one range into several places, one after the other; return how many bytes of it there were.
+
+        Args:
+            key: The object; nothing is read if it does not exist.
+            start: Where the range begins.
+            targets: The places; their sizes together are the length of the range.
+        """
+        content = memoryview(self.read(key, start, sum(map(len, targets))) or b"")
+        at = 0
+        for target in targets:
+            part = content[at : at + len(target)]
+            target[: len(part)] = part
+            at += len(part)
+        return at
+
     def watch(self, prefix: str) -> Watch:
         """Return what tells, again and again, which objects below `prefix` are new or have changed."""
         return Watch(self, prefix)

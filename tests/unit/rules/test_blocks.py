@@ -19,6 +19,7 @@ from sagemaker_debug_ext.rules.step import StepViews
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.trials import digests as digests_module
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 RULES = {
@@ -85,17 +86,16 @@ def judge(folder):
     return issues, evaluation.statuses
 
 
-@pytest.mark.parametrize("small_bytes", [blocks_module._SMALL_BYTES, 0], ids=["together", "one by one"])
-@pytest.mark.parametrize("chunk_bytes", [1, 2**20])
+@pytest.mark.parametrize("small_bytes", [blocks_module._SMALL_BYTES, 0], ids=["kept", "gone through"])
+@pytest.mark.parametrize("room_bytes", [64, 2**20])
 @settings(max_examples=25, deadline=None)
 @given(STEPS)
-def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, chunk_bytes, steps):
+def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, room_bytes, steps):
     """However many steps are looked at together, and however large the tensors are taken to be."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         write(folder, steps)
         patch.setattr(blocks_module, "_SMALL_BYTES", small_bytes)
-        patch.setattr(blocks_module, "_THREADED_BYTES", 1000)
-        patch.setattr(blocks_module, "_CHUNK_BYTES", chunk_bytes)
+        patch.setattr(digests_module, "_ROOM_BYTES", room_bytes)
         patch.setattr(blocks_module, "BLOCK_BYTES", 4000)
         found = judge(folder)
         patch.setattr(TensorRule, "tells_outlook", property(lambda self: False))
