@@ -59,6 +59,7 @@ class ClassImbalance(BuiltinRule):
     """
 
     spec_name = "ClassImbalance"
+    judges_only_tensors = True
     advice = (
         "Weight the loss by class, sample rare classes more often, or collect more data for them; if only predictions "
         "of one class are wrong, check its labels."

@@ -29,15 +29,28 @@ def confusion_matrix(labels: ClassIds, predictions: ClassIds, category_no: int |
     Raises:
         SMDebugCustomerError: A class is negative, or not below `category_no`.
     """
-    lowest = int(min(labels.min(), predictions.min()))
-    highest = int(max(labels.max(), predictions.max()))
+    # negative numbers are the highest of all without their sign
+    highest = int(max(labels.view(np.uint64).max(), predictions.view(np.uint64).max()))
     number = highest + 1 if category_no is None else category_no
-    if lowest < 0 or highest >= number:
+    if highest >= min(number, 2**63):
+        lowest, highest = (int(extreme([extreme(labels), extreme(predictions)])) for extreme in (np.min, np.max))
+        number = highest + 1 if category_no is None else category_no
         raise SMDebugCustomerError(
             f"labels and predictions must be classes from 0 to {number - 1} (got {lowest} to {highest})"
         )
     cells = np.bincount(labels * number + predictions, minlength=number * number)
-    return cells.reshape(number, number).astype(np.int64)
+    return cells.reshape(number, number)
+
+
+def _is_clear(matrix: Matrix, least: float, most: float) -> bool:
+    """Tell whether every class was predicted, and predictions are right often enough and wrong seldom enough."""
+    totals = matrix.sum(axis=0)
+    if not totals.all():
+        return False
+    shares = matrix / totals
+    is_right = (shares.diagonal() >= least).all()
+    np.fill_diagonal(shares, 0)
+    return bool(is_right and not (shares > most).any())
 
 
 class _Failure(NamedTuple):
@@ -73,6 +86,7 @@ class Confusion(BuiltinRule):
 
     spec_name = "Confusion"
     judges_steps_alone = True
+    judges_only_tensors = True
     advice = (
         "Look at examples of the confused classes: check their labels, collect more of them or weight them more, and "
         "give the model features that tell them apart."
@@ -112,6 +126,8 @@ class Confusion(BuiltinRule):
         found = []
         least: float = self.parameters["min_diag"]
         most: float = self.parameters["max_off_diag"]
+        if _is_clear(matrix, least, most):
+            return []
         for index, column in enumerate(matrix.T):
             total = int(column.sum())
             if not total and not matrix[index].any():

@@ -35,6 +35,7 @@ class CreateXgboostReport(BuiltinRule):
     """
 
     spec_name = "CreateXgboostReport"
+    judges_only_tensors = True
     advice = ""
 
     def configure(self) -> None:

@@ -38,6 +38,7 @@ class FeatureImportanceOverweight(BuiltinRule):
 
     spec_name = "FeatureImportanceOverweight"
     judges_steps_alone = True
+    judges_only_tensors = True
     advice = (
         "Check that the leading features do not give the label away; if they are genuine, regularise or sample columns "
         "(colsample_bytree) so that others are used too."

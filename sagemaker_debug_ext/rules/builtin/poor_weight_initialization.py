@@ -129,6 +129,7 @@ class PoorWeightInitialization(BuiltinRule):
         self._gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         self._losses = Selection(collections=(CollectionKeys.LOSSES,))
         self._watches: dict[str, _LossWatch] = {}
+        self._last_step: int | None = None  # the global step after which none is among the first any more
 
     def needs(self) -> tuple[Need, ...]:
         """Return what the three checks look at, each of which may be missing."""
@@ -140,6 +141,8 @@ class PoorWeightInitialization(BuiltinRule):
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue for the first of the checks that fails."""
+        if self._last_step is not None and view.step > self._last_step:
+            return None
         mode = train_or_all(view)
         step = view.step_in(mode)
         if step is None or not self._is_among_the_first(view, mode, step):
@@ -175,7 +178,10 @@ class PoorWeightInitialization(BuiltinRule):
         return found
 
     def _is_among_the_first(self, view: StepView, mode: ModeKeys, step: int) -> bool:
-        first_steps = view.trial.steps(mode=mode)[: self.parameters["steps"]]
+        number: int = self.parameters["steps"]
+        first_steps = view.trial.steps(mode=mode)[:number]
+        if mode is ModeKeys.TRAIN and len(first_steps) == number:
+            self._last_step = view.trial.global_step(mode, first_steps[-1])
         return bool(first_steps) and step <= first_steps[-1]
 
     def _check_variances(self, variances: Mapping[str, float]) -> _Finding | None:

@@ -6,7 +6,6 @@ import collections
 
 import numpy as np
 
-from sagemaker_debug_ext.errors import SMDebugCustomerError
 from sagemaker_debug_ext.rules.builtin.answers import class_answers, class_labels
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.watching import is_training
@@ -127,7 +126,4 @@ def _whole(value: Array) -> ClassIds | None:
     """Return labels as classes; None if they are something else, such as numbers to regress."""
     if value.dtype.kind == "f" and not np.array_equal(value, np.trunc(value)):
         return None
-    try:
-        return class_ids(value, "labels")
-    except SMDebugCustomerError:
-        return None
+    return class_ids(value)
