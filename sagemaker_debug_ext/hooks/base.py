@@ -35,6 +35,7 @@ from sagemaker_debug_ext.hooks.arguments import (
 )
 from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.checkpoint_state import CheckpointState
+from sagemaker_debug_ext.hooks.claims import has_claim
 from sagemaker_debug_ext.hooks.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.configuration import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.counters import StepCounters
@@ -103,7 +104,7 @@ class BaseHook(Framework):
             happens what the script has set for the signal, or the default action, as without a hook.
 
     Raises:
-        SMDebugRuntimeError: `out_dir` holds a trial that has ended.
+        SMDebugRuntimeError: `out_dir` holds a trial that has ended, or that another hook of this process writes.
         SMDebugTypeError: An argument has the wrong type.
         SMDebugValueError: An argument has no meaning.
     """
@@ -187,6 +188,11 @@ class BaseHook(Framework):
             raise SMDebugRuntimeError(
                 f"out_dir must not hold a trial that has ended (got {self.out_dir!r}): choose another folder, "
                 "or remove that one"
+            )
+        if has_claim(self.backend):
+            raise SMDebugRuntimeError(
+                f"out_dir must belong to one hook, and another one of this process writes to {self.out_dir!r}: "
+                "use that hook, or choose another folder"
             )
         current.set_hook(self, BaseHook)
         atexit.register(self.close)

@@ -17,8 +17,13 @@ from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.keys import CLAIM_KEY
 
-_OWN_CLAIMS: set[str] = set()
-"""Roots that this process has claimed and not given back."""
+_OWN_CLAIMS: dict[str, int] = {}
+"""Root → number of the process that has claimed it and not given it back: this one, or the one it was forked from."""
+
+
+def has_claim(backend: Backend) -> bool:
+    """Tell whether a hook of this very process writes to a trial, and has it for itself."""
+    return _OWN_CLAIMS.get(backend.url) == os.getpid()
 
 
 def take_claim(backend: LocalBackend) -> bool:
@@ -37,13 +42,13 @@ def take_claim(backend: LocalBackend) -> bool:
             raise
     elif not _take_over(backend.root / CLAIM_KEY, backend.url):
         return False
-    _OWN_CLAIMS.add(backend.url)
+    _OWN_CLAIMS[backend.url] = os.getpid()
     return True
 
 
 def give_claim_back(backend: Backend) -> None:
     """Remove the claim that `take_claim` took."""
-    _OWN_CLAIMS.discard(backend.url)
+    _OWN_CLAIMS.pop(backend.url, None)
     manifest.release_claim(backend)
 
 

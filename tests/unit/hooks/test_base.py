@@ -533,6 +533,16 @@ class TestWorkers:
         first.close()
         assert not (out_dir / "claim.smd").exists()
 
+    def test_workers_when_another_hook_writes_then_the_constructor_refuses(self, make_hook, out_dir):
+        """Not only the first step; and only as long as that hook writes."""
+        first = make_hook()
+        first.run_step({"loss": 1.0})
+        with pytest.raises(SMDebugRuntimeError, match=r"another one of this process writes to .*use that hook"):
+            make_hook()
+        first.close()
+        (out_dir / "training_job_end.ts").unlink()
+        assert make_hook().run_step({"loss": 1.0})
+
 
 class TestClose:
     def test_close_when_called_twice_then_does_nothing(self, make_hook, trial):

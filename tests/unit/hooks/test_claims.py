@@ -49,6 +49,19 @@ def test_take_claim_when_this_process_has_it_then_refuses(backend):
     assert not claims.take_claim(backend)
 
 
+def test_has_claim_when_this_process_has_it_then_tells_and_its_children_do_not(backend, monkeypatch):
+    """A process that was forked knows of the claim, and has none itself."""
+    assert not claims.has_claim(backend)
+    claims.take_claim(backend)
+    assert claims.has_claim(backend)
+    child = os.getpid() + 1
+    monkeypatch.setattr(os, "getpid", lambda: child)
+    assert not claims.has_claim(backend)
+    monkeypatch.undo()
+    claims.give_claim_back(backend)
+    assert not claims.has_claim(backend)
+
+
 def test_take_claim_when_owners_name_cannot_be_written_then_folder_stays_free(tmp_path):
     """A claim that does not say whose it is would lock the folder for good; once there is room it can be claimed."""
 
