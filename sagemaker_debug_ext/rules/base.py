@@ -169,6 +169,14 @@ class Rule(abc.ABC):
             for trial in moving:
                 trial.dynamic_refresh = True
 
+    def verdict_at(self, step: int) -> list[Issue] | None:
+        """Judge a step as `issues_at` does, for a caller that lets all trials stand still.
+
+        Returns:
+            None if there is nothing that could be judged, which may also be said by one of the errors of `issues_at`.
+        """
+        return self.issues_at(step)
+
     def _judge_now(self, step: int) -> list[Issue]:
         self.req_tensors.clear()
         self.set_required_tensors(step)

@@ -86,16 +86,21 @@ class Block:
         self._positions = {step: position for position, step in enumerate(steps)}
         self._columns: dict[str, Column] | None = None
         self._outlooks: dict[int, list[int]] = {}
+        self._asked: Sequence[Rule] = ()
+        self._rows: list[tuple[int, ...]] = []  # of the rules asked about last, for each step
         self._idle = idle
 
     def __contains__(self, step: int) -> bool:
         return step in self._positions
 
-    def outlook(self, rule: Rule, step: int) -> int:
-        """Return what is clear about a step for a rule; `UNSURE` if the rule cannot tell."""
+    def outlooks(self, rules: Sequence[Rule], step: int) -> Sequence[int]:
+        """Return what is clear about a step for each of some rules; `UNSURE` for one that cannot tell."""
         self._gather()
-        known = self._outlooks.get(id(rule))
-        return UNSURE if known is None else known[self._positions[step]]
+        if self._asked != rules:
+            self._asked = rules
+            unsure = [UNSURE] * len(self.steps)
+            self._rows = list(zip(*(self._outlooks.get(id(rule), unsure) for rule in rules), strict=True))
+        return self._rows[self._positions[step]]
 
     def value(self, name: str, step: int) -> Array | None:
         """Return a tensor's value, if it is kept here; None does not mean that there is none."""
@@ -193,6 +198,7 @@ class Blocks:
         steps: list[int] = []
         num_bytes = 0
         chosen: dict[int, dict[str, list[TensorRule]]] = {}
+        names_at: list[tuple[str, ...]] = []
         for each in self._upcoming(step) or [step]:
             names = self._views.names_at(each)
             if id(names) not in chosen:
@@ -208,22 +214,20 @@ class Blocks:
                     wanted[name] = of_rules
                     saved.setdefault(name, []).append(len(steps))
             steps.append(each)
+            names_at.append(names)
         parts = self._start(steps, wanted, saved, large)
-        idle = {id(rule): self._idle(rule, steps) for rule in others}
+        idle = {id(rule): self._idle(rule, names_at) for rule in others}
         return Block(steps, screeners, parts, num_bytes, idle)
 
-    def _idle(self, rule: BuiltinRule, steps: Sequence[int]) -> list[int]:
-        """Return at which steps a rule has nothing to judge, as none of its tensors was saved."""
-        views = self._views
+    def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
+        """Return at which steps a rule has nothing to judge, as none of its tensors is among the names saved there."""
         selections = rule.looks_at()
-        known: dict[int, int] = {}
-        idle = []
-        for step in steps:
-            names = views.names_at(step)
-            if id(names) not in known:
-                known[id(names)] = UNSURE if any(views.selected(each, names) for each in selections) else NOTHING
-            idle.append(known[id(names)])
-        return idle
+        different = {id(names): names for names in names_at}
+        known = {
+            key: UNSURE if any(self._views.selected(each, names) for each in selections) else NOTHING
+            for key, names in different.items()
+        }
+        return [known[id(names)] for names in names_at]
 
     def _choose(
         self, names: tuple[str, ...], rules: Sequence[BuiltinRule], screeners: Sequence[TensorRule]

@@ -77,7 +77,7 @@ class _Run:
         """Return the issues that the rule finds at a global step."""
         ends = False
         try:
-            issues = self.rule.issues_at(step)
+            issues = self.rule.verdict_at(step)
         except (*NO_VERDICT, StepNotYetAvailable, NoMoreData) as reason:
             LOG.debug("rule %s gives no verdict at step %d: %s", self._status.name, step, reason)
             self.pass_over(is_judged=False)
@@ -88,7 +88,9 @@ class _Run:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule is foreign code; the others go on without it
             self.fail(error)
             return []
-        self.pass_over(is_judged=True)
+        self.pass_over(is_judged=issues is not None)
+        if not issues:
+            return []
         recorded = self._record(step, issues)
         if ends:
             self.end("IssuesFound")
@@ -251,12 +253,12 @@ class Evaluation(Iterator[Issue]):
                     run.pass_over(is_judged=outlook == CLEAR)
         return found
 
-    def _look_ahead(self, step: int, active: Sequence[_Run]) -> list[int]:
+    def _look_ahead(self, step: int, active: Sequence[_Run]) -> Sequence[int]:
         """Return what is known of a step for each rule before it is judged."""
         try:
             block = self._blocks.at(step, [run.rule for run in active]) if self._looks_ahead else None
             if block is not None:
-                return [block.outlook(run.rule, step) for run in active]
+                return block.outlooks([run.rule for run in active], step)
         except Exception:  # rules may be foreign; the one that is wrong is to meet its error where it judges
             LOG.debug("steps are judged one by one", exc_info=True)
             self._looks_ahead = False

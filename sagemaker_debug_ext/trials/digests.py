@@ -135,16 +135,28 @@ class _Record:
         self._sums = np.full(num_rows, 0.0 if wish.has_sums else np.nan)
         self._square_sums = np.zeros(num_rows)
 
-    def take_in(self, row: int, first: int, values: Array) -> None:
-        """Take in some elements of a value, ``(1, N)``, from the one with number `first` on."""
+    def keep(self, row: int, values: _Values) -> None:
+        """Take in some elements of a value."""
         num_leading = self._leading.shape[1]
-        if num_leading and not first:
-            self._leading[row] = values[0, :num_leading]
-        low, high = np.searchsorted(self._places, (first, first + values.size)).tolist()
-        np.take(values[0], self._places[low:high] - first, out=self._sample[row, low:high])
+        if num_leading and not values.first:
+            self._leading[row] = values.flat[:num_leading]
+        low, high = values.samples
+        values.flat.take(values.places, out=self._sample[row, low:high], mode="clip")  # as none is out of bounds
         if self._has_sums:
-            self._sums[row] += dots(values, None)[0]
-        self._square_sums[row] += dots(values, values)[0]
+            self._sums[row] += dots(values.flat.reshape(1, -1), None)[0]
+        self._square_sums[row] += values.sum_squares()
+
+    def values(self, content: Room, begin: int) -> _Values:
+        """Return a part of the record's content as elements of a value.
+
+        Args:
+            content: Where the part is read to.
+            begin: Which byte of the content is the first one.
+        """
+        flat = content.view(self.dtype)
+        first = begin // self.dtype.itemsize
+        low, high = np.searchsorted(self._places, (first, first + flat.size)).tolist()
+        return _Values(self, flat, first, (low, high), self._places[low:high] - first)
 
     def digest(self, steps: Sequence[int], is_read: npt.NDArray[np.bool_]) -> Digest:
         """Return what is left of the values that were read and are laid out as expected."""
@@ -162,12 +174,37 @@ def _places(num_elements: int) -> npt.NDArray[np.intp]:
     return places[places < num_elements]
 
 
-class _Values(NamedTuple):
-    """Elements of a value in the room, ``(1, N)``, and the number of the first one."""
+class _Values:
+    """Elements of a value, where they are read to again and again.
 
-    record: _Record
-    first: int
-    values: Array
+    Args:
+        record: Whose they are.
+        flat: ``(N,)``: the elements.
+        first: Number of the first one.
+        samples: Which ones of the sample are among them, the last one excluded.
+        places: Where in `flat` these are.
+    """
+
+    def __init__(
+        self,
+        record: _Record,
+        flat: Array,
+        first: int,
+        samples: tuple[int, int],
+        places: npt.NDArray[np.intp],
+    ) -> None:
+        self.record = record
+        self.flat = flat
+        self.first = first
+        self.samples = samples
+        self.places = places
+        whole = flat.size - flat.size % _PIECE
+        pieces = [flat[:whole].reshape(-1, _PIECE), flat[whole:].reshape(1, -1)]
+        self._factors = [(each[:, np.newaxis, :], each[:, :, np.newaxis]) for each in pieces if each.size]
+
+    def sum_squares(self) -> float:
+        """Return the sum of the squares, as `dots` finds it."""
+        return sum([float(np.add.reduce(np.matmul(*pair), axis=None, dtype=np.float64)) for pair in self._factors])
 
 
 class _Call:
@@ -199,7 +236,7 @@ class _Call:
         place = self._room[self.num_used : self.num_used + num_bytes]
         target = place.data
         self._add(num_bytes, lambda _: target)
-        self._values.append(_Values(record, begin // record.dtype.itemsize, place.view(record.dtype).reshape(1, -1)))
+        self._values.append(record.values(place, begin))
         self.num_used += num_bytes + -num_bytes % _ALIGNMENT
 
     def read(self, reader: EventReader, event_file: str, row: int) -> bool:
@@ -207,8 +244,8 @@ class _Call:
         targets = [target(row) for target in self._targets]
         if reader.backend.read_into(event_file, self.start, targets) != self.end - self.start:
             return False
-        for record, first, values in self._values:
-            record.take_in(row, first, values)
+        for values in self._values:
+            values.record.keep(row, values)
         return True
 
     def _add(self, num_bytes: int, target: Callable[[int], memoryview]) -> None:

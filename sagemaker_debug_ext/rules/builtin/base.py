@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -120,6 +121,10 @@ class BuiltinRule(Rule):
     @abc.abstractmethod
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return what the rule finds at a step, at most one issue; None if there is nothing that it could judge."""
+
+    def verdict_at(self, step: int) -> list[Issue] | None:
+        """Judge a step with as few calls as may be, unless a subclass judges steps in its own way."""
+        return self._judge_quietly(step) if _judges_by_view(type(self)) else super().verdict_at(step)
 
     def _judge_now(self, step: int) -> list[Issue]:
         if type(self).set_required_tensors is Rule.set_required_tensors:  # there is nothing to fetch
@@ -265,6 +270,13 @@ class TensorRule(BuiltinRule):
     def _measure_all(self, view: StepView) -> Mapping[str, Reading]:
         measured = {name: self.measure(view, name) for name in self.selection.names(view) if self._is_mine(name)}
         return {name: reading for name, reading in measured.items() if reading is not None}
+
+
+@functools.cache
+def _judges_by_view(rule_class: type[BuiltinRule]) -> bool:
+    """Tell whether a rule's verdict is what its `judge` says of a view, and nothing else."""
+    ways = ("issues_at", "find_issues", "invoke_at_step", "set_required_tensors")
+    return all(issubclass(BuiltinRule, _origin(rule_class, each)) for each in ways)
 
 
 def _share_of(name: str, num_shares: int) -> int:
