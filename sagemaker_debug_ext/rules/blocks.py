@@ -208,11 +208,12 @@ class Blocks:
             if steps and num_bytes + step_bytes > self._block_bytes:
                 break
             num_bytes += step_bytes
-            large |= step_large
             for name, of_rules in choice.items():
                 if of_rules or name not in step_large:
                     wanted[name] = of_rules
                     saved.setdefault(name, []).append(len(steps))
+                if of_rules and name in step_large:
+                    large[name] = step_large[name]
             steps.append(each)
             names_at.append(names)
         parts = self._start(steps, wanted, saved, large)

@@ -117,6 +117,20 @@ def test_sound_steps_are_not_judged_one_by_one(tmp_path, monkeypatch):
     assert len(measured) == 1  # of the first weight there is no earlier one
 
 
+def test_a_large_tensor_of_which_nothing_can_be_told_harms_nobody(tmp_path, monkeypatch):
+    """The rule that judges it step by step reads it then; what is known of other tensors is known all the same."""
+    monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 100)
+    tensors = {"images": np.ones((8, 3, 4, 4)), "gradient/w": np.ones((8, 8))}
+    write(tmp_path, [(ModeKeys.TRAIN, tensors, False)] * 3)
+    trial = create_trial(str(tmp_path))
+    gradients = create_rule("VanishingGradient", trial)
+    measured = []
+    monkeypatch.setattr(gradients, "measure", lambda *_: measured.append(1))
+    images = create_rule("CheckInputImages", trial, {"regex": "images", "threshold_samples": 8})
+    assert [issue.step for issue in evaluate([gradients, images], trial)] == [0, 1, 2]
+    assert not measured
+
+
 def test_a_subclass_that_measures_in_its_own_way_judges_each_step(tmp_path):
     """What its parent knows of steps is not what it looks for."""
 
