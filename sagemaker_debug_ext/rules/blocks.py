@@ -403,14 +403,16 @@ class _Loader:
         modes = {0: _mode_of(self._trial, step)}
         return Column(name, [Part(np.array([0]), value[np.newaxis])], modes)
 
-    def _remember(self, name: str, column: Column | None) -> None:
+    def _remember(self, name: str, column: Column) -> None:
         """Keep the last value for the next block, if a rule looks back at it."""
         self._latest.pop(name, None)
-        if column is None or not any(rule.looks_back for rule in self._wanted[name]):
+        position = self._saved[name][-1]
+        # what was saved last may be empty, or impossible to read
+        if position not in column.positions[-1:] or not any(rule.looks_back for rule in self._wanted[name]):
             return
         last = column.only_last()
         if sum(each.num_bytes for _, each in self._latest.values()) + last.num_bytes <= _LATEST_BYTES:
-            self._latest[name] = (self._steps[self._saved[name][-1]], last)
+            self._latest[name] = (self._steps[position], last)
 
     def _read(self, name: str, step: int) -> Array | None:
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -98,7 +99,7 @@ class Part(NamedTuple):
         """Memory that is held."""
         return self.values.nbytes
 
-    def rows(self, chosen: Sequence[bool]) -> Part:
+    def rows(self, chosen: Sequence[bool] | slice) -> Part:
         """Return the values at some of the positions."""
         return Part(self.positions[chosen], self.values[chosen])
 
@@ -152,9 +153,9 @@ class DigestedPart(NamedTuple):
         """Memory that is held."""
         return self.digest.leading.nbytes + self.digest.sample.nbytes
 
-    def rows(self, chosen: Sequence[bool]) -> DigestedPart:
+    def rows(self, chosen: Sequence[bool] | slice) -> DigestedPart:
         """Return what is left of the values at some of the positions."""
-        return DigestedPart(self.positions[chosen], self.digest.rows(np.asarray(chosen)))
+        return DigestedPart(self.positions[chosen], self.digest.rows(chosen))
 
     def last(self) -> DigestedPart:
         """Return what is left of the last value."""
@@ -186,16 +187,14 @@ class Column:
         self.name = name
         self._modes = modes
         self._before = before
-        self._parts = sorted(
-            (part for part in parts if len(part.positions) and 0 not in part.shape and is_numeric(part.dtype)),
-            key=lambda part: int(part.positions[0]),
-        )
-        self._is_complete = is_complete and len(self._parts) == len(parts)
+        usable = [part for part in parts if len(part.positions) and 0 not in part.shape and is_numeric(part.dtype)]
+        self._parts = _in_order(usable)
+        self._is_complete = is_complete and len(usable) == len(parts)
         self._places: dict[int, tuple[Array, int]] | None = None
 
     @functools.cached_property
     def positions(self) -> npt.NDArray[np.intp]:
-        """Which steps of the block the values belong to."""
+        """Which steps of the block the values belong to, ascending."""
         return np.concatenate([part.positions for part in self._parts]) if self._parts else np.empty(0, np.intp)
 
     def value(self, position: int) -> Array | None:
@@ -269,8 +268,7 @@ class Column:
             modes.insert(0, self._before.last_mode)
         steps = [step for _, step in modes if step is not None]
         ascends = len(steps) == len(modes) and all(a < b for a, b in itertools.pairwise(steps))
-        is_in_order = bool(np.all(np.diff(self.positions) > 0))
-        return self._is_complete and is_in_order and ascends and len({mode for mode, _ in modes}) == 1
+        return self._is_complete and ascends and len({mode for mode, _ in modes}) == 1
 
     @property
     def num_before(self) -> int:
@@ -390,6 +388,20 @@ class Column:
 
     def _of_parts(self, function: Callable[[Part | DigestedPart], Floats]) -> Floats:
         return np.concatenate([function(part) for part in self._parts]) if self._parts else np.empty(0)
+
+
+def _in_order(parts: Sequence[Part | DigestedPart]) -> list[Part | DigestedPart]:
+    """Return the values in the order of the steps: in more parts, where files that are laid out in turns mix them."""
+    found = sorted(parts, key=lambda part: int(part.positions[0]))
+    if all(part.positions[-1] < later.positions[0] for part, later in itertools.pairwise(found)):
+        return found
+    places = sorted(
+        (position, number, row)
+        for number, part in enumerate(found)
+        for row, position in enumerate(part.positions.tolist())
+    )
+    runs = [list(run) for _, run in itertools.groupby(places, key=operator.itemgetter(1))]
+    return [found[run[0][1]].rows(slice(run[0][2], run[-1][2] + 1)) for run in runs]
 
 
 def num_telling_samples(threshold_inactivity: float, num_samples: int) -> int:

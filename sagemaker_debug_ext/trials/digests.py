@@ -66,7 +66,7 @@ class Digest(NamedTuple):
     sums: Floats
     square_sums: Floats
 
-    def rows(self, chosen: npt.NDArray[np.bool_]) -> Digest:
+    def rows(self, chosen: npt.NDArray[np.bool_] | Sequence[bool] | slice) -> Digest:
         """Return what is left of some of the values."""
         leading, sample, sums, squares = (each[chosen] for each in self[2:])
         return Digest(np.asarray(self.steps)[chosen].tolist(), self.shape, leading, sample, sums, squares)

@@ -131,6 +131,19 @@ def test_a_large_tensor_of_which_nothing_can_be_told_harms_nobody(tmp_path, monk
     assert not measured
 
 
+def test_a_large_value_is_compared_with_the_one_before_the_block(tmp_path, monkeypatch):
+    """Even if files of the block before are laid out in turns, so that it was not read last there."""
+    monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(blocks_module, "_NUM_THREADS", 1)  # so that the block before is known in time
+    monkeypatch.setattr(blocks_module, "BLOCK_STEPS", 4)
+    numbers = [0, 1, 2, 3, 3, 5]
+    tensors = [{"x": np.arange(50.0) + number} | ({"y": 0.0} if number in (1, 3) else {}) for number in numbers]
+    write(tmp_path, [(ModeKeys.TRAIN, each, False) for each in tensors])
+    trial = create_trial(str(tmp_path))
+    rule = create_rule("UnchangedTensor", trial, {"tensor_regex": "x", "num_steps": 2})
+    assert [issue.step for issue in evaluate([rule], trial)] == [4]
+
+
 def test_a_subclass_that_measures_in_its_own_way_judges_each_step(tmp_path):
     """What its parent knows of steps is not what it looks for."""
 
