@@ -88,6 +88,15 @@ class SaveConfigMode:
         in_range = self.start_step <= step and (self.end_step is None or step < self.end_step)
         return in_range and step % self.save_interval == 0
 
+    def next_step_to_save(self, step: int) -> int | None:
+        """Return the first step after `step` that is to be saved; None if there is none."""
+        first = max(step + 1, self.start_step)
+        multiple = -(-first // self.save_interval) * self.save_interval
+        steps = [each for each in self.save_steps if each > step]
+        if self.end_step is None or multiple < self.end_step:
+            steps.append(multiple)
+        return min(steps, default=None)
+
     @classmethod
     def from_dict(cls, params: Mapping[str, Any]) -> SaveConfigMode:
         """Build from a dictionary with the keys of `SAVE_KEYS`; a missing key means its default."""

@@ -175,6 +175,9 @@ class BaseHook(Framework):
         self._ended_step: OpenStep | None = None
         self._plan: SavePlan | None = None
         self._step_plan: StepPlan | None = None
+        self._num_idle = 0
+        """At how many steps to come nothing is due, as long as `_idle` holds."""
+        self._idle: tuple[SavePlan | None, ModeKeys] | None = None
         self._custom_tensors: dict[str, _CustomTensor] = {}
         self._scalars = Scalars()
         self._delivery: Delivery | None = None
@@ -402,6 +405,8 @@ class BaseHook(Framework):
                 to be called once the framework's hook has done its own work, which then does not compete with the
                 writing thread for the interpreter.
         """
+        if self._begin_idle_step():
+            return None
         if not self._accepts():
             self._step = self._ended_step = None  # let go of what was captured before saving was switched off
             if self.failure is not None and self.strict:
@@ -417,7 +422,42 @@ class BaseHook(Framework):
                 return None
             self._open_step()
             self._save_custom_tensors()
-            return self._current_plan() or None
+            plan = self._current_plan()
+            if not plan:
+                self._expect_idle_steps()
+            return plan or None
+
+    def _expect_idle_steps(self) -> None:
+        """Find out at how many steps after the open one nothing is due either."""
+        if self._step is None or self._plan is None or self._checkpoints is not None:
+            return
+        _, mode, mode_step = self._step.position
+        due = self._plan.next_due(mode, mode_step)
+        self._idle = (self._plan, mode)
+        self._num_idle = sys.maxsize if due is None else due - mode_step - 1
+
+    def _begin_idle_step(self) -> bool:
+        """Begin a step at which nothing is due after one that has saved nothing; False if that may not be so.
+
+        What most steps of most jobs are: the open step only gets another number.
+        """
+        step = self._step
+        if (
+            self._num_idle <= 0
+            or step is None
+            or step
+            or self._idle != (self._plan, self._counters.mode)
+            or self._scalars.waiting
+            or self._custom_tensors
+            or not self._accepts()
+        ):
+            return False
+        with self._lock:
+            self._num_idle -= 1
+            step.position = self._counters.advance()
+            self._last_step = step.position.global_step
+            self._step_plan = None
+        return True
 
     def _cancel_step(self) -> None:
         """Forget the open step, which did not take place after all; the next one takes its numbers.
@@ -426,6 +466,7 @@ class BaseHook(Framework):
         """
         with self._lock:
             if self._step is not None:
+                self._num_idle = 0
                 self._counters.retreat(self._step.position)
                 self._last_step = self._counters.last_global_step
                 self._step, self._ended_step = self._ended_step, None

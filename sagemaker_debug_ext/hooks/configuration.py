@@ -208,6 +208,9 @@ def parse_configuration(
 def _read_object(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_bytes())
+    except FileNotFoundError as error:
+        hint = f"name one as argument or in {CONFIG_PATH_VARIABLE}"
+        raise FileNotFoundError(error.errno, f"there is no such hook configuration file; {hint}", str(file)) from None
     except ValueError as error:
         raise SMDebugValueError(f"{file}: must hold JSON ({error})") from error
     if not isinstance(content, dict):

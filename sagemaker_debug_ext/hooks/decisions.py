@@ -142,6 +142,16 @@ class SavePlan:
         return plan
 
 
+    def next_due(self, mode: ModeKeys, mode_step: int) -> int | None:
+        """Return the first step of `mode` after one at which a collection to be saved is due; None if there is none."""
+        steps = [
+            schedule.next_step_to_save(mode_step)
+            for schedule, collections in self._schedules[mode]
+            if any(collection.name in self._saved for collection in collections)
+        ]
+        return min((step for step in steps if step is not None), default=None)
+
+
 def _schedules(
     collections: Sequence[Collection], mode: ModeKeys
 ) -> tuple[tuple[SaveConfigMode, tuple[Collection, ...]], ...]:

@@ -44,6 +44,13 @@ def test_should_save_step_agrees_with_counting(config):
     assert {step for step in range(100) if config.should_save_step(step)} == expected & set(range(100))
 
 
+@given(mode_configs, st.integers(0, 80))
+def test_the_next_step_to_save_is_the_first_that_is_to_be_saved(config, step):
+    """Of those after a step."""
+    following = (each for each in range(step + 1, step + 101) if config.should_save_step(each))
+    assert config.next_step_to_save(step) == next(following, None)
+
+
 @given(save_configs)
 def test_json_is_read_back(config):
     """A configuration survives the collections file."""

@@ -134,6 +134,45 @@ class TestSteps:
         gc.collect()
         assert [reference() for reference in captured] == [None]
 
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(
+        st.lists(
+            st.sampled_from(["step", "step", "step", "TRAIN", "EVAL", "scalar", "tensor", "collection", "cancel"]),
+            max_size=30,
+        ),
+        st.integers(1, 7),
+        st.sets(st.integers(0, 25), max_size=2),
+    )
+    def test_steps_when_nothing_is_due_then_passing_over_them_changes_nothing(
+        self, make_hook, read_trial, calls, interval, save_steps
+    ):
+        """Whatever the script does between them."""
+
+        def run(passes_over):
+            backend = MemoryBackend()
+            hook = make_hook(backend, save_config=SaveConfig(save_interval=interval, save_steps=sorted(save_steps)))
+            if not passes_over:
+                hook._begin_idle_step = lambda: False
+            for number, call in enumerate(calls):
+                if call in ("TRAIN", "EVAL"):
+                    hook.set_mode(ModeKeys[call])
+                elif call == "step":
+                    hook.run_step({"loss": number})
+                elif call == "scalar":
+                    hook.save_scalar("s", number)
+                elif call == "tensor":
+                    hook.save_tensor("own", np.full(2, number), "losses")
+                elif call == "collection":
+                    hook.get_collection("losses").save_config = SaveConfig(save_interval=interval + number % 3)
+                else:
+                    hook._cancel_step()
+            hook.close()
+            return read_trial(backend).steps, hook.step
+
+        (found, last), (expected, expected_last) = run(passes_over=True), run(passes_over=False)
+        assert last == expected_last
+        np.testing.assert_equal(found, expected)
+
     @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         modes=st.lists(st.sampled_from(list(ModeKeys)), max_size=12),
