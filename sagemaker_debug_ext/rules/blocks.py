@@ -22,7 +22,7 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, TensorRule
 from sagemaker_debug_ext.rules.columns import NOTHING, UNSURE, Column, DigestedPart, Outlook, Part, join
 from sagemaker_debug_ext.rules.step import Array, StepViews, usable_value
-from sagemaker_debug_ext.trials.digests import Wish
+from sagemaker_debug_ext.trials.digests import Wish, can_digest
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 BLOCK_BYTES: Final = 128 * 2**20
-"""How many bytes of tensors a block has at most, unless one step has more; large ones are gone through, not kept."""
+"""How many bytes of tensors a block has at most, unless one step has more."""
 
-_REMOTE_BLOCK_BYTES: Final = 32 * 2**20
-"""The same where reading costs requests, and so all that was read is kept."""
+_KEPT_BYTES: Final = 32 * 2**20
+"""The same of those whose values are kept, as they are small, cannot be gone through, or are costly to read again."""
 
 BLOCK_STEPS: Final = 256
 
@@ -53,6 +53,15 @@ Pool = concurrent.futures.ThreadPoolExecutor
 
 
 @attrs.frozen
+class _Sizes:
+    """How many bytes tensors have at a step: those to read, those of them to keep, and each of the large ones."""
+
+    total: int
+    kept: int
+    large: Mapping[str, int]
+
+
+@attrs.frozen
 class _Loaded:
     """What a thread has found out about some tensors of a block: their columns, and what rules know of them."""
 
@@ -67,7 +76,7 @@ class Block:
         steps: Global steps, ascending.
         rules: Rules that may tell what is clear about them.
         parts: What threads find out about them, one part of the tensors each.
-        num_bytes: Size of the tensors.
+        num_bytes: Size of the tensors whose values are kept.
         idle: What is known of the steps for other rules, by their identity.
     """
 
@@ -140,11 +149,9 @@ class Blocks:
         self._only_steps = only_steps
         self._current: Block | None = None
         self._next: Block | None = None
-        self._sizes: dict[tuple[int, int], tuple[IndexContent, int, dict[str, int]]] = {}
         self._pool: Pool | None = None
         self._latest: dict[str, tuple[int, Column]] = {}
         self._is_remote = views.trial.index_reader.events.backend.is_remote
-        self._block_bytes = _REMOTE_BLOCK_BYTES if self._is_remote else BLOCK_BYTES
 
     def at(self, step: int, active: Sequence[Rule]) -> Block | None:
         """Return the block of a global step; None if no rule has any use for one.
@@ -163,7 +170,7 @@ class Blocks:
         self._next = None
         self._views.use(self._current)
         last = self._current.steps[-1]
-        if self._current.num_bytes <= self._block_bytes:  # of huge steps, one at a time fills the memory
+        if self._current.num_bytes <= _KEPT_BYTES:  # of huge steps, one at a time fills the memory
             upcoming = self._upcoming(last + 1)
             if upcoming:
                 self._next = self._make(upcoming[0], rules)
@@ -196,7 +203,8 @@ class Blocks:
         saved: dict[str, list[int]] = {}
         large: dict[str, int] = {}
         steps: list[int] = []
-        num_bytes = 0
+        total = kept = 0
+        measured: dict[IndexContent, _Sizes] = {}
         chosen: dict[int, dict[str, list[TensorRule]]] = {}
         names_at: list[tuple[str, ...]] = []
         for each in self._upcoming(step) or [step]:
@@ -204,21 +212,22 @@ class Blocks:
             if id(names) not in chosen:
                 chosen[id(names)] = self._choose(names, rules, screeners)
             choice = chosen[id(names)]
-            step_bytes, step_large = self._measure(each, choice, id(names))
-            if steps and num_bytes + step_bytes > self._block_bytes:
+            sizes = self._measure(each, choice, measured)
+            if steps and (total + sizes.total > BLOCK_BYTES or kept + sizes.kept > _KEPT_BYTES):
                 break
-            num_bytes += step_bytes
+            total += sizes.total
+            kept += sizes.kept
             for name, of_rules in choice.items():
-                if of_rules or name not in step_large:
+                if of_rules or name not in sizes.large:
                     wanted[name] = of_rules
                     saved.setdefault(name, []).append(len(steps))
-                if of_rules and name in step_large:
-                    large[name] = step_large[name]
+                if of_rules and name in sizes.large:
+                    large[name] = sizes.large[name]
             steps.append(each)
             names_at.append(names)
         parts = self._start(steps, wanted, saved, large)
         idle = {id(rule): self._idle(rule, names_at) for rule in others}
-        return Block(steps, screeners, parts, num_bytes, idle)
+        return Block(steps, screeners, parts, kept, idle)
 
     def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
         """Return at which steps a rule has nothing to judge, as none of its tensors is among the names saved there."""
@@ -244,24 +253,39 @@ class Blocks:
             of_rules.sort(key=lambda rule: not rule.looks_back)
         return choice
 
-    def _measure(self, step: int, choice: Mapping[str, Sequence[TensorRule]], key: int) -> tuple[int, dict[str, int]]:
-        """Return how many bytes the chosen tensors have at a step, and the sizes of the large ones."""
+    def _measure(
+        self, step: int, choice: Mapping[str, Sequence[TensorRule]], measured: dict[IndexContent, _Sizes]
+    ) -> _Sizes:
+        """Return how large the chosen tensors are at a step.
+
+        Args:
+            step: The step.
+            choice: The tensors, and what rules can tell something of each.
+            measured: What is known of steps so far, by where their tensors lie; is added to.
+        """
         reader = self._trial.index_reader
         with reader.lock:
             files = reader.index.files_at(step, ModeKeys.GLOBAL)
-            known = self._sizes.get((id(files[0].content), key)) if len(files) == 1 else None
-            if known is not None:
-                return known[1:]
-            sizes: dict[str, int] = {}
+            content = files[0].content if len(files) == 1 else None  # steps are mostly alike
+            if content is not None and content in measured:
+                return measured[content]
+            found: dict[str, int] = {}
             for file in files:
                 for name, slot in file.layout.slots.items():
                     if name in choice and slot.value >= 0:
-                        sizes.setdefault(name, file.content.location(slot.value).length)
-        large = {name: size for name, size in sizes.items() if size > _SMALL_BYTES}
-        total = sum(size for name, size in sizes.items() if choice[name] or name not in large)
-        if len(files) == 1:  # steps are mostly alike
-            self._sizes[id(files[0].content), key] = (files[0].content, total, large)
-        return total, large
+                        found.setdefault(name, file.content.location(slot.value).length)
+        large = {name: size for name, size in found.items() if size > _SMALL_BYTES}
+        read = {name: size for name, size in found.items() if choice[name] or name not in large}
+        kept = sum(size for name, size in read.items() if name not in large or self._must_keep(name, size))
+        sizes = _Sizes(sum(read.values()), kept, large)
+        if content is not None:
+            measured[content] = sizes
+        return sizes
+
+    def _must_keep(self, name: str, num_bytes: int) -> bool:
+        """Tell whether the values of a large tensor may have to be read into memory, as far as is known by now."""
+        template = self._trial.index_reader.events.decoder.template(name, num_bytes)
+        return self._is_remote or template is None or not can_digest(template.dtype)
 
     def _start(
         self,

@@ -166,6 +166,18 @@ def test_blocks_end_where_the_evaluation_ends(tmp_path):
     assert block.steps == [1, 2, 3]
 
 
+@pytest.mark.parametrize(("dtype", "num_steps"), [(np.float32, 6), (np.float16, 2)])
+def test_blocks_end_where_too_much_would_be_kept(tmp_path, monkeypatch, dtype, num_steps):
+    """Values that can be gone through are not, however large."""
+    monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 100)
+    monkeypatch.setattr(blocks_module, "_KEPT_BYTES", 5000)
+    write(tmp_path, [(ModeKeys.TRAIN, {"x": np.ones(1000, dtype)}, False)] * 7)
+    trial = create_trial(str(tmp_path))
+    trial.tensor("x").value(1)  # tells how the others are laid out
+    block = Blocks(StepViews(trial)).at(1, [create_rule("ExplodingTensor", trial)])
+    assert len(block.steps) == num_steps
+
+
 def test_a_damaged_tensor_is_the_error_of_the_rules_that_need_it(tmp_path):
     """Reading ahead hides nothing, and the other rules go on."""
     write(tmp_path, [(ModeKeys.TRAIN, {"gradient/w": np.ones(3), "loss": 1.0}, False)] * 3)
