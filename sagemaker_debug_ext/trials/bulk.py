@@ -50,6 +50,12 @@ class Values(NamedTuple):
     steps: Sequence[int]
     values: Array | Sequence[Array | None]
 
+    def arrays(self) -> Sequence[Array | None]:
+        """Return an array for each step, also of single numbers, of which iterating would make scalars of numpy."""
+        if not isinstance(self.values, np.ndarray):
+            return self.values
+        return [self.values[number, ...] for number in range(len(self.values))]
+
 
 def read_alike(reader: EventReader, wanted: Mapping[Columns, Sequence[WantedFile]]) -> Iterator[Values]:
     """Read values of many files.
@@ -131,7 +137,7 @@ def _take_apart(
         if fits.all():
             yield Values(name, steps, _contents(template, records))
             continue
-        values: list[Array | None] = list(_contents(template, records))
+        values = list(Values(name, steps, _contents(template, records)).arrays())
         for number in np.flatnonzero(~fits).tolist():
             values[number] = _decode(reader, name, records[number], files[number], start)
         yield Values(name, steps, values)

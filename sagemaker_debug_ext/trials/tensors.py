@@ -122,8 +122,10 @@ class Tensor:
         if self.cache:
             return {step: self.value(step, mode, worker) for step in wanted}
         found: dict[int, Array] = {}
-        for _, group, arrays in self._reader.read_columns([self.name], wanted, mode, worker):
-            found.update((step, array) for step, array in zip(group, arrays, strict=True) if array is not None)
+        for group in self._reader.read_columns([self.name], wanted, mode, worker):
+            found.update(
+                (step, array) for step, array in zip(group.steps, group.arrays(), strict=True) if array is not None
+            )
         return {step: found[step] if step in found else self.value(step, mode, worker) for step in wanted}
 
     def stack(

@@ -464,8 +464,8 @@ class Trial:
         tensors = {name: self.tensor(name) for name in wanted}
         at_steps = sorted(set(steps)) if steps is not None else self.steps(mode)
         found: dict[str, dict[int, Array | None]] = {name: {} for name in wanted}
-        for name, group, arrays in self.index_reader.read_columns(wanted, at_steps, mode, worker):
-            found[name].update(zip(group, arrays, strict=True))
+        for group in self.index_reader.read_columns(wanted, at_steps, mode, worker):
+            found[group.name].update(zip(group.steps, group.arrays(), strict=True))
         return {
             name: {
                 step: tensors[name].value(step, mode, worker) if array is None else array

@@ -43,6 +43,7 @@ def check(trial, mode, worker):
                 continue
         assert list(together[name]) == list(expected)
         for step, value in expected.items():
+            assert isinstance(together[name][step], np.ndarray)
             assert same(together[name][step], value)
             assert not together[name][step].flags.writeable
         if set(expected) == set(tensor.steps(mode)):
