@@ -17,6 +17,17 @@ def parse_mode(text: str) -> ModeKeys:
         raise argparse.ArgumentTypeError(f"must be one of {names} (got {text!r})") from None
 
 
+def parse_count(text: str) -> int:
+    """Read a number that is at least one."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number, at least 1 (got {text!r})")
+    return number
+
+
 def add_trial(parser: argparse.ArgumentParser) -> None:
     """Add the argument that says which trial."""
     parser.add_argument(

@@ -23,17 +23,10 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--work-dir", default=_DEFAULT_FOLDER, help="where everything goes (default: %(default)s)")
     parser.add_argument(
-        "--epochs", type=_at_least_one, default=40, help="passes over the images (default: %(default)s)"
+        "--epochs", type=_arguments.parse_count, default=40, help="passes over the images (default: %(default)s)"
     )
     parser.add_argument("--show-request", action="store_true", help="print the two requests instead of running them")
     _arguments.add_json(parser)
-
-
-def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1 (got {text!r})")
-    return number
 
 
 def run(arguments: argparse.Namespace) -> int:

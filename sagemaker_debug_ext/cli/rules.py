@@ -29,7 +29,7 @@ behind the issues comes after them, the likeliest cause first."""
 
 def add_parser(commands: Any) -> None:
     """Add the command with its two parts."""
-    parser = commands.add_parser("rules", help="list the rules, or run some over a trial")
+    parser = commands.add_parser("rules", help="List the rules, or run some over a trial.")
     parts = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = _arguments.add_command(parts, "list", "List the rules and their parameters.", run_list)
     listing.add_argument("--kind", choices=("debugger", "profiler"), help="only rules on tensors, or on metrics")
@@ -123,10 +123,13 @@ def _describe(spec: RuleSpec) -> dict[str, Any]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run rules over a trial."""
+    from sagemaker_debug_ext.errors import SMDebugValueError
     from sagemaker_debug_ext.rules import evaluate, exit_code, explain
     from sagemaker_debug_ext.rules.causes import likely_causes
     from sagemaker_debug_ext.trials import create_trial
 
+    if arguments.end is not None and arguments.end <= arguments.start:
+        raise SMDebugValueError(f"end must be above start, which is {arguments.start} (got {arguments.end})")
     trial = create_trial(arguments.trial)
     rules = _make_rules(arguments, trial)
     explanations = {name: explain(rule) for name, rule in rules.items()}

@@ -20,7 +20,9 @@ def add_parser(commands: Any) -> None:
     _arguments.add_trial(parser)
     parser.add_argument("tensor", metavar="TENSOR", help="name of the tensor, as ls lists it")
     parser.add_argument("--step", type=int, help="show the values at this step")
-    parser.add_argument("--last", type=int, default=0, metavar="N", help="show the last N steps only (default: all)")
+    parser.add_argument(
+        "--last", type=_arguments.parse_count, metavar="N", help="show the last N steps only (default: all)"
+    )
     _arguments.add_mode(parser)
     parser.add_argument("--worker", help="the worker whose values to show (default: the first)")
     _arguments.add_json(parser)
@@ -94,10 +96,13 @@ def _show_value(tensor: Tensor, arguments: argparse.Namespace) -> None:
 
 
 def _show_course(tensor: Tensor, arguments: argparse.Namespace) -> None:
-    steps = tensor.steps(mode=arguments.mode, show_incomplete_steps=True)[-arguments.last :]
+    steps = tensor.steps(mode=arguments.mode, show_incomplete_steps=True)[-(arguments.last or 0) :]
     rows = [{**_place(tensor, step, arguments), **_measure(tensor, step, arguments)} for step in steps]
     if arguments.json:
         _output.write_json({"tensor": tensor.name, "steps": rows})
+        return
+    if not rows:
+        _output.write(f"{tensor.name} was not saved at any step of mode {arguments.mode.name}")
         return
     headers = list(dict.fromkeys(key for row in rows for key in row))
     _output.write(tensor.name)

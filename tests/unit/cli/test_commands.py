@@ -105,6 +105,13 @@ class TestShow:
         assert [(row["step"], row["value"]) for row in found["steps"]] == [(1, 1.0), (2, 3.0)]
         assert "mean" not in found["steps"][0]
 
+    def test_course_in_a_mode_without_it_says_so(self, trial, capsys):
+        """Nothing to show is said, rather than left blank; as JSON it is an empty list."""
+        assert main(["show", trial, "loss", "--mode", "predict"]) == 0
+        assert capsys.readouterr().out == "loss was not saved at any step of mode PREDICT\n"
+        _, found = run_json(capsys, "show", trial, "loss", "--mode", "predict")
+        assert found["steps"] == []
+
     def test_course_of_reductions_and_texts_shows_what_was_saved(self, trial, capsys):
         """A tensor of which one number was saved shows that one; a text has none."""
         _, found = run_json(capsys, "show", trial, "hidden")
@@ -164,6 +171,9 @@ class TestRules:
         (["ls", "{trial}", "--regex", "("], "'('"),
         (["ls", "{trial}", "--collection", "gradient"], "did you mean 'gradients'"),
         (["demo", "--epochs", "0"], "at least 1"),
+        (["demo", "--epochs", "many"], "at least 1 (got 'many')"),
+        (["show", "{trial}", "loss", "--last", "0"], "at least 1"),
+        (["rules", "run", "{trial}", "VanishingGradient", "--start", "2", "--end", "2"], "end must be above start"),
         (["show", "{trial}", "fc.wieght"], "'fc.wieght'"),
         (["show", "{trial}", "loss", "--step", "9"], "step 9"),
         (["show", "{trial}", "loss", "--step", "0", "--worker", "worker_7"], "worker_7"),
