@@ -193,8 +193,8 @@ class TestRead:
         assert read_configuration(second, environ).out_dir == "b"
 
     def test_read_when_file_is_missing_then_is_file_not_found(self, tmp_path):
-        """A missing file is the built-in error, which scripts catch."""
-        with pytest.raises(FileNotFoundError):
+        """A missing file is the built-in error, which scripts catch; the text says how to name another."""
+        with pytest.raises(FileNotFoundError, match=r"SMDEBUG_CONFIG_FILE_PATH.*none\.json"):
             read_configuration(str(tmp_path / "none.json"), {})
 
     @pytest.mark.parametrize("content", ["{", "[1]", '"text"', "\xff"])
