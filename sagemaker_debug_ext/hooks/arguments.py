@@ -11,7 +11,7 @@ from sagemaker_debug_ext.config.parameters import FULL_POLICIES
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
-from sagemaker_debug_ext.store.backends import Backend, open_backend
+from sagemaker_debug_ext.store.backends import Backend, LocalBackend, open_backend
 
 
 def open_out_dir(out_dir: object) -> Backend:
@@ -19,12 +19,18 @@ def open_out_dir(out_dir: object) -> Backend:
 
     Raises:
         SMDebugTypeError: It is neither.
+        SMDebugValueError: It is the path of a file, or lies below one.
     """
     if isinstance(out_dir, Backend):
         return out_dir
     if not isinstance(out_dir, (str, os.PathLike)):
         raise SMDebugTypeError(f"out_dir must be a path (got {out_dir!r})")
-    return open_backend(out_dir)
+    backend = open_backend(out_dir)
+    if isinstance(backend, LocalBackend):
+        file = next(filter(os.path.isfile, (backend.root, *backend.root.parents)), None)
+        if file is not None:
+            raise SMDebugValueError(f"out_dir must be a folder (got {str(out_dir)!r}, and {str(file)!r} is a file)")
+    return backend
 
 
 def complete_save_config(save_config: Any, interval: int) -> SaveConfig:

@@ -394,6 +394,14 @@ class TestArguments:
             make_hook()
         assert str(out_dir) in str(caught.value)
 
+    @pytest.mark.parametrize("below", ["", "trial/here"])
+    def test_hook_when_out_dir_cannot_be_a_folder_then_says_so(self, make_hook, tmp_path, below):
+        """A file in the way is told when the hook is made, not at its first step."""
+        file = tmp_path / "file"
+        file.touch()
+        with pytest.raises(SMDebugValueError, match=r"out_dir must be a folder .*file' is a file"):
+            make_hook(file / below)
+
     def test_hook_when_trial_was_cut_off_then_goes_on_in_it(self, make_hook, trial, out_dir):
         """The folder of a crashed job can be used again."""
         first = make_hook()
