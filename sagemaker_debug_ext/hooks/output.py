@@ -11,7 +11,7 @@ import numpy as np
 
 from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.background import BackgroundWriter
-from sagemaker_debug_ext.hooks.claims import give_claim_back, take_claim
+from sagemaker_debug_ext.hooks.claims import give_claim_back, has_claim, take_claim
 from sagemaker_debug_ext.hooks.metrics_file import Metric, MetricsFile
 from sagemaker_debug_ext.hooks.reductions import as_ordinary
 from sagemaker_debug_ext.hooks.spilling import SpillFile, pack, unpack
@@ -84,6 +84,11 @@ class TrialOutput:
         if worker.num_workers == 1 and isinstance(backend, LocalBackend):
             self._has_claim = take_claim(backend)
             if not self._has_claim:
+                if has_claim(backend):
+                    raise SMDebugRuntimeError(
+                        f"out_dir must belong to one hook, and another one of this process writes to {backend.url!r}: "
+                        "use that hook, or choose another folder"
+                    )
                 raise SMDebugRuntimeError(
                     f"out_dir must belong to one process, and another one writes to {backend.url!r}; "
                     "if none does, remove claim.smd there"

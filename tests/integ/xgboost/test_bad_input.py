@@ -132,7 +132,7 @@ def test_hooks_when_two_write_to_one_folder_then_training_goes_on_with_one(make_
     first, second = make_hook(strict=False), make_hook(strict=False)
     train(None, callbacks=[first, second])
     assert sorted(hook.failure is None for hook in (first, second)) == [False, True]
-    assert "out_dir must belong to one process" in caplog.text
+    assert "out_dir must belong to one hook" in caplog.text
     first.close()
     second.close()
     assert create_trial(first.out_dir).steps() == [0, 1, 2, 3]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+import json
+import os
 import threading
 
 import numpy as np
 import pytest
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.hooks import claims
 from sagemaker_debug_ext.hooks.counters import StepPosition
 from sagemaker_debug_ext.hooks.output import TrialOutput, Worker
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
@@ -86,9 +89,16 @@ def step(number):
 def test_output_when_folder_is_claimed_then_refuses_and_leaves_the_claim(make_output, backend):
     """Of two that write to one folder the second is told; it takes nothing from the first."""
     make_output()
-    with pytest.raises(SMDebugRuntimeError, match="must belong to one process"):
+    with pytest.raises(SMDebugRuntimeError, match="must belong to one hook, and another one of this process"):
         make_output()
     assert backend.exists(keys.CLAIM_KEY)
+
+
+def test_output_when_another_process_has_the_folder_then_tells_how_to_free_it(make_output, backend):
+    """The claim may be left over in a way that cannot be told, and then a person removes it."""
+    backend.write(keys.CLAIM_KEY, (json.dumps(claims._identity(os.getppid())).encode(),))
+    with pytest.raises(SMDebugRuntimeError, match=r"must belong to one process, .* remove claim\.smd"):
+        make_output()
 
 
 @pytest.mark.parametrize("where", ["memory", "peers"])
