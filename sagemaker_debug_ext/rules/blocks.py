@@ -11,6 +11,7 @@ import concurrent.futures
 import functools
 import itertools
 import os
+import threading
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -67,6 +68,30 @@ class _Loaded:
 
     columns: Mapping[str, Column]
     outlooks: Mapping[int, Sequence[Known]]
+
+
+class _LatestValues:
+    """The last value of large tensors in a block, for the comparison with the next one; threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._columns: dict[str, tuple[int, Column]] = {}
+        self._num_bytes = 0
+
+    def of(self, name: str, step: int) -> Column | None:
+        """Return the column of a tensor's value at a step; None if that is not kept."""
+        with self._lock:
+            found = self._columns.get(name)
+        return None if found is None or found[0] != step else found[1]
+
+    def keep(self, name: str, step: int, column: Column) -> None:
+        """Keep the column of a tensor's last value, in place of the one before, if there is room for it."""
+        with self._lock:
+            if name in self._columns:
+                self._num_bytes -= self._columns.pop(name)[1].num_bytes
+            if self._num_bytes + column.num_bytes <= _LATEST_BYTES:
+                self._columns[name] = (step, column)
+                self._num_bytes += column.num_bytes
 
 
 class Block:
@@ -150,7 +175,7 @@ class Blocks:
         self._current: Block | None = None
         self._next: Block | None = None
         self._pool: Pool | None = None
-        self._latest: dict[str, tuple[int, Column]] = {}
+        self._latest = _LatestValues()
         self._is_remote = views.trial.index_reader.events.backend.is_remote
 
     def at(self, step: int, active: Sequence[Rule]) -> Block | None:
@@ -331,7 +356,7 @@ class _Loader:
         wanted: Mapping[str, Sequence[TensorRule]],
         saved: Mapping[str, Sequence[int]],
         *,
-        latest: dict[str, tuple[int, Column]],
+        latest: _LatestValues,
     ) -> None:
         self._trial = trial
         self._steps = steps
@@ -418,25 +443,23 @@ class _Loader:
             steps = reader.index.course_of_tensor(name, ModeKeys.GLOBAL).steps
             place = bisect.bisect_left(steps, self._steps[0]) - 1
             step = steps[place] if place >= 0 else None
-        known = self._latest.get(name)
-        if known is not None and known[0] == step:
-            return known[1]
-        value = None if step is None else self._read(name, step)
-        if step is None or value is None:
+        if step is None:
+            return None
+        known = self._latest.of(name, step)
+        if known is not None:
+            return known
+        value = self._read(name, step)
+        if value is None:
             return None
         modes = {0: _mode_of(self._trial, step)}
         return Column(name, [Part(np.array([0]), value[np.newaxis])], modes)
 
     def _remember(self, name: str, column: Column) -> None:
         """Keep the last value for the next block, if a rule looks back at it."""
-        self._latest.pop(name, None)
         position = self._saved[name][-1]
         # what was saved last may be empty, or impossible to read
-        if position not in column.positions[-1:] or not any(rule.looks_back for rule in self._wanted[name]):
-            return
-        last = column.only_last()
-        if sum(each.num_bytes for _, each in self._latest.values()) + last.num_bytes <= _LATEST_BYTES:
-            self._latest[name] = (self._steps[position], last)
+        if position in column.positions[-1:] and any(rule.looks_back for rule in self._wanted[name]):
+            self._latest.keep(name, self._steps[position], column.only_last())
 
     def _read(self, name: str, step: int) -> Array | None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import tempfile
 
 import numpy as np
@@ -142,6 +143,26 @@ def test_a_large_value_is_compared_with_the_one_before_the_block(tmp_path, monke
     trial = create_trial(str(tmp_path))
     rule = create_rule("UnchangedTensor", trial, {"tensor_regex": "x", "num_steps": 2})
     assert [issue.step for issue in evaluate([rule], trial)] == [4]
+
+
+def test_threads_that_remember_last_values_do_not_disturb_each_other(tmp_path, monkeypatch):
+    """One block's threads come to an end while the next one's are at work."""
+    monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(blocks_module, "_NUM_THREADS", 4)
+    monkeypatch.setattr(blocks_module, "BLOCK_STEPS", 2)
+    tensors = [{f"w{number}_weight": np.full(9, float(step)) for number in range(100)} for step in range(1, 21)]
+    write(tmp_path, [(ModeKeys.TRAIN, each, False) for each in tensors])
+    trial = create_trial(str(tmp_path))
+    rule = create_rule("WeightUpdateRatio", trial)
+    measured = []
+    monkeypatch.setattr(rule, "measure", lambda view, name: measured.append(view.step))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        evaluate([rule], trial).run()
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(step % 2 == 0 for step in measured)  # the first one of a block may have to be
 
 
 def test_a_subclass_that_measures_in_its_own_way_judges_each_step(tmp_path):
