@@ -8,6 +8,11 @@ from typing import Any, NoReturn
 from sagemaker_debug_ext.cli import _arguments
 from sagemaker_debug_ext.errors import SMDebugValueError
 
+_SCRIPT = (
+    "the script; its hook configuration file is the one that the environment variable SMDEBUG_CONFIG_FILE_PATH names, "
+    "or that of a SageMaker job, and without one it just runs"
+)
+
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
@@ -17,7 +22,7 @@ def add_parser(commands: Any) -> None:
         "Run a training script as it is, capturing what its hook configuration file asks for.",
         run,
     )
-    parser.add_argument("script", metavar="SCRIPT", help="the script; without a configuration file it just runs")
+    parser.add_argument("script", metavar="SCRIPT", help=_SCRIPT)
     parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="arguments of the script")
 
 
