@@ -19,9 +19,10 @@ def import_optional(name: str, needed_for: str, extra: str | None = None) -> Mod
     Raises:
         MissingDependencyError: The package is not installed.
     """
+    package = name.partition(".")[0]
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name != name.partition(".")[0]:
+        if error.name != package:
             raise  # the package is there, and itself misses something
-        raise MissingDependencyError(name, needed_for, extra) from error
+        raise MissingDependencyError(package, needed_for, extra) from error
