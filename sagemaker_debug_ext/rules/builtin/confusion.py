@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ class Confusion(BuiltinRule):
     def needs(self) -> tuple[Need, ...]:
         """Return labels and predictions."""
         return tuple(
-            Need(what, Selection(selection.collections, (f"^{self.parameters[what]}$",)))
+            Need(what, Selection(selection.collections, (f"^{re.escape(self.parameters[what])}$",)))
             for what, selection in self._collections.items()
         )
 

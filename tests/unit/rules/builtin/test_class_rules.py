@@ -153,6 +153,11 @@ class TestConfusion:
         trial = make_trial(steps, collections={"labels": ["^truth"], "predictions": ["^guess"]})
         assert fired(judge("Confusion", trial)) == [0]
 
+    def test_a_name_is_no_pattern(self, judge):
+        """Whatever is in it."""
+        steps = {(TRAIN, 0): {"labels[0]": np.array([0, 1]), "guess[0]": np.array([1, 0])}}
+        assert fired(judge("Confusion", steps, labels="labels[0]", predictions="guess[0]")) == [0]
+
     @pytest.mark.parametrize(("ids", "number"), [([-1, 0], None), ([0, 2], 2)])
     def test_impossible_classes_end_the_rule_with_an_error(self, make_trial, ids, number):
         """Negative, or not below the number of classes."""
