@@ -66,6 +66,8 @@ class DeadRelu(TensorRule):
 
     def outlook(self, column: Column) -> Outlook:
         """Tell where the first samples show that enough units are alive."""
+        if self._is_guess():  # whether the outputs are of ReLU shows in all their values
+            return column.all_unsure()
         limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
         return column.clear_where(column.have_active_units(lambda output: output > 0, *limits))
 
@@ -75,7 +77,7 @@ class DeadRelu(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of dead units of a layer."""
-        if self._is_guess(view) and not may_be_rectified(view, name):
+        if self._is_guess() and not may_be_rectified(view, name):
             return None
         activity = view.statistic(name, unit_activity_percent)
         if activity is None:
@@ -84,8 +86,8 @@ class DeadRelu(TensorRule):
         limit: float = self.parameters["threshold_layer"]
         return Reading(dead, fires=dead > limit, threshold=limit, severity=dead)
 
-    def _is_guess(self, view: StepView) -> bool:
-        return is_guess(self.selection, Role.RELU_OUTPUT, view.trial)
+    def _is_guess(self) -> bool:
+        return is_guess(self.selection, Role.RELU_OUTPUT, self.base_trial)
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how many units of the worst layer are dead."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules import evaluate
+from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.builtin.activations import is_plain, may_be_rectified, squashed_input, takes_unchanged
 from sagemaker_debug_ext.rules.builtin.answers import as_class_ids, class_answers, class_labels, losses_at
 from sagemaker_debug_ext.rules.builtin.watching import LOSSES, loss_at, loss_values, num_summed, used_value
 from sagemaker_debug_ext.rules.recommended import recommended_rules
+from sagemaker_debug_ext.rules.roles import KERAS, Role
 from sagemaker_debug_ext.rules.step import StepViews
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -128,6 +129,15 @@ class TestAnswers:
 
 
 class TestActivations:
+    def test_a_layer_without_relu_gives_no_verdict_on_dead_units(self, make_trial):
+        """Also where many steps are looked at together."""
+        steps = {(TRAIN, step): {"dense/outputs": X, "dense/weights/dense/kernel:0": KERNEL} for step in range(2)}
+        trial = make_trial(steps, collections=OF_KERAS)
+        rule = create_rule("DeadRelu", trial, {"tensor_regex": KERAS.patterns[Role.RELU_OUTPUT]})
+        evaluation = evaluate([rule], trial)
+        assert evaluation.run() == []
+        assert [(status.num_steps, status.num_skipped) for status in evaluation.statuses] == [(0, 2)]
+
     @staticmethod
     def view(keras_views, output, kernel=KERNEL, **others):
         kernels = {"a/weights/a/kernel:0": kernel}
