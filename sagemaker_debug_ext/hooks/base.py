@@ -43,6 +43,7 @@ from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.delivery import Delivery
 from sagemaker_debug_ext.hooks.framework import Framework
 from sagemaker_debug_ext.hooks.harmless import harmless
+from sagemaker_debug_ext.hooks.idle import IdleSteps
 from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.recorder import FlightRecorder, RecordingRequests
@@ -175,16 +176,13 @@ class BaseHook(Framework):
         self._ended_step: OpenStep | None = None
         self._plan: SavePlan | None = None
         self._step_plan: StepPlan | None = None
-        self._num_idle = 0
-        """At how many steps to come nothing is due, as long as `_idle` holds."""
-        self._idle: tuple[SavePlan | None, ModeKeys] | None = None
+        self._idle_steps = IdleSteps()
         self._custom_tensors: dict[str, _CustomTensor] = {}
         self._scalars = Scalars()
         self._delivery: Delivery | None = None
-        self._has_raised = self._is_off = False
+        self._has_raised = self._is_off = self._is_closed = False
         self._is_helper = False
         """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
-        self._is_closed = False
         self._pid = os.getpid()
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
         if manifest.has_ended(self.backend):
@@ -423,37 +421,21 @@ class BaseHook(Framework):
             self._open_step()
             self._save_custom_tensors()
             plan = self._current_plan()
-            if not plan:
-                self._expect_idle_steps()
+            if not plan and self._step is not None and self._plan is not None and self._checkpoints is None:
+                self._idle_steps.expect_after(self._step.position, self._plan)
             return plan or None
-
-    def _expect_idle_steps(self) -> None:
-        """Find out at how many steps after the open one nothing is due either."""
-        if self._step is None or self._plan is None or self._checkpoints is not None:
-            return
-        _, mode, mode_step = self._step.position
-        due = self._plan.next_due(mode, mode_step)
-        self._idle = (self._plan, mode)
-        self._num_idle = sys.maxsize if due is None else due - mode_step - 1
 
     def _begin_idle_step(self) -> bool:
         """Begin a step at which nothing is due after one that has saved nothing; False if that may not be so.
 
-        What most steps of most jobs are: the open step only gets another number.
+        The open step then only gets another number.
         """
         step = self._step
-        if (
-            self._num_idle <= 0
-            or step is None
-            or step
-            or self._idle != (self._plan, self._counters.mode)
-            or self._scalars.waiting
-            or self._custom_tensors
-            or not self._accepts()
-        ):
+        if step is None or step or self._scalars.waiting or self._custom_tensors or not self._accepts():
             return False
         with self._lock:
-            self._num_idle -= 1
+            if not self._idle_steps.take(self._plan, self._counters.mode):
+                return False
             step.position = self._counters.advance()
             self._last_step = step.position.global_step
             self._step_plan = None
@@ -466,7 +448,7 @@ class BaseHook(Framework):
         """
         with self._lock:
             if self._step is not None:
-                self._num_idle = 0
+                self._idle_steps.forget()
                 self._counters.retreat(self._step.position)
                 self._last_step = self._counters.last_global_step
                 self._step, self._ended_step = self._ended_step, None

@@ -141,7 +141,6 @@ class SavePlan:
             plan = self._plans[key] = StepPlan(due, self._saved)
         return plan
 
-
     def next_due(self, mode: ModeKeys, mode_step: int) -> int | None:
         """Return the first step of `mode` after one at which a collection to be saved is due; None if there is none."""
         steps = [

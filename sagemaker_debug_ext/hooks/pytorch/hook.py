@@ -103,7 +103,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._num_seen: dict[str, int] = {}
         super().__init__(*args, **kwargs)
         self._copies = CopyPool(self._memory_limit_bytes)
-        self._reducer = Reducer(self._copies)
+        self._reducer = Reducer(self._copies, may_copy=self._recorder is None)
         if self._detector is not None:
             self._detector.attach()
 

@@ -73,17 +73,20 @@ class Summary:
     Args:
         tensor: Floats of 32 or 64 bits on the CPU, detached, at least one.
         reductions: What is wanted.
+        is_alone: Whether the calling thread is to do all the work: one in the background must not hold up training by
+            asking for the threads that train.
 
     Raises:
         NeedsCareError: The values are so large or small that their squares leave the dtype's range.
     """
 
-    def __init__(self, tensor: Tensor, reductions: Sequence[Reduction]) -> None:
+    def __init__(self, tensor: Tensor, reductions: Sequence[Reduction], is_alone: bool = False) -> None:
         plain, absolute = _wanted(tuple(reductions))
         self._plain = _Sums()
         self._absolute = _Sums()
         self._squares = 0.0
         self._tensor = tensor
+        self._sum = _sum_alone if is_alone else _sum
         self._needs_squares = bool((plain | absolute) & _NEEDS_SQUARES)
         self._needs_order = bool(plain & _NEEDS_ORDER)
         self._needs_abs = "l1" in plain or bool(absolute - {"l2"})
@@ -118,7 +121,7 @@ class Summary:
         count = values.size
         if self._needs_order:
             self._plain.order(float(np.minimum.reduce(values)), float(np.maximum.reduce(values)))
-        total = _sum(values)
+        total = self._sum(values)
         squares = spread = 0.0
         if self._needs_squares:
             squares = self._sum_squares(values)
@@ -130,7 +133,7 @@ class Summary:
         magnitudes = np.abs(values, out=scratch[:count])
         if self._needs_abs_order:
             self._absolute.order(float(np.minimum.reduce(magnitudes)), float(np.maximum.reduce(magnitudes)))
-        total = _sum(magnitudes)
+        total = self._sum(magnitudes)
         self._absolute.add(count, total, _spread(magnitudes, total, squares, magnitudes) if squares else 0.0)
 
     def _sum_squares(self, values: Array) -> float:
@@ -174,14 +177,19 @@ def _sum(values: Array) -> float:
     return float(torch.sum(torch.from_numpy(values)).item())
 
 
+def _sum_alone(values: Array) -> float:
+    return float(np.add.reduce(values))
+
+
 def _dot(values: Array) -> float:
-    if values.size <= _NUMPY_IS_FASTER_UP_TO:
+    if values.size <= _ROW:
         return float(np.dot(values, values))
-    if _VECDOT is not None and values.size % _ROW == 0:
-        rows = values.reshape(-1, _ROW)
-        return float(np.add.reduce(_VECDOT(rows, rows), dtype=np.float64))
-    tensor = torch.from_numpy(values)
-    return float(torch.dot(tensor, tensor).item())
+    if _VECDOT is None:
+        tensor = torch.from_numpy(values)
+        return float(torch.dot(tensor, tensor).item())
+    whole = values.size - values.size % _ROW
+    rows = values[:whole].reshape(-1, _ROW)
+    return float(np.add.reduce(_VECDOT(rows, rows), dtype=np.float64)) + _dot(values[whole:])
 
 
 def _spread(values: Array, total: float, squares: float, scratch: Array) -> float:

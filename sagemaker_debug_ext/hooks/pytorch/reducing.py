@@ -1,6 +1,7 @@
 """Reductions and statistics of tensors, each worked out where and when it costs training least.
 
-What is small is copied, and reduced on the writing thread together with all else that is small. Of other tensors of
+What is small is copied, and reduced on the writing thread together with all else that is small; what fits into the
+processor's cache is copied and reduced there, too, since copying it takes a fraction of the time. Of other tensors of
 the CPU all reductions are had at once, and those of a device are worked out there.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.batches import SMALL
-from sagemaker_debug_ext.hooks.pytorch.copies import CopyPool
+from sagemaker_debug_ext.hooks.pytorch.copies import ArrayCopy, CopyPool
 from sagemaker_debug_ext.hooks.pytorch.device_batches import DeviceBatch, find_kernels
 from sagemaker_debug_ext.hooks.pytorch.numbers import NeedsCareError, Summary, can_summarise
 from sagemaker_debug_ext.hooks.pytorch.tensors import as_dense, reduce_tensor, tensor_to_array
@@ -24,6 +25,7 @@ from sagemaker_debug_ext.hooks.reductions import reduction_names, without_output
 from sagemaker_debug_ext.hooks.statistics import compute_statistics
 from sagemaker_debug_ext.hooks.steps import Captured, Deferred, Numbers, OpenStep, ToReduce
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.writer import NamedNumbers
 
 _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
     torch.float32: np.dtype(np.float32),
@@ -31,15 +33,76 @@ _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
 }
 
 
+MIDDLING: Final = 1 << 18
+"""Up to so many elements an array is worth a copy to have its reductions worked out later."""
+
+
+class _Copied(NamedTuple):
+    name: str
+    copy: ArrayCopy
+    reductions: tuple[Reduction, ...]
+    wall_time: float
+
+
+class LaterSummaries:
+    """Reductions of arrays that were copied, worked out on the writing thread."""
+
+    def __init__(self) -> None:
+        self._copied: dict[str, _Copied] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the copies take."""
+        return sum([copied.copy.nbytes for copied in self._copied.values()])
+
+    def has(self, name: str) -> bool:
+        """Tell whether a tensor has been copied."""
+        return name in self._copied
+
+    def add(self, name: str, copy: ArrayCopy, reductions: tuple[Reduction, ...], now: float) -> None:
+        """Take a copy of floats, of one name the last."""
+        self._copied[name] = _Copied(name, copy, reductions, now)
+
+    def send(self) -> None:
+        """Do nothing: the copies are where they are needed."""
+
+    def numbers(self, ddof: int) -> list[NamedNumbers]:  # noqa: ARG002 - PyTorch's own is what `Summary` knows
+        """Return the reductions, and give the copies' memory back; runs on the writing thread."""
+        found = [_summarise(copied) for copied in self._copied.values()]
+        for copied in self._copied.values():
+            copied.copy.release()
+        self._copied.clear()
+        return found
+
+
+def _summarise(copied: _Copied) -> NamedNumbers:
+    """Return the reductions of one array, those that exist for it."""
+    tensor = torch.from_numpy(copied.copy.array)
+    if tensor.element_size() < 4:
+        tensor = tensor.to(torch.float32)
+    try:
+        summary = Summary(tensor, copied.reductions, is_alone=True)
+        found = {reduction: summary.value(reduction) for reduction in copied.reductions}
+    except NeedsCareError:
+        found = {reduction: number.item() for reduction, number in reduce_tensor(tensor, copied.reductions)}
+    named = zip(reduction_names(copied.name, copied.reductions), copied.reductions, strict=True)
+    names, values = zip(*[(name, found[reduction]) for name, reduction in named if reduction in found], strict=True)
+    with np.errstate(over="ignore"):  # what is too large for the dtype becomes infinite, as PyTorch's own would
+        numbers = np.array(values).astype(_DTYPES[tensor.dtype])
+    return NamedNumbers(names, numbers, [copied.wall_time] * len(names))
+
+
 class Reducer:
     """Knows the quick ways; tensors that none of them is for are left to the hook.
 
     Args:
         copies: Makes the copies of what is small.
+        may_copy: Whether what is not small may be copied as well: not where steps are kept, which copies would fill.
     """
 
-    def __init__(self, copies: CopyPool) -> None:
+    def __init__(self, copies: CopyPool, may_copy: bool = True) -> None:
         self._copies = copies
+        self._may_copy = may_copy
         self._num_device_rows = 0
 
     def take(self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float) -> bool:
@@ -48,6 +111,9 @@ class Reducer:
             return True
         if isinstance(value, np.ndarray) and value.dtype.char in "ef" and value.size <= SMALL:
             step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
+            return True
+        if self._may_copy and isinstance(value, np.ndarray) and value.dtype.char in "efd" and value.size <= MIDDLING:
+            self._later(step).add(name, self._copies.copy_array(value), reductions, now)
             return True
         if isinstance(value, np.ndarray) and value.dtype.char in "efd" and value.flags.writeable:
             value = torch.from_numpy(value)
@@ -114,6 +180,15 @@ class Reducer:
         batch = DeviceBatch(value.device, find_kernels(value.device), self._num_device_rows)
         step.deferred.append(batch)
         return batch
+
+    def _later(self, step: OpenStep) -> LaterSummaries:
+        """Return what collects the copies of a step."""
+        for some in step.deferred:
+            if isinstance(some, LaterSummaries):
+                return some
+        later = LaterSummaries()
+        step.deferred.append(later)
+        return later
 
     def _is_on_device(self, value: Tensor) -> bool:
         return value.is_cuda
