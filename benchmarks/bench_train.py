@@ -3,17 +3,18 @@
     python benchmarks/bench_train.py                                        # this package
     python benchmarks/bench_train.py --original-python PYTHON               # and the original, run alternating
 
-Each sample is a process of its own with two equal models. It times, in turn, steps of the one without a hook and steps
-of the other with a hook, closing included, and then writes the same bytes barely, from the same memory, into as many
-files. Samples of the two libraries alternate. `PYTHON` is an interpreter with torch and smdebug 1.0.34. Figures are
-medians; `others` is the share of the machine that other processes used meanwhile, and samples with much of it should
-not be trusted.
+Each sample is a process of its own with two equal models. It times, in turn, some steps of the one without a hook and
+as many of the other with a hook, until all is written, and then writes the same bytes barely, from the same memory,
+into as many files. Samples of the two libraries alternate. `PYTHON` is an interpreter with torch and smdebug 1.0.34.
+Figures are medians over the turns; `others` is the share of the machine that other processes used meanwhile, and
+samples with much of it should not be trusted.
 
 On a virtual machine the first use of a page of memory may cost ten times what later ones cost, and hosts take back what
-is free for seconds. So files are removed again while the training goes on, which is left out of its times, and their
-pages serve the next ones, here and in the bare writing.
+is free for seconds. So files are removed again after each turn, and their pages serve the next ones, here and in the
+bare writing.
 
-Of unsaved steps the hook's own work is timed, where PyTorch calls it: it is far below the noise of whole steps.
+Of unsaved steps the hook's own work is timed, where PyTorch calls it, less what timing a function that does nothing
+takes there: it is far below the noise of whole steps.
 """
 
 from __future__ import annotations
@@ -49,9 +50,10 @@ CONFIGS: dict[str, tuple[int, list[str], list[str]]] = {
 }
 """Save interval, collections, reductions."""
 
-NUM_STEPS = {"cnn": 100, "transformer": 10, "mlp": 4, "deep": 100}
-NUM_ROUNDS = 3
-CLEAN_EVERY_BYTES = 1 << 26
+NUM_STEPS = {"cnn": 20, "transformer": 10, "mlp": 4, "deep": 20}
+"""Steps of a turn."""
+
+NUM_TURNS = {"cnn": 20, "transformer": 5, "mlp": 5, "deep": 20}
 
 
 class Row(NamedTuple):
@@ -192,10 +194,6 @@ class Training:
             self.loss(self.model(self.batch), self.labels).backward()
             self.optimizer.step()
 
-    def num_bytes(self) -> int:
-        """Return the bytes of all parameters."""
-        return sum(parameter.nbytes for parameter in self.model.parameters())
-
 
 def load_adapter(name: str) -> Any:
     sys.path.insert(0, str(Path(__file__).parent))
@@ -203,26 +201,17 @@ def load_adapter(name: str) -> Any:
 
 
 class Cleaner:
-    """Removes what was written so far except the last files, and takes the time of that out of a clock's."""
+    """Removes event files, and knows how many there were."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.num_files = self.num_bytes = 0
-        self.wall = self.thread = 0.0
 
-    def clean(self, keep: int) -> None:
-        with Clock() as clock:
-            for path in sorted(self._folder.rglob("*.tfevents"))[: -keep or None]:
-                self.num_files += 1
-                self.num_bytes += path.stat().st_size
-                path.unlink()
-        self.wall += clock.wall
-        self.thread += clock.thread
-
-    def take_out(self, clock: Clock) -> None:
-        clock.wall -= self.wall
-        clock.thread -= self.thread
-        clock.cpu -= self.thread
+    def clean(self) -> None:
+        for path in self._folder.rglob("*.tfevents"):
+            self.num_files += 1
+            self.num_bytes += path.stat().st_size
+            path.unlink()
 
 
 def write_barely(folder: str, training: Training, files: int, file_bytes: int) -> float:
@@ -251,44 +240,34 @@ def sample(adapter_name: str, model_name: str, config: str, folder: str, num_ste
     if config == "losses-500":
         return sample_default(adapter_name, model_name, folder, num_steps)
     if config == "never":
-        return sample_unsaved(adapter_name, model_name, config, folder, num_steps * NUM_ROUNDS)
+        return sample_unsaved(adapter_name, model_name, config, folder, num_steps * NUM_TURNS[model_name])
     adapter = load_adapter(adapter_name)
     interval, collections, reductions = CONFIGS[config]
     without, watched = Training(model_name), Training(model_name)
-    without.run(5)
-    rounds = []
-    for number in range(NUM_ROUNDS):
-        out_dir = Path(folder) / f"trial{number}"
-        hook = adapter.attach(str(out_dir), interval, collections, reductions, watched.model, watched.loss)
-        watched.run(3)
+    out_dir = Path(folder) / "trial"
+    hook = adapter.attach(str(out_dir), interval, collections, reductions, watched.model, watched.loss)
+    cleaner = Cleaner(out_dir)
+    turns = []
+    for turn in range(NUM_TURNS[model_name] + 1):
         with Clock() as off:
             without.run(num_steps)
-        cleaner = Cleaner(out_dir)
-        cleaner.clean(keep=0)
-        cleaner = Cleaner(out_dir)
-        every = max(1, min(num_steps, CLEAN_EVERY_BYTES // (2 * watched.num_bytes())))
         with Clock() as on:
-            for done in range(num_steps):
-                watched.run(1)
-                if done % every == every - 1:
-                    cleaner.clean(keep=1)
-            hook.close()
-        cleaner.take_out(on)
-        cleaner.clean(keep=0)
-        shutil.rmtree(out_dir)
-        bare = write_barely(folder, watched, max(3, cleaner.num_files), cleaner.num_bytes // cleaner.num_files)
-        rounds.append(
-            {
-                "step": off.wall / num_steps,
-                "ratio": on.wall / off.wall,
-                "cpu": (on.cpu - off.cpu) / num_steps,
-                "thread": (on.thread - off.thread) / num_steps,
-                "bare": bare / interval,
-                "others": max(off.others, on.others),
-            }
-        )
-        watched = Training(model_name)
-    return medians(rounds)
+            watched.run(num_steps)
+            adapter.wait(hook)
+        cleaner.clean()
+        if turn:  # the first one finds memory, and what to save
+            turns.append(
+                {
+                    "step": off.wall / num_steps,
+                    "ratio": on.wall / off.wall,
+                    "cpu": (on.cpu - off.cpu) / num_steps,
+                    "thread": (on.thread - off.thread) / num_steps,
+                    "others": max(off.others, on.others),
+                }
+            )
+    hook.close()
+    bare = write_barely(folder, watched, max(3, cleaner.num_files), cleaner.num_bytes // cleaner.num_files)
+    return {**medians(turns), "bare": bare / interval}
 
 
 class Timed:
@@ -309,30 +288,20 @@ class Timed:
 
 def sample_unsaved(adapter_name: str, model_name: str, config: str, folder: str, num_steps: int) -> dict[str, float]:
     """Time what is registered with the model, in steps none of which saves anything."""
-    training = Training(model_name)
     interval, collections, reductions = CONFIGS[config]
+    plain, training = Training(model_name), Training(model_name)
+    plain.model.register_forward_pre_hook(lambda *_: None)
+    nothing = time_registered(plain, num_steps)
     out_dir = str(Path(folder) / "unsaved")
     hook = load_adapter(adapter_name).attach(out_dir, interval, collections, reductions, training.model, training.loss)
-    training.run(5)
-    for module in (*training.model.modules(), training.loss):
-        for kind in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
-            registered = getattr(module, kind)
-            for key, function in registered.items():
-                registered[key] = Timed(function)
-    steps, walls, threads = [], [], []
     with Clock() as whole:
-        for _ in range(num_steps):
-            Timed.wall = Timed.thread = 0.0
-            with Clock() as clock:
-                training.run(1)
-            walls.append(Timed.wall)
-            threads.append(Timed.thread)
-            steps.append(clock.wall - Timed.wall)
+        found = time_registered(training, num_steps)
     hook.close()
-    step, thread = statistics.median(steps), statistics.median(threads)
+    wall, thread = (found[key] - nothing[key] for key in ("wall", "thread"))
+    step = found["step"]
     return {
         "step": step,
-        "ratio": 1 + statistics.median(walls) / step,
+        "ratio": 1 + wall / step,
         "cpu": thread,
         "thread": thread,
         "bare": 0.0,
@@ -340,9 +309,26 @@ def sample_unsaved(adapter_name: str, model_name: str, config: str, folder: str,
     }
 
 
+def time_registered(training: Training, num_steps: int) -> dict[str, float]:
+    """Return medians over steps: seconds of what is registered with a model, and of the rest of the step."""
+    training.run(5)
+    for module in (*training.model.modules(), training.loss):
+        for kind in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
+            registered = getattr(module, kind)
+            for key, function in registered.items():
+                registered[key] = Timed(function)
+    steps = []
+    for _ in range(num_steps):
+        Timed.wall = Timed.thread = 0.0
+        with Clock() as clock:
+            training.run(1)
+        steps.append({"wall": Timed.wall, "thread": Timed.thread, "step": clock.wall - Timed.wall})
+    return medians(steps)
+
+
 def sample_default(adapter_name: str, model_name: str, folder: str, num_steps: int) -> dict[str, float]:
     """Put the default configuration together: 499 steps that save nothing, and one that saves losses."""
-    unsaved = sample_unsaved(adapter_name, model_name, "never", folder, num_steps * NUM_ROUNDS)
+    unsaved = sample_unsaved(adapter_name, model_name, "never", folder, num_steps * NUM_TURNS[model_name])
     saved = sample(adapter_name, model_name, "losses-1", folder, num_steps)
     found = {key: (unsaved[key] * 499 + saved[key]) / 500 for key in ("cpu", "thread", "bare")}
     extra = ((unsaved["ratio"] - 1) * 499 + (saved["ratio"] - 1)) / 500
@@ -367,8 +353,8 @@ def run_child(python: str, arguments: list[str]) -> dict[str, float]:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default="", help="such as cnn:full-1,mlp:six-1; all when not given")
-    parser.add_argument("--repeat", type=int, default=2, help="processes a row and library, of three rounds each")
-    parser.add_argument("--steps", type=int, default=0, help="steps a round; what suits the model when not given")
+    parser.add_argument("--repeat", type=int, default=2, help="processes a row and library")
+    parser.add_argument("--steps", type=int, default=0, help="steps a turn; what suits the model when not given")
     parser.add_argument("--original-python", default="", help="an interpreter with smdebug 1.0.34")
     parser.add_argument("--tmp", default=tempfile.gettempdir(), help="where trials are written")
     parser.add_argument("--child", nargs=3, metavar=("ADAPTER", "MODEL", "CONFIG"), help=argparse.SUPPRESS)

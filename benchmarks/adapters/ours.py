@@ -25,3 +25,8 @@ def attach(out_dir: str, interval: int, collections: list[str], reductions: list
     hook.register_loss(loss)
     hook.set_mode(smd.modes.TRAIN)
     return hook
+
+
+def wait(hook: Any) -> None:
+    """Wait until all that the hook was given is written."""
+    hook._delivery.output.flush()  # noqa: SLF001 - scripts have no reason to wait, and so no way to
