@@ -38,6 +38,19 @@ class BackendContract:
         assert backend.read("nothing") is None
         assert backend.read("a/b/c") is None
 
+    def test_read_into_fills_places_one_after_the_other(self, backend: Backend) -> None:
+        """However many there are, as far as the object goes; nothing, if there is none."""
+        content = bytes(range(256)) * 20
+        backend.write("a", (content,))
+        places = [bytearray(number % 3) for number in range(4000)]
+        targets = [memoryview(place) for place in places]
+        assert backend.read_into("a", 7, targets) == 3999
+        assert b"".join(places) == content[7:4006]
+        last = bytearray(9)
+        assert backend.read_into("a", len(content) - 4, [memoryview(last)]) == 4
+        assert last == content[-4:] + bytes(5)
+        assert backend.read_into("nothing", 0, targets) == 0
+
     def test_write_when_present_replaces(self, backend: Backend) -> None:
         """A second write leaves nothing of the first, and changes the listed version."""
         backend.write("a", (b"long content",))
