@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Streaks, gradient_in
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
@@ -18,11 +20,36 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 NOISE: Final = 1e-6
 """Gradients smaller than this, relative to the parameter, may change nothing that a float32 can hold."""
 HAS_GRADIENT: Final = "it has a gradient, so no optimizer changes it"
+NO_GRADIENT: Final = "no gradient reaches it, while others have one"
+SLIVER: Final = 0.01
+"""Part of all parameters that offsets and scales must be for it to matter that they do not change."""
+UNIFORM: Final = 1.8
+"""Largest size of an element, in terms of their spread, of what is drawn from a uniform distribution; it is √3."""
 
 
 def any_non_zero(gradient: Array) -> bool:
     """Tell whether any element is not 0."""
     return bool(np.any(gradient))
+
+
+def have_learnt(weights: Sequence[tuple[Array, Array | None, int]]) -> bool:
+    """Tell whether layers must have been trained before, as no usual way of making new ones gives such values.
+
+    New layers have weights of a uniform distribution, mostly up to 1 over the root of the number of inputs; or of a
+    normal one with offsets that are 0 or of that same uniform distribution. So each weight must be beyond that limit
+    and not uniform, and the offsets of some layer beyond it too.
+
+    Args:
+        weights: Each weight, the offset beside it if there is one, and the axis of the units.
+    """
+    goes_beyond = False
+    for weight, offset, axis in weights:
+        size, spread = float(np.abs(weight).max()), float(np.std(weight, dtype=np.float64))
+        limit = math.sqrt(weight.shape[axis] / weight.size) * (1 + NOISE)
+        if size <= limit or size <= UNIFORM * spread:
+            return False
+        goes_beyond = goes_beyond or (offset is not None and float(np.abs(offset).max()) > limit)
+    return goes_beyond
 
 
 class FrozenParameters(TensorRule):
@@ -32,8 +59,13 @@ class FrozenParameters(TensorRule):
     parameter that has exactly the same value at `patience` saved steps in a row after the first fires the rule, and the
     message tells why, as far as gradients were saved: it has a gradient, so no optimizer has it or the learning rate is
     0; its gradient is 0; or no gradient reaches it. One that moved once and still has a gradient does not fire:
-    for it the learning rate has become too small. Layers that are frozen on purpose fire: leave them out of
-    `tensor_regex`.
+    for it the learning rate has become too small.
+
+    What does no harm does not fire: offsets and scales, which have one axis, that are less than a hundredth of all
+    these parameters together, such as an offset that the loss takes no notice of. Nor do layers that are frozen on
+    purpose, as far as that shows: no gradient reaches them, and their values cannot be those of new layers, whose
+    weights are drawn from a uniform distribution or whose offsets are small. Others that are frozen on purpose fire:
+    leave them out of `tensor_regex`.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of parameters, as a list or separated by commas. When not
@@ -105,8 +137,36 @@ class FrozenParameters(TensorRule):
                 return HAS_GRADIENT
             return "its gradient is 0"
         if any(map(scheme_of(view.trial).is_gradient, view.tensor_names)):
-            return "no gradient reaches it, while others have one"
+            return NO_GRADIENT
         return "gradients were not saved"
+
+    def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
+        """Return the issue, unless what does not change is a sliver of the model or frozen on purpose."""
+        frozen = {name: reading for name, reading in readings.items() if reading.fires}
+        if not frozen or self._is_sliver(view, list(frozen)):
+            return []
+        has_none = all(reading.text == NO_GRADIENT for reading in frozen.values())
+        if has_none and have_learnt(list(self._weights(view, list(frozen)))):
+            return []
+        return super().issues_of(view, frozen)
+
+    def _is_sliver(self, view: StepView, names: Sequence[str]) -> bool:
+        values = [value for name in names if (value := view.value(name)) is not None]
+        if any(value.ndim > 1 for value in values):
+            return False
+        everything = (value.size for name in view.selected(self.selection) if (value := view.value(name)) is not None)
+        return sum(value.size for value in values) < SLIVER * sum(everything)
+
+    @staticmethod
+    def _weights(view: StepView, names: Sequence[str]) -> Iterator[tuple[Array, Array | None, int]]:
+        """Yield each weight of some parameters, the offset beside it, and the axis of its units."""
+        scheme = scheme_of(view.trial)
+        for name in names:
+            weight, bias = view.value(name), scheme.bias_of(name)
+            if weight is not None and weight.ndim > 1:
+                axis = -1 if scheme.has_units_last(name) else 0
+                is_frozen = bias != name and bias in view.tensor_names and gradient_in(view, bias) is None
+                yield weight, view.value(bias) if is_frozen else None, axis
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say for how long, and why."""

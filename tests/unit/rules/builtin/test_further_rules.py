@@ -10,6 +10,7 @@ import pytest
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.rules import evaluate
 from sagemaker_debug_ext.rules.builtin.activation_collapse import variation
+from sagemaker_debug_ext.rules.builtin.frozen_parameters import have_learnt
 from sagemaker_debug_ext.rules.builtin.train_eval_mixup import drops, is_centred_on
 from sagemaker_debug_ext.rules.loading import load_rule_class
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED, recommended_rules
@@ -138,6 +139,50 @@ class TestFrozenParameters:
         """Even a small one."""
         values = [np.ones(2)] * 5 + [np.ones(2) + 1e-7] * 5
         assert judge("FrozenParameters", course("a_weight", values)) == []
+
+    @pytest.mark.parametrize(("size", "fires"), [(9, False), (11, True)])
+    def test_a_sliver_of_the_model_may_stand_still(self, judge, size, fires):
+        """Below a hundredth of all parameters, as long as no weight is among it."""
+        steps = {
+            (TRAIN, step): {"a_bias": np.zeros(size), "b_weight": np.full((20, 50), 1.0 + step)} for step in range(7)
+        }
+        assert bool(judge("FrozenParameters", steps, tensor_regex="weight,bias")) is fires
+
+    def test_no_weight_is_a_sliver(self, judge):
+        """However small it is."""
+        steps = {
+            (TRAIN, step): {"a_weight": np.ones((1, 2)), "b_weight": np.full((20, 50), 1.0 + step)} for step in range(7)
+        }
+        assert fired(judge("FrozenParameters", steps)) == [5, 6]
+
+    @pytest.mark.parametrize(
+        ("scale", "offset", "gradient", "fires"),
+        [
+            (0.5, 0.5, False, False),  # trained before, and left out of training
+            (0.5, 0.5, True, True),  # left out of the optimizer only
+            (0.5, 0.3, False, True),  # drawn from a normal distribution, offsets as they are by default
+            (0.1, 0.5, False, True),  # too small to have been trained
+        ],
+    )
+    def test_layers_that_were_trained_before_may_be_frozen(self, judge, scale, offset, gradient, fires):
+        """As far as their values tell that they are not new."""
+        rng = np.random.default_rng(2)
+        layer = {"a.weight": np.clip(rng.normal(size=(12, 9)), -2.5, 2.5) * scale / 3, "a.bias": np.full(12, offset)}
+        if gradient:
+            layer |= {"gradient/a.weight": np.ones((12, 9)), "gradient/a.bias": np.ones(12)}
+        steps = {
+            (TRAIN, step): {**layer, "b.weight": np.full((2, 12), 1.0 + step), "gradient/b.weight": np.ones((2, 12))}
+            for step in range(7)
+        }
+        assert bool(judge("FrozenParameters", steps)) is fires
+
+    def test_weights_that_are_uniform_are_new(self):
+        """Whatever their limit."""
+        rng = np.random.default_rng(3)
+        uniform, other = rng.uniform(-1, 1, size=(30, 16)), rng.normal(size=(30, 16))
+        assert not have_learnt([(uniform, np.ones(30), 0)])
+        assert have_learnt([(other, np.ones(30), 0)])
+        assert not have_learnt([(other, None, 0)])
 
 
 class TestGradientOutlier:
