@@ -442,6 +442,9 @@ class TrialIndex:
 
     def files_at(self, step: int, mode: ModeKeys) -> list[SavedFile]:
         """Return what each worker saved at a step of a mode, sorted by worker; of several, the last one counts."""
+        if mode is ModeKeys.GLOBAL:
+            files = self._files.get(step, {})
+            return list(files.values()) if len(files) < 2 else [files[worker] for worker in sorted(files)]
         return [file for _, file in sorted({file.worker: file for file in self._files_at(step, mode)}.items())]
 
     def record(self, name: str, step: int, worker: str) -> StoredRecord | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import collections
 from collections.abc import Mapping
 
-import numpy as np
-
 from sagemaker_debug_ext.rules.builtin.answers import labels_in
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.classes import ClassIds, joined_ids
@@ -93,10 +91,13 @@ class ClassImbalance(BuiltinRule):
         return self._judge_balance(view, names) or self._judge_predictions(view, names)
 
     def _count(self, labels: ClassIds, predictions: ClassIds | None) -> None:
-        self._counts.update(labels.tolist())
+        ids = labels.tolist()
+        self._counts.update(ids)
         if predictions is not None and len(predictions) == len(labels):
-            self._predicted.update(labels.tolist())
-            self._wrong.update(np.asarray(labels)[labels != predictions].tolist())
+            self._predicted.update(ids)
+            wrong = labels[labels != predictions]
+            if wrong.size:
+                self._wrong.update(wrong.tolist())
 
     def _judge_balance(self, view: StepView, names: list[str]) -> list[Issue]:
         ratio = imbalance(self._counts)
@@ -111,6 +112,8 @@ class ClassImbalance(BuiltinRule):
         return [self.found(view, text, tensors=names, value=ratio, threshold=limit)]
 
     def _judge_predictions(self, view: StepView, names: list[str]) -> list[Issue]:
+        if not self._wrong:
+            return []
         worst = worst_misprediction(self._predicted, self._wrong)
         limit: float = self.parameters["threshold_misprediction"]
         if worst is None or worst[1] <= limit:

@@ -108,15 +108,15 @@ class Confusion(BuiltinRule):
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue for the class that is confused most."""
-        names = [*self._names(view, "labels"), *self._names(view, "predictions")]
-        labels = joined_ids(view, self._names(view, "labels"))
-        predictions = joined_ids(view, self._names(view, "predictions"))
+        of_labels, of_predictions = self._names(view, "labels"), self._names(view, "predictions")
+        labels, predictions = joined_ids(view, of_labels), joined_ids(view, of_predictions)
         if labels is None or predictions is None or len(labels) != len(predictions):
             return None
         failures = self._failures(confusion_matrix(labels, predictions, self.parameters["category_no"]))
         if not failures:
             return []
         worst = max(failures, key=lambda failure: failure.excess)
+        names = [*of_labels, *of_predictions]
         return [self.found(view, worst.text, tensors=names, value=worst.value, threshold=worst.threshold)]
 
     def _names(self, view: StepView, what: str) -> list[str]:
