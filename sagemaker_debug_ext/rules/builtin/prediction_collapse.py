@@ -114,7 +114,8 @@ class PredictionCollapse(BuiltinRule):
             f"Nearly everything is predicted to be class {predicted}: {share:.1%} of the latest predictions, while the "
             f"commonest class has {label_share:.1%} of the labels."
         )
-        return [self.found(view, text, tensors=[*view.selected(self._predictions)], value=share, threshold=limit)]
+        tensors = view.selected(self._predictions) or names
+        return [self.found(view, text, tensors=tensors, value=share, threshold=limit)]
 
 
 def _commonest(ids: collections.deque[int]) -> tuple[int, float]:

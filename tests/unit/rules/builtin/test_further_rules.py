@@ -311,6 +311,13 @@ class TestPredictionCollapse:
         assert judge("PredictionCollapse", self.steps(mixed, mixed)) == []
         assert judge("PredictionCollapse", self.steps([0] * 20, [0] * 18 + [1, 2])) == []
 
+    def test_answers_that_are_not_saved_at_every_step_do_no_harm(self, judge):
+        """Then the issue names the labels."""
+        steps = self.steps([1] * 20, [0, 1, 2, 0, 1] * 4)
+        steps[TRAIN, 39] = {"CrossEntropyLoss_input_1": steps[TRAIN, 0]["CrossEntropyLoss_input_1"]}
+        (issue,) = judge("PredictionCollapse", steps)
+        assert (issue.step, issue.tensors) == (39, ("CrossEntropyLoss_input_1",))
+
     def test_labels_of_one_class_fire(self, judge):
         """There is nothing to learn; targets of a regression are no labels."""
         assert fired(judge("PredictionCollapse", self.steps([0, 1] * 10, [2] * 20))) == [39]
