@@ -42,6 +42,8 @@ class Role(enum.Enum):
 
 NOTHING: Final = r"(?!)"
 """Matches no name."""
+_NLL: Final = "(?<!Poisson)(?<!Gaussian)NLL"
+"""The likelihood of classes; those of counts and of numbers have targets of another kind."""
 
 
 class AnswerNames(NamedTuple):
@@ -84,9 +86,9 @@ class Scheme:
         Role.NORM_OUTPUT: r"(bn|batch_?norm).*_output_0$",
         Role.ANSWER: r"Loss(_[0-9]+)?_input_0$",
         Role.ANSWER_OR_TARGET: r"[Ll]oss.*_input_[01]$",
-        Role.CLASS_ANSWER: r"(CrossEntropy|NLL|BCEWithLogits).*_input_0$|predictions$",
-        Role.CLASS_LABEL: r"(CrossEntropy|NLL|BCE).*_input_1$|labels$",
-        Role.COUNTED_LABEL: r"(CrossEntropy|NLL|BCE).*_input_1$",
+        Role.CLASS_ANSWER: rf"(CrossEntropy|{_NLL}|BCEWithLogits).*_input_0$|predictions$",
+        Role.CLASS_LABEL: rf"(CrossEntropy|{_NLL}|BCE).*_input_1$|labels$",
+        Role.COUNTED_LABEL: rf"(CrossEntropy|{_NLL}|BCE).*_input_1$",
         Role.NUMBER_TARGET: r"(MSE|L1|Huber)Loss(_[0-9]+)?_input_1$",
         Role.ALL_LABELS: r"^labels$",
     }
@@ -94,7 +96,7 @@ class Scheme:
     _kinds: ClassVar[Mapping[str, str]] = {
         name: name for name in ("CrossEntropy", "NLL", "BCEWithLogits", "MSE", "SmoothL1", "L1", "Huber")
     }
-    _kind_pattern: ClassVar[str] = r"({})Loss"
+    _kind_pattern: ClassVar[str] = r"(?<!Poisson)(?<!Gaussian)({})Loss"
 
     def is_gradient(self, name: str) -> bool:
         """Tell whether a tensor is the gradient of a parameter."""

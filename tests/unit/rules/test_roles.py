@@ -224,7 +224,7 @@ def test_parameters_of_recommended_rules_suit_the_framework(open_trial):
 def test_what_a_hook_never_saves_is_told(open_trial):
     """Instead of a pattern that matches nothing."""
     trial = open_trial(KERAS, "x")
-    (_, need) = explain(create_rule("LabelMix", trial)).needs
+    (_, need, *_) = explain(create_rule("LabelMix", trial)).needs
     assert need.problem == f"the hook of Keras saves no {Role.ALL_LABELS.value}"
     assert NOTHING not in str(explain(create_rule("LabelMix", trial)))
     assert "inputs of the model" in str(explain(create_rule("InputScale", trial)))
@@ -237,3 +237,13 @@ def test_patterns_that_are_given_come_before_roles():
     both = chosen.united_with(usual)
     assert [pattern.pattern for pattern in both.patterns] == ["x"]
     assert both.roles == usual.roles
+
+
+@pytest.mark.parametrize("name", ["PoissonNLLLoss", "GaussianNLLLoss"])
+def test_likelihoods_of_numbers_have_no_classes(name):
+    """As the one of classes has."""
+    for role, place in ((Role.CLASS_ANSWER, 0), (Role.CLASS_LABEL, 1), (Role.COUNTED_LABEL, 1)):
+        assert re.search(PYTORCH.patterns[role], f"NLLLoss_input_{place}")
+        assert not re.search(PYTORCH.patterns[role], f"{name}_input_{place}")
+    assert PYTORCH.kind_of_loss("NLLLoss_input_0") == "NLL"
+    assert PYTORCH.kind_of_loss(f"{name}_input_0") is None
