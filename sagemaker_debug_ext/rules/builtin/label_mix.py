@@ -15,7 +15,7 @@ from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import Role
-from sagemaker_debug_ext.rules.selection import chosen_or
+from sagemaker_debug_ext.rules.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView
 
 MIN_BATCH: Final = 8
@@ -24,6 +24,16 @@ FEW: Final = 8
 """How many batches there must be before anything is said of how they are mixed."""
 MIN_ENTROPY: Final = 0.3
 """Entropy of all labels below which nothing is said of how they are mixed."""
+MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
+METRICS_OF_NUMBERS: Final = Selection(
+    patterns=[
+        (
+            r"-(rmse|rmsle|mae|mape|mphe|quantile|(poisson|gamma|cox|aft)-nloglik|gamma-deviance|tweedie-nloglik.*"
+            r"|interval-regression-accuracy|pre|ndcg|map)(@.*)?$"
+        )
+    ]
+)
+"""What boosted trees report of counts, ranks and other numbers."""
 
 
 @attrs.define
@@ -51,14 +61,25 @@ def mixing(batches: list[Array]) -> float | None:
     return statistics.fmean(mixed) / whole
 
 
+def has_one_for_each_sample(view: StepView, targets: Array) -> bool:
+    """Tell whether there is one target for each sample, as far as the inputs of the model tell; True if they do not."""
+    inputs = [value for name in view.selected(MODEL_INPUTS) if (value := view.value(name)) is not None]
+    # the second axis may be that of the batch, as of recurrent layers
+    return targets.ndim == 1 and (not inputs or any(len(targets) in value.shape[:2] for value in inputs))
+
+
 class LabelMix(BuiltinRule):
     """A class of the output never or hardly ever comes up, or the data come sorted by their label.
 
-    Looks at targets of losses at TRAIN steps (all steps that have no mode), as far as they are numbers of classes. The
-    rule fires if after `samples_per_class` samples for each class of the output, 20 classes at most, one of them has
-    not come up; and if batches, over the latest `window`, have labels whose entropy is in the mean below `min_mixing`
-    of that of all their labels together. Of tensors that hold all labels at each step, as boosted trees save them, it
-    fires if the commonest class is more than `max_ratio` times as frequent as the rarest; see also ClassImbalance.
+    Looks at targets of losses at TRAIN steps (all steps that have no mode), as far as they are numbers of classes, one
+    for each sample: the words of a sentence or the pixels of an image do not come independently of each other, and some
+    classes, such as that of the beginning, are none of theirs. Where inputs of the model were saved, they tell how many
+    samples there are. The rule fires if after `samples_per_class` samples for each class of the output, 20 classes at
+    most, one of them has not come up; and if batches, over the latest `window`, have labels whose entropy is in the
+    mean below `min_mixing` of that of all their labels together. Of tensors that hold all labels at each step, as
+    boosted trees save them, it fires if the commonest class is more than `max_ratio` times as frequent as the rarest,
+    unless the trial has a metric of numbers, such as the root of the mean squared error: counts and ranks are no
+    classes. See also ClassImbalance.
 
     Parameters:
         samples_per_class: How many samples of each class there should have been; 100 when not given.
@@ -87,14 +108,19 @@ class LabelMix(BuiltinRule):
 
     def needs(self) -> tuple[Need, ...]:
         """Return what goes into losses."""
-        return Need("inputs of losses", INPUTS, is_required=False), Need("labels", self._labels, is_required=False)
+        return (
+            Need("inputs of losses", INPUTS, is_required=False),
+            Need("labels", self._labels, is_required=False),
+            Need("inputs of the model", MODEL_INPUTS, is_required=False),
+            Need("metrics", METRICS_OF_NUMBERS, is_required=False),
+        )
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue if classes are missing or sorted."""
         issues: list[Issue] = []
         was_judged = False
         for loss in losses_at(view) if is_training(view) else ():
-            if loss.num_classes is None:
+            if loss.num_classes is None or not has_one_for_each_sample(view, loss.targets):
                 continue
             was_judged = True
             seen = self._seen.setdefault(loss.name, _Labels())
@@ -109,7 +135,8 @@ class LabelMix(BuiltinRule):
                 issues += self._sorted(view, loss.name, seen, mixed)
             else:
                 issues += self._missing(view, loss.name, loss.num_classes, seen)
-        for name in view.selected(self._labels) if is_training(view) else ():
+        are_classes = is_training(view) and not view.selected(METRICS_OF_NUMBERS)
+        for name in view.selected(self._labels) if are_classes else ():
             labels = view.value(name)
             if labels is not None and np.array_equal(labels, np.trunc(labels)):
                 was_judged = True

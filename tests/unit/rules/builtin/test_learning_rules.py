@@ -260,6 +260,21 @@ class TestLabelMix:
             assert bool(judge("LabelMix", course("labels", [labels], GLOBAL))) == fires
         assert judge("LabelMix", course("labels", [np.linspace(0, 1, 30)], GLOBAL)) == []
 
+    def test_counts_are_no_classes(self, judge):
+        """Which the metrics of boosted trees tell."""
+        labels = np.array([0.0] * 11 + [1.0])
+        for metric, fires in (("validation-logloss", True), ("train-poisson-nloglik", False), ("train-rmse", False)):
+            assert bool(judge("LabelMix", {(GLOBAL, 0): {"labels": labels, metric: 1.0}})) == fires
+
+    def test_only_labels_of_samples_count(self, judge):
+        """Those of words are one axis more, or more of them than samples."""
+        flat = self.steps([[0, 1] * 5] * 40)
+        for rows, fires in ((10, True), (5, False)):
+            steps = {key: {**step, "Net_input_0": np.zeros((rows, 2))} for key, step in flat.items()}
+            assert bool(judge("LabelMix", steps)) == fires
+        words = {(TRAIN, step): answers(np.zeros((10, 3, 4)), np.zeros((10, 4), int)) for step in range(40)}
+        assert judge("LabelMix", words) == []
+
     def test_small_batches_drawn_at_random_are_mixed(self):
         """Their entropy is corrected for their size."""
         rng = np.random.default_rng(0)
