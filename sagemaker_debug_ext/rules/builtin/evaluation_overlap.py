@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 import collections
+import math
 from collections.abc import Sequence
 from typing import Final
+
+import attrs
+import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.samples import MAX_KEPT, row_digests
 from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import chosen_or
-from sagemaker_debug_ext.rules.step import StepView
+from sagemaker_debug_ext.rules.step import Array, StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_SAMPLES: Final = 32
+
+
+@attrs.define
+class _Repeats:
+    """How often samples of one batch are equal, of all pairs of them; batches are drawn without putting back."""
+
+    num_equal: int = 0
+    num_pairs: int = 0
+
+    def add(self, samples: Sequence[bytes]) -> None:
+        """Take a batch."""
+        self.num_equal += sum(number * (number - 1) // 2 for number in collections.Counter(samples).values())
+        self.num_pairs += len(samples) * (len(samples) - 1) // 2
+
+    def share_known_by_chance(self, num_seen: int) -> float:
+        """Return the share of new samples that may well be among so many others, drawn in the same way."""
+        usual = (self.num_equal + 2 * math.sqrt(self.num_equal)) / max(self.num_pairs, 1)
+        return -math.expm1(-num_seen * usual)
+
+
+def is_whole(batch: Array) -> bool:
+    """Tell whether a batch has whole numbers only, such as those of words, of which samples may be equal by chance."""
+    return batch.dtype.kind in "biu" or (batch.dtype.kind == "f" and bool(np.array_equal(batch, np.trunc(batch))))
 
 
 class EvaluationOverlap(TensorRule):
@@ -22,6 +49,10 @@ class EvaluationOverlap(TensorRule):
     Looks at inputs of the model, axis 0 being the batch: samples of TRAIN steps are remembered by hashes, and the rule
     fires if more than `max_share_percent` of the different samples of EVAL steps, 32 at least, are among them. Samples
     of fewer than four elements are not looked at. Augmented samples are different ones.
+
+    Samples of whole numbers, such as short sentences, may be equal by chance. How likely that is shows within the
+    batches of training, which have each sample once: where equal ones occur in them, the rule fires only if the share
+    beyond that which is known by chance is above the limit.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -46,6 +77,7 @@ class EvaluationOverlap(TensorRule):
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._trained: dict[str, set[bytes]] = collections.defaultdict(set)
         self._evaluated: dict[str, set[bytes]] = collections.defaultdict(set)
+        self._repeats: dict[str, _Repeats] = collections.defaultdict(_Repeats)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of samples of evaluation that training has seen."""
@@ -58,6 +90,8 @@ class EvaluationOverlap(TensorRule):
         if view.mode is ModeKeys.TRAIN:
             if len(trained) < MAX_KEPT:
                 trained.update(samples)
+            if view.statistic(name, is_whole):
+                self._repeats[name].add(samples)
             return None
         evaluated = self._evaluated[name]
         if len(evaluated) < MAX_KEPT:
@@ -65,8 +99,10 @@ class EvaluationOverlap(TensorRule):
         if len(evaluated) < MIN_SAMPLES or not trained:
             return None
         share = 100 * len(evaluated & trained) / len(evaluated)
+        by_chance = self._repeats[name].share_known_by_chance(len(trained))
         limit: float = self.parameters["max_share_percent"]
-        return Reading(share, fires=share > limit, threshold=limit, severity=share)
+        fires = share > limit + (100 - limit) * by_chance
+        return Reading(share, fires=fires, threshold=limit, severity=share)
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how many samples are known."""

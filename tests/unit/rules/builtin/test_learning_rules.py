@@ -294,6 +294,19 @@ class TestEvaluationOverlap:
         steps[EVAL, 0] = {"Net_input_0": np.concatenate([seen[:shared], new])}
         assert fired(judge("EvaluationOverlap", steps)) == ([1] if fires else [])
 
+    @pytest.mark.parametrize(("num_words", "shared", "fires"), [(5, 0, False), (5, 64, True), (40, 24, True)])
+    def test_short_sentences_may_be_equal_by_chance(self, judge, num_words, shared, fires):
+        """As often as within training."""
+        rng = np.random.default_rng(0)
+        batches = [rng.integers(0, num_words, size=(32, 4)) for _ in range(10)]
+        new = rng.integers(0, num_words, size=(64 - shared, 4))
+        steps = {(TRAIN, step): {"Net_input_0": batch} for step, batch in enumerate(batches)}
+        steps[EVAL, 0] = {"Net_input_0": np.concatenate([np.concatenate(batches)[:shared], new])}
+        assert bool(judge("EvaluationOverlap", steps)) == fires
+        if num_words == 5:
+            known = set(map(bytes, np.concatenate(batches)))
+            assert sum(bytes(row) in known for row in rng.integers(0, 5, size=(1000, 4))) > 200
+
     def test_small_samples_cannot_be_told_apart(self):
         """Nor can batches of one axis."""
         assert row_digests(np.ones((4, 3))) is None
