@@ -6,23 +6,26 @@ after it:
 
 1. what the program does wrong at each step, which is seen as such (gradients not reset, layers in the wrong mode,
    replicas apart, a loss that gets something else than it expects, parameters that never change);
-2. data that are seen to be wrong (scale, repeated samples, classes);
+2. data that are seen to be wrong (scale, repeated samples, classes), and values that are not finite before anything
+   has grown;
 3. what is wrong before the first update, and so before any learning rate could matter (initialisation, dead units);
 4. the size of updates (learning rate, regularisation);
-5. what may follow from any of these (values that are not finite, exploding gradients, nothing learnt, overfitting);
-6. that the loss does not fall, which points at the labels when nothing else was found.
+5. what may follow from any of these (values that are not finite, exploding gradients, overfitting);
+6. that nothing is learnt, or slowly, which points at the learning rate and the labels when nothing else was found.
 
 The order within each is that of `SIGNS`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 import attrs
 
 from sagemaker_debug_ext._types import JSONObject
+from sagemaker_debug_ext.rules.builtin.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
 from sagemaker_debug_ext.rules.issue import Issue
 
 CAUSES: Final[Mapping[str, str]] = {
@@ -49,7 +52,10 @@ CAUSES: Final[Mapping[str, str]] = {
 }
 """What may be wrong, and what each means."""
 
-When = Literal["always", "at first", "later"]
+When = Literal["always", "at first", "later", "ungrown"]
+
+GROWTH: Final = frozenset({"GradientOutlier", "LossDivergence", "LossSpike", "LearningRateTooHigh"})
+"""Rules that find what grows beyond bounds; what is not finite before any of them found a number does not follow."""
 
 
 @attrs.frozen
@@ -60,7 +66,7 @@ class Sign:
         rule: Name of the rule.
         cause: Name of the cause.
         when: Whether that holds only for issues at the first step, at which nothing has been updated yet, or only for
-            later ones.
+            later ones, or only for issues before the first at which a rule in `GROWTH` found a finite number.
         text: What the message of the issue must contain.
     """
 
@@ -69,11 +75,15 @@ class Sign:
     when: When = "always"
     text: str = ""
 
-    def fits(self, issue: Issue) -> bool:
-        """Tell whether an issue is this sign."""
-        is_first = issue.step == 0
-        in_time = self.when == "always" or is_first == (self.when == "at first")
-        return issue.rule == self.rule and in_time and self.text in issue.message
+    def fits(self, issue: Issue, growth: float = math.inf) -> bool:
+        """Tell whether an issue is this sign, given the first step at which something grew beyond bounds."""
+        in_time = {
+            "always": True,
+            "at first": issue.step == 0,
+            "later": issue.step > 0,
+            "ungrown": issue.step < growth,
+        }
+        return issue.rule == self.rule and in_time[self.when] and self.text in issue.message
 
 
 SIGNS: Final[tuple[Sign, ...]] = (
@@ -84,18 +94,23 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("LossInputMismatch", "loss or output"),
     Sign("LossDirection", "loss or output"),
     Sign("MissingActivation", "architecture"),
+    Sign("FrozenParameters", "parameters not trained", text=NO_GRADIENT),
+    Sign("FrozenParameters", "parameters not trained", text=HAS_GRADIENT),
     # 2. data
     Sign("InputScale", "inputs"),
     Sign("CheckInputImages", "inputs"),
+    Sign("DuplicateBatches", "inputs", text="all samples are equal"),
     Sign("DuplicateBatches", "sampling"),
     Sign("LabelMix", "sampling", text="come sorted"),
+    Sign("PredictionCollapse", "sampling", text="come sorted"),
     Sign("EvaluationOverlap", "sampling"),
-    Sign("PredictionCollapse", "labels", text="labels are of class"),
+    Sign("PredictionCollapse", "labels", text="so far are of class"),
     Sign("LabelMix", "class imbalance", text="comes up"),
     Sign("ClassImbalance", "class imbalance"),
+    Sign("PredictionCollapse", "class imbalance", text="hardly ever come up"),
     Sign("EvaluationMismatch", "evaluation data", text="Inputs of evaluation"),
     Sign("FeatureImportanceOverweight", "leaking feature"),
-    Sign("NonFiniteOrigin", "not finite", "at first"),
+    Sign("NonFiniteOrigin", "not finite", "ungrown"),
     # 3. before the first update
     Sign("UnbrokenSymmetry", "initialisation"),
     Sign("InitialWeights", "initialisation"),
@@ -109,7 +124,6 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("WeightUpdateRatio", "learning rate too high", text="above the limit"),
     Sign("WeightUpdateRatio", "learning rate too low", text="below the limit"),
     Sign("LearningRateTooLow", "learning rate too low"),
-    Sign("SlowLearning", "learning rate too low"),
     Sign("LossDivergence", "learning rate too high"),
     Sign("FrozenParameters", "parameters not trained"),
     Sign("UnchangedTensor", "parameters not trained"),
@@ -126,12 +140,13 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("PoorWeightInitialization", "initialisation"),
     Sign("VanishingGradient", "initialisation"),
     Sign("AllZero", "initialisation"),
-    Sign("NoSkill", "labels"),
     Sign("TreeDepth", "overfitting"),
     Sign("GeneralizationGap", "overfitting"),
     Sign("Overfit", "overfitting"),
     Sign("Overtraining", "overfitting"),
-    # 6. the loss does not fall
+    # 6. nothing is learnt, or slowly
+    Sign("SlowLearning", "learning rate too low"),
+    Sign("NoSkill", "labels"),
     Sign("LossPlateau", "labels"),
     Sign("LossNotDecreasing", "labels"),
     Sign("PredictionCollapse", "labels"),
@@ -173,9 +188,11 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
         ['inputs', 'learning rate too high']
     """
     known = list(dict.fromkeys(issues))
+    grown = [issue.step for issue in known if issue.rule in GROWTH and issue.value and math.isfinite(issue.value)]
+    growth = min(grown, default=math.inf)
     found: dict[str, dict[Issue, None]] = {}
     for sign in SIGNS:
-        fitting = dict.fromkeys(issue for issue in known if sign.fits(issue))
+        fitting = dict.fromkeys(issue for issue in known if sign.fits(issue, growth))
         if fitting:
             found.setdefault(sign.cause, {}).update(fitting)
     return [LikelyCause(name, CAUSES[name], tuple(each)) for name, each in found.items()]

@@ -23,6 +23,12 @@ def digest(value: Array) -> bytes:
     return found.digest()
 
 
+def is_of_one_sample(batch: Array) -> bool:
+    """Tell whether a batch has the same sample again and again."""
+    samples = row_digests(batch)
+    return samples is not None and len(samples) > 1 and len(set(samples)) == 1
+
+
 class DuplicateBatches(TensorRule):
     """Training sees few different batches, the same again and again.
 
@@ -82,6 +88,8 @@ class DuplicateBatches(TensorRule):
             return Reading(0, fires=True, threshold=limit, text=f"in {shared} steps another worker had the same batch")
         share, kind = min((of_batches, "batches"), (of_samples, "samples in a batch"))
         text = f"{share:.3g} % of the {kind} of the first are different"
+        if len(set(seen)) == 1 and view.statistic(name, is_of_one_sample):
+            text = "in the first all samples are equal"
         return Reading(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
     def describe(self, names: Sequence[str], first: Reading) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView
+
+OFTEN: Final = 0.1
+"""Share of all labels so far above which what none of the latest is comes in an order, and not seldom."""
 
 
 def predicted_ids(scores: Array) -> ClassIds | None:
@@ -36,8 +40,8 @@ class PredictionCollapse(BuiltinRule):
 
     Looks at the latest `samples` samples of TRAIN steps (all steps that have no mode). The rule fires if more than
     `max_share` of the predictions are one class while no class has more than `max_label_share` of the labels, or if all
-    labels are the same. Predictions are scores, one for each class, or probabilities or margins of class 1; labels are
-    numbers of classes.
+    labels are the same; the message tells whether all before were too, whether others come seldom, or in an order.
+    Predictions are scores, one for each class, or probabilities or margins of class 1; labels are numbers of classes.
 
     Parameters:
         labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
@@ -69,6 +73,7 @@ class PredictionCollapse(BuiltinRule):
         self._predictions = chosen_or(self.parameters["predictions_regex"], Role.CLASS_ANSWER)
         self._recent_labels: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
         self._recent_predictions: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
+        self._all_labels: collections.Counter[int] = collections.Counter()
         self._num_steps = 0
 
     def needs(self) -> tuple[Need, ...]:
@@ -85,6 +90,7 @@ class PredictionCollapse(BuiltinRule):
         self._num_steps += 1
         for each in labels:
             self._recent_labels.extend(each.tolist())
+            self._all_labels.update(each.tolist())
         scores = [class_answers(view, name) for name in view.selected(self._predictions)]
         for score in scores:
             predicted = None if score is None else predicted_ids(score)
@@ -97,9 +103,7 @@ class PredictionCollapse(BuiltinRule):
     def _judge(self, view: StepView, names: list[str]) -> list[Issue]:
         label, label_share = _commonest(self._recent_labels)
         if label_share == 1:
-            text = (
-                f"All of the latest {len(self._recent_labels)} labels are of class {label}: there is nothing to learn."
-            )
+            text = self._of_one_class(label)
             return [self.found(view, text, tensors=names, value=1.0, threshold=self.parameters["max_label_share"])]
         if (
             len(self._recent_predictions) < self.parameters["samples"]
@@ -116,6 +120,17 @@ class PredictionCollapse(BuiltinRule):
         )
         tensors = view.selected(self._predictions) or names
         return [self.found(view, text, tensors=tensors, value=share, threshold=limit)]
+
+    def _of_one_class(self, label: int) -> str:
+        """Return what to say of labels that are all the same."""
+        total = self._all_labels.total()
+        others = 1 - self._all_labels[label] / total
+        latest = f"the latest {len(self._recent_labels)} labels are all of class {label}"
+        if not others:
+            return f"All of the {total} labels so far are of class {label}: there is nothing to learn."
+        if others > OFTEN:
+            return f"Labels come sorted: {latest}, and {others:.0%} of all so far are not."
+        return f"Other classes hardly ever come up: {latest}, and {others:.2%} of all so far are not."
 
 
 def _commonest(ids: collections.deque[int]) -> tuple[int, float]:

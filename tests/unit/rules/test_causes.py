@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import Issue
+from sagemaker_debug_ext.rules.builtin.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
 from sagemaker_debug_ext.rules.causes import CAUSES, SIGNS, likely_causes
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 
@@ -41,3 +42,34 @@ def test_a_cause_has_all_its_issues_and_each_once():
 def test_issues_of_other_rules_point_at_nothing():
     """Custom rules are not known."""
     assert likely_causes([Issue(rule="Custom", step=0)]) == []
+
+
+def test_values_that_are_not_finite_before_anything_grew_come_first():
+    """What jumps to infinity is an echo of them; what grew to a number is not."""
+    origin, spike = Issue(rule="NonFiniteOrigin", step=5), Issue(rule="LossSpike", step=5, value=float("inf"))
+    assert names(spike, origin) == ["not finite", "learning rate too high"]
+    assert names(spike, origin, Issue(rule="GradientOutlier", step=5, value=1e9))[0] == "learning rate too high"
+    assert names(spike, origin, Issue(rule="GradientOutlier", step=6, value=1e9))[0] == "not finite"
+
+
+def test_what_only_says_that_nothing_is_learnt_comes_last():
+    """Whatever else was found says more."""
+    silent = [Issue(rule=rule, step=1) for rule in ("NoSkill", "LossPlateau", "SlowLearning")]
+    assert names(*silent) == ["learning rate too low", "labels"]
+    assert names(*silent, Issue(rule="Overfit", step=60))[0] == "overfitting"
+    assert names(*silent, Issue(rule="ActivationCollapse", step=60))[0] == "initialisation"
+
+
+def test_parameters_out_of_reach_come_before_what_their_values_do():
+    """Those whose gradient is 0 follow from something else."""
+    dead = Issue(rule="DeadRelu", step=0)
+    for reason, first in ((NO_GRADIENT, True), (HAS_GRADIENT, True), ("its gradient is 0", False)):
+        frozen = Issue(rule="FrozenParameters", step=5, message=f"Parameters do not change ({reason}).")
+        assert (names(dead, frozen)[0] == "parameters not trained") is first
+
+
+def test_equal_samples_are_a_matter_of_the_inputs():
+    """Others that repeat are one of sampling."""
+    equal = Issue(rule="DuplicateBatches", step=9, message="In the first all samples are equal.")
+    assert names(equal)[0] == "inputs"
+    assert names(Issue(rule="DuplicateBatches", step=9)) == ["sampling"]

@@ -323,6 +323,16 @@ class TestPredictionCollapse:
         assert fired(judge("PredictionCollapse", self.steps([0, 1] * 10, [2] * 20))) == [39]
         assert judge("PredictionCollapse", self.steps([0, 1] * 10, [0.5] * 20)) == []
 
+    @pytest.mark.parametrize(
+        ("others", "text"), [(0, "so far are of class 2"), (10, "hardly ever come up"), (400, "Labels come sorted")]
+    )
+    def test_labels_of_one_class_are_told_apart_from_rare_and_sorted_ones(self, judge, others, text):
+        """By how many of all before were of others."""
+        steps = self.steps([0, 1] * 10, [2] * 20)
+        steps[TRAIN, 0] = {"CrossEntropyLoss_input_1": np.array([0] * others + [2])}
+        (issue,) = judge("PredictionCollapse", steps)
+        assert text in issue.message
+
 
 class TestLossInputMismatch:
     @pytest.mark.parametrize(

@@ -376,6 +376,11 @@ class TestDuplicateBatches:
         (issue,) = judge("DuplicateBatches", course("Net_input_0", values))
         assert "samples in a batch" in issue.message
 
+    def test_equal_samples_in_all_batches_are_told(self, judge):
+        """They are no matter of the order."""
+        (issue,) = judge("DuplicateBatches", course("Net_input_0", [np.ones((8, 6))] * 10))
+        assert "all samples are equal" in issue.message
+
     @pytest.mark.parametrize("same", [True, False])
     def test_workers_must_not_see_the_same_batches(self, tmp_path, judge, same):
         """All of a window."""
