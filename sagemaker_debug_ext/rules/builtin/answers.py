@@ -28,6 +28,12 @@ INPUTS: Final = Selection(roles=(Role.ANSWER_OR_TARGET,))
 
 LEAST: Final = 1e-7
 """Probabilities below this count as this, as they do for Keras."""
+OF_DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
+"""Kinds of losses that are least where answers are the targets."""
+SAME: Final = 0.01
+"""Part of a loss by which what is computed anew may differ from it: answers may have been saved with few digits."""
+FEWEST_PAIRS: Final = 8
+"""How many pairs of answers and targets tell how well they go together."""
 OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
 """Kinds of losses whose targets may be classes: those that names do not tell as well."""
 
@@ -43,6 +49,7 @@ class LossView:
         targets: What it should have.
         answers_name: Name of the tensor that holds the answers.
         targets_name: Name of the tensor that holds the targets.
+        kind: PyTorch's name, without ``Loss``, for the kind of loss; None if names do not tell.
     """
 
     name: str
@@ -51,6 +58,7 @@ class LossView:
     targets: Array
     answers_name: str = ""
     targets_name: str = ""
+    kind: str | None = None
 
     @property
     def num_classes(self) -> int | None:
@@ -66,6 +74,42 @@ class LossView:
         if self.scores.shape != self.targets.shape:
             return False
         return bool(np.all((self.targets == 0) | (self.targets == 1)))
+
+    @property
+    def wants_margins(self) -> bool:
+        """Tell whether the loss is the cross entropy of margins with targets from 0 to 1, by its name or its value."""
+        if self.scores.shape != self.targets.shape or np.min(self.targets) < 0 or np.max(self.targets) > 1:
+            return False
+        return self.kind == "BCEWithLogits" or (self.is_binary and self._is_same(self.margin_entropy()))
+
+    @property
+    def wants_targets(self) -> bool:
+        """Tell whether the loss is least where scores are the targets, by its name or its value."""
+        if self.scores.shape != self.targets.shape or self.targets.size == 0:
+            return False
+        if self.kind in OF_DIFFERENCES:
+            return True
+        apart = to_float64(self.scores) - to_float64(self.targets)
+        squared = float(np.mean(apart**2))
+        return self.kind is None and any(map(self._is_same, (squared, squared / 2, float(np.mean(np.abs(apart))))))
+
+    def _is_same(self, computed: float) -> bool:
+        return abs(abs(self.value) - computed) <= SAME * computed  # a loss with the wrong sign counts too
+
+    def margin_entropy(self) -> float:
+        """Return the mean cross entropy of margins."""
+        scores, targets = to_float64(self.scores), to_float64(self.targets)
+        return float(np.mean(np.logaddexp(0, scores) - scores * targets))
+
+    def unexplained(self) -> float | None:
+        """Return the variance of the targets that no linear function of the scores explains; None of too few."""
+        if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS:
+            return None
+        scores, targets = to_float64(self.scores).reshape(-1), to_float64(self.targets).reshape(-1)
+        scores, targets = scores - scores.mean(), targets - targets.mean()
+        spread = scores @ scores
+        explained = (scores @ targets) ** 2 / spread if spread > 0 else 0.0
+        return float((targets @ targets - explained) / (len(targets) - 2))
 
     def cross_entropy(self) -> float | None:
         """Return the mean cross entropy of scores, whatever the loss makes of them; None without classes."""
@@ -99,12 +143,13 @@ def losses_at(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossVie
         if scores.ndim == 0 or scores.shape[:1] != targets.shape[:1]:
             continue
         if scores.dtype.kind in "fV" and np.isfinite(to_float64(scores)).all():
+            kind = scheme.kind_of_loss(names.answers)
             if scheme.has_loose_targets:
-                has_classes = scheme.kind_of_loss(names.answers) in OF_CLASSES
+                has_classes = kind in OF_CLASSES
                 scores, targets = strict_form(
                     scores, targets, has_classes, may_be_shares=scheme.hides_kinds and not keeps_shares
                 )
-            yield LossView(names.loss, value, scores, targets, names.answers, names.targets)
+            yield LossView(names.loss, value, scores, targets, names.answers, names.targets, kind)
 
 
 def class_labels(view: StepView, name: str) -> Array | None:

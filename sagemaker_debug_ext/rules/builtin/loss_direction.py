@@ -28,9 +28,10 @@ class LossDirection(BuiltinRule):
     """The loss falls while the answers get worse: it rewards the wrong thing.
 
     Looks at losses, their scores and their targets at TRAIN steps (all steps that have no mode). The error of the
-    answers is computed anew, as the cross entropy where targets are classes and as the mean squared error elsewhere.
-    The rule fires if the mean error of the latest `window` steps is above `factor` times the first, and their mean loss
-    below the first.
+    answers is computed anew, as the cross entropy where targets are classes and as the mean squared error where the
+    loss is one of differences, by its name or, but for the sign, by its value. Others, such as that of a quantile or of
+    a teacher's answers, do not want the targets themselves, and are not judged. The rule fires if the mean error of the
+    latest `window` steps is above `factor` times the first, and their mean loss below the first.
 
     Parameters:
         window: How many steps are averaged; 5 when not given.

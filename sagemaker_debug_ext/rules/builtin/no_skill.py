@@ -10,7 +10,7 @@ from typing import NamedTuple
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin.answers import INPUTS, LossView, label_entropy, losses_at
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS, LossView, entropy, label_entropy, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.issue import Issue
@@ -38,26 +38,37 @@ class _Best:
 
 
 def error_of(loss: LossView) -> float | None:
-    """Return what can be compared with the best constant: cross entropy, or mean squared error; None if neither can."""
+    """Return what can be compared with the best constant; None if there is no telling what the loss wants."""
     if loss.num_classes is not None:
         return loss.cross_entropy()
-    scores, targets = to_float64(loss.scores), to_float64(loss.targets)
-    if scores.shape != targets.shape or targets.size == 0:
-        return None
-    if loss.is_binary:
-        is_probability = scores.min() >= 0 and scores.max() <= 1
-        return None if is_probability else float(np.mean(np.logaddexp(0, scores) - scores * targets))
-    return float(np.mean((scores - targets) ** 2))
+    if loss.wants_margins:
+        is_probability = np.min(loss.scores) >= 0 and np.max(loss.scores) <= 1
+        return None if is_probability else loss.margin_entropy()
+    if loss.wants_targets:
+        return float(np.mean((to_float64(loss.scores) - to_float64(loss.targets)) ** 2))
+    return None
+
+
+def error_of_constant(targets: Array, of_classes: bool) -> float:
+    """Return the error of the best constant answer: entropy or variance."""
+    if not of_classes:
+        return float(np.var(to_float64(targets)))
+    if targets.dtype.kind in "iu" or np.array_equal(targets, np.trunc(targets)):
+        return label_entropy(targets)
+    mean = float(np.mean(to_float64(targets)))  # shares of class 1
+    return entropy(np.array([mean, 1 - mean]))
 
 
 class NoSkill(BuiltinRule):
     """The model answers no better than the best constant answer, which needs no inputs.
 
     Looks at scores and targets of losses at TRAIN steps (all steps that have no mode). The best constant has the
-    entropy of the labels as its cross entropy, or the variance of the targets as its mean squared error. From
-    `patience` steps on, the rule fires if the mean error of the latest `window` steps is not below that of the constant
-    over the same samples by `min_gain_percent`. Of boosted trees it compares the validation loss of each round with the
-    entropy of the labels that are saved, and fires if it has not been lower in `patience_rounds` rounds.
+    entropy of the labels as its cross entropy, or the variance of the targets as its mean squared error. A loss that is
+    none of these by its name or its value, such as one of quantiles, does not want the targets themselves: what no
+    linear function of the scores explains counts as its error. From `patience` steps on, the rule fires if the mean
+    error of the latest `window` steps is not below that of the constant over the same samples by `min_gain_percent`. Of
+    boosted trees it compares the validation loss of each round with the entropy of the labels that are saved, and fires
+    if it has not been lower in `patience_rounds` rounds.
 
     Parameters:
         window: How many steps are averaged; 20 when not given.
@@ -111,16 +122,18 @@ class NoSkill(BuiltinRule):
         window: int = self.parameters["window"]
         for loss in losses_at(view):
             error = error_of(loss)
+            of_classes = error is not None and (loss.num_classes is not None or loss.wants_margins)
+            if error is None:
+                error = None if loss.kind is not None else loss.unexplained()
             if error is None:
                 continue
-            of_classes = loss.num_classes is not None or loss.is_binary
             kept = self._answered.setdefault(loss.name, collections.deque(maxlen=window))
             kept.append(_Answered(error, loss.targets.reshape(-1), of_classes))
             self._seen[loss.name] += 1
             if self._seen[loss.name] < max(self.parameters["patience"], window):
                 continue
             targets = np.concatenate([each.targets for each in kept])
-            constant = label_entropy(targets) if of_classes else float(np.var(to_float64(targets)))
+            constant = error_of_constant(targets, of_classes)
             if constant > 0 and np.isfinite(constant):
                 yield loss.name, 100 * (1 - statistics.fmean(each.loss for each in kept) / constant)
 

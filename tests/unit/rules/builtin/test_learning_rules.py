@@ -47,6 +47,23 @@ class TestLossView:
         assert LossView("loss", 1.0, np.ones((4, 2)), np.ones((4, 2))).num_classes is None
         assert LossView("loss", 1.0, np.ones((4, 1)), np.ones(4, int)).num_classes is None
 
+    @pytest.mark.parametrize(
+        ("kind", "value", "expected"), [("MSE", 9.0, True), (None, 4.0, True), (None, -2.0, True), (None, 9.0, False)]
+    )
+    def test_what_a_loss_wants_is_told_by_name_or_value(self, kind, value, expected):
+        """The squared error here is 4, and half of it 2."""
+        view = LossView("loss", value, np.ones((9, 1)) * 3.0, np.ones((9, 1)), kind=kind)
+        assert view.wants_targets is expected
+        assert not view.wants_margins
+
+    def test_what_is_not_explained_takes_no_notice_of_place_and_size(self):
+        """Of too few pairs nothing is said."""
+        targets = np.random.default_rng(0).normal(size=40)
+        view = LossView("loss", 1.0, 5 - 3 * targets, targets)
+        assert view.unexplained() == pytest.approx(0, abs=1e-12)
+        assert LossView("loss", 1.0, np.ones(40), targets).unexplained() == pytest.approx(np.var(targets) * 40 / 38)
+        assert LossView("loss", 1.0, np.ones(7), np.ones(7)).unexplained() is None
+
     @given(hnp.arrays(np.int64, st.integers(1, 50), elements=st.integers(0, 5)))
     def test_no_constant_answer_beats_the_entropy_of_the_labels(self, labels):
         """Not even the shares of another sample."""
@@ -83,6 +100,27 @@ class TestNoSkill:
         for step in range(50):
             targets = rng.normal(size=(20, 1))
             steps[TRAIN, step] = answers(targets + noise * rng.normal(size=(20, 1)), targets, name="L1Loss")
+        assert bool(judge("NoSkill", steps)) == fires
+
+    @pytest.mark.parametrize(("noise", "fires"), [(9.0, True), (1.0, False)])
+    def test_other_losses_want_answers_that_go_with_targets(self, judge, noise, fires):
+        """Of whatever place and size they are."""
+        rng = np.random.default_rng(1)
+        steps = {}
+        for step in range(50):
+            targets = rng.normal(size=(20, 1))
+            scores = 40 - 7 * (targets + noise * rng.normal(size=(20, 1)))
+            steps[TRAIN, step] = answers(scores, targets, name="QuantileLoss")
+        assert bool(judge("NoSkill", steps)) == fires
+
+    @pytest.mark.parametrize(("confidence", "fires"), [(0.05, True), (2.0, False)])
+    def test_soft_labels_are_shares(self, judge, confidence, fires):
+        """Of class 1."""
+        rng = np.random.default_rng(1)
+        steps = {}
+        for step in range(50):
+            targets = rng.choice([0.1, 0.9], size=(20, 1))
+            steps[TRAIN, step] = answers((targets * 2 - 1) * confidence, targets, name="BCEWithLogitsLoss")
         assert bool(judge("NoSkill", steps)) == fires
 
     @pytest.mark.parametrize(("best", "fires"), [(0.7, True), (0.6, False)])
@@ -187,6 +225,17 @@ class TestLossDirection:
         for step in range(10):
             scores = right * sign * step
             steps[TRAIN, step] = answers(scores, labels, loss=5.0 - step, name="OwnLoss")
+        assert bool(judge("LossDirection", steps)) == fires
+
+    @pytest.mark.parametrize(("sign", "factor", "fires"), [(1, 1, False), (-1, 1, True), (-1, 3, False)])
+    def test_numbers_are_judged_where_the_value_tells_what_the_loss_wants(self, judge, sign, factor, fires):
+        """A squared error, but for its sign; others may want something else than the targets."""
+        targets = np.linspace(-1, 1, 10)[:, None]
+        steps = {}
+        for step in range(10):
+            scores = targets * (1 + 0.1 * (step if sign < 0 else 10 - step))
+            loss = sign * factor * np.mean((scores - targets) ** 2)
+            steps[TRAIN, step] = answers(scores + 1e-3, targets, loss=loss, name="OwnLoss")
         assert bool(judge("LossDirection", steps)) == fires
 
 
