@@ -6,6 +6,8 @@ import abc
 import statistics
 from typing import ClassVar
 
+import numpy as np
+
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Recent
 from sagemaker_debug_ext.rules.builtin.weight_update_ratio import update_ratio
@@ -25,11 +27,15 @@ class UpdateSizeRule(BuiltinRule):
     """
 
     is_too_large: ClassVar[bool]
+    _from_zero: set[str]
+    """Names of weights that were 0 when they were first saved."""
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def configure(self) -> None:
         """Begin without observations."""
         self._recent = Recent(self.parameters["window"])
+        self._known: set[str] = set()
+        self._from_zero = set()
 
     def needs(self) -> tuple[Need, ...]:
         """Return the weights."""
@@ -70,6 +76,10 @@ class UpdateSizeRule(BuiltinRule):
         global_step = None if before is None else view.trial.global_step(mode, before)
         earlier = None if global_step is None else view.earlier_value(name, global_step)
         current = view.value(name)
+        if name not in self._known and current is not None:
+            self._known.add(name)
+            if not np.any(current):
+                self._from_zero.add(name)
         if before is None or earlier is None or current is None or earlier.shape != current.shape:
             return
         self._recent.add(name, update_ratio(current, earlier, epsilon=1e-12) / (step - before))

@@ -10,7 +10,9 @@ class LearningRateTooHigh(UpdateSizeRule):
 
     Looks at the collection ``weights``, at TRAIN steps; as long as the trial has none, at all steps. The change of a
     weight since it was saved before, relative to its norm and divided by the steps between, is its update; the rule
-    fires if the median of the latest `window` updates of any weight is above `threshold`.
+    fires if the median of the latest `window` updates of any weight is above `threshold`. Weights that were 0 when they
+    were first saved are not judged: they have no size yet that updates could be too large for, as offsets in a table or
+    what is added to a layer that was trained before.
 
     Parameters:
         threshold: Largest part of its norm that a step may usually change a weight by; 0.25 when not given.
@@ -32,4 +34,5 @@ class LearningRateTooHigh(UpdateSizeRule):
     def out_of_bounds(self, usual: dict[str, float]) -> list[str]:
         """Return the weights that change too fast, the fastest first."""
         limit: float = self.parameters["threshold"]
-        return sorted((name for name in usual if usual[name] > limit), key=lambda name: (-usual[name], name))
+        found = (name for name in usual if usual[name] > limit and name not in self._from_zero)
+        return sorted(found, key=lambda name: (-usual[name], name))

@@ -100,6 +100,12 @@ class TestLearningRate:
         assert bool(judge("LearningRateTooHigh", steps)) == high
         assert bool(judge("LearningRateTooLow", steps)) == low
 
+    @pytest.mark.parametrize(("first", "fires"), [(0.0, False), (0.01, True)])
+    def test_a_weight_that_begins_at_zero_has_no_size_yet(self, judge, first, fires):
+        """One that begins near it has."""
+        steps = course("w_weight", [np.full(3, first if step == 0 else 0.1 * 1.5**step) for step in range(8)])
+        assert bool(judge("LearningRateTooHigh", steps)) == fires
+
     def test_updates_count_for_each_step_between_saved_ones(self, judge):
         """Ten steps may change ten times as much."""
         steps = {(TRAIN, 10 * step): {"w_weight": np.full(3, 1.5**step)} for step in range(8)}
