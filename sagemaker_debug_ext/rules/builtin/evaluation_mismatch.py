@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS, LossView, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.samples import MAX_KEPT, row_digests
 from sagemaker_debug_ext.rules.builtin.watching import LOSSES, loss_values
@@ -32,6 +33,10 @@ MAX_VISITS: Final = 2.7
 """How often training may have seen each sample for its loss to tell how well the model does on new data."""
 MATTERS: Final = 0.25
 """Part of the first loss that is too small a difference."""
+WIDESPREAD: Final = 1.25
+"""How many times the median error of training that of evaluation must be, for more than a few samples to be off."""
+ENOUGH: Final = 10_000
+"""How many numbers, evenly spread, are enough for their median."""
 RECENT: Final = 10
 """How many training losses before an evaluation it is compared with."""
 
@@ -82,6 +87,15 @@ def features(batch: Array) -> Numbers | None:
     return rows if np.isfinite(rows).all() else None
 
 
+def median_error(loss: LossView) -> float | None:
+    """Return the median difference of answers and targets; None if targets are of classes or of another shape."""
+    if loss.num_classes is not None or loss.is_binary or loss.scores.shape != loss.targets.shape:
+        return None
+    every = slice(None, None, 1 + loss.targets.size // ENOUGH)
+    scores, targets = (to_float64(value.reshape(-1)[every]) for value in (loss.scores, loss.targets))
+    return float(np.median(np.abs(scores - targets)))
+
+
 class EvaluationMismatch(BuiltinRule):
     """Data of evaluation are not like those of training: prepared otherwise, or with other labels.
 
@@ -90,7 +104,9 @@ class EvaluationMismatch(BuiltinRule):
     deviations, or standard deviations that differ by four times. And as long as training has seen each of its samples
     less than three times, so that its loss tells how well the model does on new data, the rule fires if the mean loss
     of an evaluation round is more than `max_ratio` times the mean of the latest training losses: what the model learns
-    does not hold for the data it is evaluated on, and it has had no chance to learn samples by heart.
+    does not hold for the data it is evaluated on, and it has had no chance to learn samples by heart. Where answers and
+    targets were saved and are numbers, the median of their differences must be larger in evaluation too, by a quarter:
+    a few samples far off, as they are to be expected of some distributions, are no mismatch.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -121,10 +137,15 @@ class EvaluationMismatch(BuiltinRule):
         self._first: dict[str, float] = {}
         self._training: dict[str, collections.deque[float]] = {}
         self._evaluation: dict[str, list[float]] = {}
+        self._medians: dict[tuple[str, ModeKeys], collections.deque[float]] = {}
 
     def needs(self) -> tuple[Need, ...]:
         """Return the inputs and the losses."""
-        return Need("inputs", self.selection), Need("losses", LOSSES, is_required=False)
+        return (
+            Need("inputs", self.selection),
+            Need("losses", LOSSES, is_required=False),
+            Need("inputs of losses", INPUTS, is_required=False),
+        )
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue if evaluation and training differ."""
@@ -133,11 +154,15 @@ class EvaluationMismatch(BuiltinRule):
         names = view.selected(self.selection)
         self._observe_inputs(view, names)
         if view.mode is ModeKeys.TRAIN:
+            for loss in self._evaluation:
+                self._medians.pop((loss, ModeKeys.EVAL), None)
             self._evaluation.clear()
+            self._observe_errors(view)
             for loss, value in loss_values(view, LOSSES).items():
                 self._first.setdefault(loss, abs(value))
                 self._training.setdefault(loss, collections.deque(maxlen=RECENT)).append(value)
             return None
+        self._observe_errors(view)
         return self._judge_inputs(view, names) or self._judge_losses(view)
 
     def _observe_inputs(self, view: StepView, names: Sequence[str]) -> None:
@@ -149,6 +174,20 @@ class EvaluationMismatch(BuiltinRule):
             if digests is not None and view.mode is ModeKeys.TRAIN and len(self._known) < MAX_KEPT:
                 self._num_seen += len(digests)
                 self._known.update(digests)
+
+    def _observe_errors(self, view: StepView) -> None:
+        for loss in losses_at(view):
+            error = median_error(loss)
+            if error is not None:
+                kept = self._medians.setdefault((loss.name, view.mode), collections.deque(maxlen=RECENT))
+                kept.append(error)
+
+    def _is_widespread(self, loss: str) -> bool:
+        """Tell whether more than a few samples of evaluation are off, as far as answers and targets tell."""
+        training, evaluation = (self._medians.get((loss, mode)) for mode in (ModeKeys.TRAIN, ModeKeys.EVAL))
+        if not training or not evaluation:
+            return True
+        return statistics.median(evaluation) > WIDESPREAD * statistics.median(training)
 
     def _judge_inputs(self, view: StepView, names: Sequence[str]) -> list[Issue]:
         limit: float = self.parameters["max_shift"]
@@ -179,7 +218,8 @@ class EvaluationMismatch(BuiltinRule):
             if training <= 0 or evaluation <= 0 or not math.isfinite(training + evaluation):
                 continue
             ratio = evaluation / training
-            if ratio > limit and evaluation - training > MATTERS * self._first[name]:
+            is_off = ratio > limit and evaluation - training > MATTERS * self._first[name]
+            if is_off and self._is_widespread(name):
                 text = (
                     f"Evaluation does not fit training: the loss {name!r} is {evaluation:.4g} there and {training:.4g} "
                     f"in training, on samples that are about as new to the model."

@@ -396,6 +396,19 @@ class TestEvaluationMismatch:
         issues = judge("EvaluationMismatch", self.steps(lambda x: x, evaluation_loss=loss, visits=visits))
         assert bool(issues) == fires
 
+    @pytest.mark.parametrize(("place", "fires"), [(slice(0, 2), False), (slice(0, 12), True)])
+    def test_a_few_samples_far_off_are_no_mismatch(self, judge, place, fires):
+        """Where answers and targets tell."""
+        steps = self.steps(lambda x: x)
+        for number, ((mode, _), tensors) in enumerate(steps.items()):
+            targets = np.random.default_rng(number).normal(size=(16, 1))
+            scores = targets + 1
+            if mode is EVAL:
+                scores[place] += 30
+            del tensors["loss"]
+            tensors.update(answers(scores, targets, float(np.mean(np.abs(scores - targets))), "L1Loss"))
+        assert bool(judge("EvaluationMismatch", steps)) == fires
+
 
 class TestMissingActivation:
     @staticmethod
