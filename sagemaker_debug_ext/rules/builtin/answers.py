@@ -7,6 +7,7 @@ brought into that form, and probabilities into that of scores.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -150,6 +151,43 @@ def losses_at(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossVie
                     scores, targets, has_classes, may_be_shares=scheme.hides_kinds and not keeps_shares
                 )
             yield LossView(names.loss, value, scores, targets, names.answers, names.targets, kind)
+
+
+class Games:
+    """Losses that pull against each other, as those of a generator and a discriminator do.
+
+    There a loss of yes and no is computed more than once a step: on what is to be told apart, which has both answers as
+    its targets, and after it on what shall be taken for real, all of whose targets are 1. What one side gains the other
+    loses, so no loss of a game needs to fall, and a side that wins is no better than one that holds out.
+    """
+
+    def __init__(self) -> None:
+        self._is_game: dict[str, bool] = {}
+
+    def observe(self, view: StepView) -> None:
+        """Take a step of training; it must have both computations for the losses to stay a game."""
+        for name in view.tensor_names:
+            stem = name.removesuffix("_output_1")
+            if stem != name and "BCE" in stem:
+                self._is_game[stem] = self._is_game.get(stem, True) and _wants_both_ways(view, stem)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a loss, an answer or a target is of a game, at each step so far."""
+        return self._is_game.get(re.sub(r"_(input|output)_[0-9]+$", "", name), False)
+
+
+def _wants_both_ways(view: StepView, stem: str) -> bool:
+    """Tell whether all of something shall be 1 after both 0 and 1 were targets of the same loss at the same step."""
+    before: set[float] = set()
+    for number in range(1, len(view.tensor_names), 2):
+        targets = view.value(f"{stem}_input_{number}") if f"{stem}_input_{number}" in view.tensor_names else None
+        if targets is None:
+            return False
+        least, most = float(targets.min()), float(targets.max())
+        if least == most == 1 and len(before) > 1:
+            return True
+        before |= {least, most}
+    return False
 
 
 def class_labels(view: StepView, name: str) -> Array | None:

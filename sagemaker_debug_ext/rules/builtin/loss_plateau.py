@@ -6,6 +6,7 @@ import collections
 import statistics
 from collections.abc import Sequence
 
+from sagemaker_debug_ext.rules.builtin.answers import Games
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.step import StepView
@@ -17,7 +18,8 @@ class LossPlateau(TensorRule):
     Looks at the losses of TRAIN steps (all steps that have no mode). The mean of the latest `window` values is compared
     with the mean of the first `window`; from `patience` values on the rule fires if it is not lower by
     `min_fall_percent`. A model that has learnt and then stands still is another matter: see Overtraining. The loss must
-    be saved from the beginning.
+    be saved from the beginning. Losses of which one side of a game wins what the other loses, as in adversarial
+    training, are not judged, as far as their targets were saved and tell.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -49,6 +51,7 @@ class LossPlateau(TensorRule):
         self._first: dict[str, list[float]] = {}
         self._latest = Recent(self.parameters["window"])
         self._seen: dict[str, int] = collections.Counter()
+        self._games: dict[str, Games] = collections.defaultdict(Games)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return by how much the loss has fallen."""
@@ -56,11 +59,14 @@ class LossPlateau(TensorRule):
         if loss is None:
             return None
         window: int = self.parameters["window"]
+        self._games[name].observe(view)
         self._seen[name] += 1
         if self._seen[name] <= window:
             self._first.setdefault(name, []).append(loss)
         self._latest.add(name, loss)
         if self._seen[name] < max(self.parameters["patience"], 2 * window) or not self._latest.is_full(name):
+            return None
+        if self._games[name].has(name):
             return None
         first, latest = statistics.fmean(self._first[name]), statistics.fmean(self._latest.of(name))
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0

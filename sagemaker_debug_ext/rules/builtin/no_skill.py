@@ -10,7 +10,7 @@ from typing import NamedTuple
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin.answers import INPUTS, LossView, entropy, label_entropy, losses_at
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS, Games, LossView, entropy, label_entropy, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.issue import Issue
@@ -66,9 +66,10 @@ class NoSkill(BuiltinRule):
     entropy of the labels as its cross entropy, or the variance of the targets as its mean squared error. A loss that is
     none of these by its name or its value, such as one of quantiles, does not want the targets themselves: what no
     linear function of the scores explains counts as its error. From `patience` steps on, the rule fires if the mean
-    error of the latest `window` steps is not below that of the constant over the same samples by `min_gain_percent`. Of
-    boosted trees it compares the validation loss of each round with the entropy of the labels that are saved, and fires
-    if it has not been lower in `patience_rounds` rounds.
+    error of the latest `window` steps is not below that of the constant over the same samples by `min_gain_percent`.
+    Losses of which one side of a game wins what the other loses, as in adversarial training, are not judged. Of boosted
+    trees it compares the validation loss of each round with the entropy of the labels that are saved, and fires if it
+    has not been lower in `patience_rounds` rounds.
 
     Parameters:
         window: How many steps are averaged; 20 when not given.
@@ -95,6 +96,7 @@ class NoSkill(BuiltinRule):
         self._answered: dict[str, collections.deque[_Answered]] = {}
         self._seen: collections.Counter[str] = collections.Counter()
         self._best: dict[str, _Best] = {}
+        self._games = Games()
 
     def needs(self) -> tuple[Need, ...]:
         """Return what goes into losses, and what boosted trees save instead."""
@@ -104,6 +106,7 @@ class NoSkill(BuiltinRule):
         """Return an issue if a constant would do as well."""
         if not is_training(view):
             return None
+        self._games.observe(view)
         gains = dict(self._of_layers(view)) | dict(self._of_trees(view))
         if not gains:
             return None
@@ -130,7 +133,7 @@ class NoSkill(BuiltinRule):
             kept = self._answered.setdefault(loss.name, collections.deque(maxlen=window))
             kept.append(_Answered(error, loss.targets.reshape(-1), of_classes))
             self._seen[loss.name] += 1
-            if self._seen[loss.name] < max(self.parameters["patience"], window):
+            if self._seen[loss.name] < max(self.parameters["patience"], window) or self._games.has(loss.name):
                 continue
             targets = np.concatenate([each.targets for each in kept])
             constant = error_of_constant(targets, of_classes)

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin.answers import class_answers, class_labels
+from sagemaker_debug_ext.rules.builtin.answers import Games, class_answers, class_labels
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.classes import ClassIds, class_ids
@@ -42,6 +42,8 @@ class PredictionCollapse(BuiltinRule):
     `max_share` of the predictions are one class while no class has more than `max_label_share` of the labels, or if all
     labels are the same; the message tells whether all before were too, whether others come seldom, or in an order.
     Predictions are scores, one for each class, or probabilities or margins of class 1; labels are numbers of classes.
+    Labels of a game, as in adversarial training, are not judged: who cannot tell the classes apart there may have met a
+    good generator.
 
     Parameters:
         labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
@@ -74,6 +76,7 @@ class PredictionCollapse(BuiltinRule):
         self._recent_labels: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
         self._recent_predictions: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
         self._all_labels: collections.Counter[int] = collections.Counter()
+        self._games = Games()
         self._num_steps = 0
 
     def needs(self) -> tuple[Need, ...]:
@@ -83,6 +86,8 @@ class PredictionCollapse(BuiltinRule):
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue if one class is all there is."""
         names = view.selected(self._labels) if is_training(view) else []
+        if names:
+            self._games.observe(view)
         values = [class_labels(view, name) for name in names]
         labels = [found for value in values if value is not None and (found := _whole(value)) is not None]
         if not labels:
@@ -97,6 +102,8 @@ class PredictionCollapse(BuiltinRule):
             self._recent_predictions.extend([] if predicted is None else predicted.tolist())
         samples: int = self.parameters["samples"]
         if self._num_steps < self.parameters["patience"] or len(self._recent_labels) < samples:
+            return None
+        if all(map(self._games.has, names)):
             return None
         return self._judge(view, names)
 

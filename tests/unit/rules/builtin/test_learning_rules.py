@@ -71,6 +71,42 @@ class TestLossView:
         assert label_entropy(labels) <= -np.log(shares[labels]).mean() + 1e-9
 
 
+class TestGames:
+    @staticmethod
+    def steps(*targets):
+        """Return steps at which one loss is computed on some targets, one after the other, and nothing is learnt."""
+        stem = "BCEWithLogitsLoss"
+        found = {f"{stem}_output_{number}": 0.7 for number in range(len(targets))}
+        for number, each in enumerate(targets):
+            values = np.array(each * 20, dtype=float)[:, None]
+            found |= {
+                f"{stem}_input_{2 * number}": np.full(values.shape, -0.1),
+                f"{stem}_input_{2 * number + 1}": values,
+            }
+        return {(TRAIN, step): found for step in range(60)}
+
+    @pytest.mark.parametrize("rule", ["NoSkill", "LossPlateau", "PredictionCollapse"])
+    @pytest.mark.parametrize(
+        ("targets", "fires"),
+        [
+            ([[0, 1], [1]], False),  # a discriminator, then its generator
+            ([[0, 1], [0]], True),
+            ([[0, 1], [0, 1]], True),
+            ([[0, 1]], True),
+        ],
+    )
+    def test_losses_of_a_game_need_not_fall(self, judge, rule, targets, fires):
+        """Where all shall be taken for real after both classes were told apart."""
+        options = {"tensor_regex": "Loss_output_"} if rule == "LossPlateau" else {}
+        assert bool(judge(rule, self.steps(*targets), **options)) == fires
+
+    def test_real_and_made_points_may_be_judged_one_after_the_other(self, judge):
+        """Positive and negative samples, which nobody plays against, may be too."""
+        for targets, fires in (([[1], [0], [1]], False), ([[1], [0]], True), ([[1], [0], [0]], True)):
+            issues = judge("LossPlateau", self.steps(*targets), tensor_regex="Loss_output_")
+            assert bool(issues) == fires
+
+
 class TestNoSkill:
     @staticmethod
     def steps(confidence, num=60):
