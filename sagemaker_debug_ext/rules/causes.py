@@ -26,6 +26,7 @@ import attrs
 
 from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.rules.builtin.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
+from sagemaker_debug_ext.rules.builtin.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.issue import Issue
 
 CAUSES: Final[Mapping[str, str]] = {
@@ -140,6 +141,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("PoorWeightInitialization", "initialisation"),
     Sign("VanishingGradient", "initialisation"),
     Sign("AllZero", "initialisation"),
+    Sign("NoSkill", "labels", text=FROM_NEW_DATA),
     Sign("TreeDepth", "overfitting"),
     Sign("GeneralizationGap", "overfitting"),
     Sign("Overfit", "overfitting"),

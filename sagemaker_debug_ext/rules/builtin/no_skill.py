@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import statistics
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import attrs
 import numpy as np
@@ -21,6 +21,8 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 BOOSTED_LOSS = Selection(patterns=("^(validation|valid|val|eval|test)-m?logloss$",))
 BOOSTED_LABELS = Selection(patterns=("^labels$",))
+FROM_NEW_DATA: Final = "that holds for new data"
+"""What the message says of validation losses, which tell more than that training gets nowhere."""
 
 
 class _Answered(NamedTuple):
@@ -107,15 +109,17 @@ class NoSkill(BuiltinRule):
         if not is_training(view):
             return None
         self._games.observe(view)
-        gains = dict(self._of_layers(view)) | dict(self._of_trees(view))
+        of_trees = dict(self._of_trees(view))
+        gains = dict(self._of_layers(view)) | of_trees
         if not gains:
             return None
         worst = min(gains, key=lambda name: gains[name])
         limit: float = self.parameters["min_gain_percent"]
         if gains[worst] >= limit:
             return []
+        what = FROM_NEW_DATA if worst in of_trees else "from the inputs"
         text = (
-            f"Nothing is learnt from the inputs: the error behind {worst!r} is {gains[worst]:.2g} % below that of the "
+            f"Nothing is learnt {what}: the error behind {worst!r} is {gains[worst]:.2g} % below that of the "
             f"best constant answer, where at least {limit:g} % was expected by now."
         )
         return [self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)]

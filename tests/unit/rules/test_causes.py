@@ -3,6 +3,7 @@ from __future__ import annotations
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import Issue
 from sagemaker_debug_ext.rules.builtin.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
+from sagemaker_debug_ext.rules.builtin.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.causes import CAUSES, SIGNS, likely_causes
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 
@@ -58,6 +59,12 @@ def test_what_only_says_that_nothing_is_learnt_comes_last():
     assert names(*silent) == ["learning rate too low", "labels"]
     assert names(*silent, Issue(rule="Overfit", step=60))[0] == "overfitting"
     assert names(*silent, Issue(rule="ActivationCollapse", step=60))[0] == "initialisation"
+
+
+def test_what_never_holds_for_new_data_explains_that_training_data_are_learnt_by_heart():
+    """What else is there to learn."""
+    useless = Issue(rule="NoSkill", step=14, message=f"Nothing is learnt {FROM_NEW_DATA}.")
+    assert names(Issue(rule="Overfit", step=20), useless) == ["labels", "overfitting"]
 
 
 def test_parameters_out_of_reach_come_before_what_their_values_do():

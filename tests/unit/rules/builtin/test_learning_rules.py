@@ -165,7 +165,9 @@ class TestNoSkill:
         labels = np.array([0.0, 1.0] * 10)
         steps = {(GLOBAL, n): {"validation-logloss": 0.8, "labels": labels} for n in range(15)}
         steps[GLOBAL, 7] = {"validation-logloss": best, "labels": labels}
-        assert fired(judge("NoSkill", steps)) == ([14] if fires else [])
+        issues = judge("NoSkill", steps)
+        assert fired(issues) == ([14] if fires else [])
+        assert all("new data" in issue.message for issue in issues)
 
 
 class TestInitialLoss:
