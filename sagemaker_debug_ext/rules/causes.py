@@ -10,8 +10,9 @@ after it:
    has grown;
 3. what is wrong before the first update, and so before any learning rate could matter (initialisation, dead units);
 4. the size of updates (learning rate, regularisation);
-5. what may follow from any of these (values that are not finite, exploding gradients, overfitting);
-6. that nothing is learnt, or slowly, which points at the learning rate and the labels when nothing else was found.
+5. what may follow from any of these (values that are not finite, exploding gradients, learning that creeps,
+   overfitting);
+6. that nothing is learnt, which points at the labels when nothing else was found.
 
 The order within each is that of `SIGNS`.
 """
@@ -141,13 +142,13 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("PoorWeightInitialization", "initialisation"),
     Sign("VanishingGradient", "initialisation"),
     Sign("AllZero", "initialisation"),
+    Sign("SlowLearning", "learning rate too low"),
     Sign("NoSkill", "labels", text=FROM_NEW_DATA),
     Sign("TreeDepth", "overfitting"),
     Sign("GeneralizationGap", "overfitting"),
     Sign("Overfit", "overfitting"),
     Sign("Overtraining", "overfitting"),
-    # 6. nothing is learnt, or slowly
-    Sign("SlowLearning", "learning rate too low"),
+    # 6. nothing is learnt
     Sign("NoSkill", "labels"),
     Sign("LossPlateau", "labels"),
     Sign("LossNotDecreasing", "labels"),
