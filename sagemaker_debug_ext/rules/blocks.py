@@ -40,9 +40,12 @@ _KEPT_BYTES: Final = 32 * 2**20
 BLOCK_STEPS: Final = 256
 
 _SMALL_BYTES: Final = 64 * 2**10
-"""Tensors up to this size are read and kept, larger ones gone through, in several threads."""
+"""Tensors up to this size are read and kept, larger ones gone through."""
 
 _NUM_THREADS: Final = min(4, os.cpu_count() or 1)
+
+_THREADED_BYTES: Final = 512 * 2**10
+"""Tensors from this size are gone through by other threads, which for smaller ones would mostly wait for each other."""
 
 _LATEST_BYTES: Final = 256 * 2**20
 """How many bytes of large tensors are kept for the comparison with the next block; others are read again."""
@@ -321,10 +324,14 @@ class Blocks:
     ) -> list[Callable[[], _Loaded]]:
         loader = _Loader(self._trial, steps, wanted, saved, latest=self._latest)
         small = [name for name in saved if name not in large]
+        threaded = {name: size for name, size in large.items() if self._is_remote or size >= _THREADED_BYTES}
+        middling = [name for name in large if name not in threaded]
         parts = [
             self._submit(functools.partial(loader.load, names, are_large=True))
-            for names in _shares(large, len(large) if self._is_remote else _NUM_THREADS)
+            for names in _shares(threaded, len(threaded) if self._is_remote else _NUM_THREADS)
         ]
+        if middling:
+            parts.append(functools.partial(loader.load, middling, are_large=True))
         if small:
             task = functools.partial(loader.load, small)
             parts.append(self._submit(task) if self._is_remote else task)

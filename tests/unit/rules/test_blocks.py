@@ -96,6 +96,7 @@ def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, room_by
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         write(folder, steps)
         patch.setattr(blocks_module, "_SMALL_BYTES", small_bytes)
+        patch.setattr(blocks_module, "_THREADED_BYTES", 1000)
         patch.setattr(digests_module, "_ROOM_BYTES", room_bytes)
         patch.setattr(blocks_module, "BLOCK_BYTES", 4000)
         found = judge(folder)
@@ -135,6 +136,7 @@ def test_a_large_tensor_of_which_nothing_can_be_told_harms_nobody(tmp_path, monk
 def test_a_large_value_is_compared_with_the_one_before_the_block(tmp_path, monkeypatch):
     """Even if files of the block before are laid out in turns, so that it was not read last there."""
     monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(blocks_module, "_THREADED_BYTES", 0)
     monkeypatch.setattr(blocks_module, "_NUM_THREADS", 1)  # so that the block before is known in time
     monkeypatch.setattr(blocks_module, "BLOCK_STEPS", 4)
     numbers = [0, 1, 2, 3, 3, 5]
@@ -148,6 +150,7 @@ def test_a_large_value_is_compared_with_the_one_before_the_block(tmp_path, monke
 def test_threads_that_remember_last_values_do_not_disturb_each_other(tmp_path, monkeypatch):
     """One block's threads come to an end while the next one's are at work."""
     monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(blocks_module, "_THREADED_BYTES", 0)
     monkeypatch.setattr(blocks_module, "_NUM_THREADS", 4)
     monkeypatch.setattr(blocks_module, "BLOCK_STEPS", 2)
     tensors = [{f"w{number}_weight": np.full(9, float(step)) for number in range(100)} for step in range(1, 21)]
