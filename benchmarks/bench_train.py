@@ -10,8 +10,8 @@ Figures are medians over the turns; `others` is the share of the machine that ot
 samples with much of it should not be trusted.
 
 On a virtual machine the first use of a page of memory may cost ten times what later ones cost, and hosts take back what
-is free for seconds. So files are removed again after each turn, and their pages serve the next ones, here and in the
-bare writing.
+is free for seconds. So files are removed again while the training goes on, which is left out of its times, and their
+pages serve the next ones, here and in the bare writing.
 
 Of unsaved steps the hook's own work is timed, where PyTorch calls it, less what timing a function that does nothing
 takes there: it is far below the noise of whole steps.
@@ -54,6 +54,7 @@ NUM_STEPS = {"cnn": 20, "transformer": 10, "mlp": 4, "deep": 20}
 """Steps of a turn."""
 
 NUM_TURNS = {"cnn": 20, "transformer": 5, "mlp": 5, "deep": 20}
+CLEAN_EVERY_BYTES = 1 << 26
 
 
 class Row(NamedTuple):
@@ -194,6 +195,10 @@ class Training:
             self.loss(self.model(self.batch), self.labels).backward()
             self.optimizer.step()
 
+    def num_bytes(self) -> int:
+        """Return the bytes of all parameters."""
+        return sum(parameter.nbytes for parameter in self.model.parameters())
+
 
 def load_adapter(name: str) -> Any:
     sys.path.insert(0, str(Path(__file__).parent))
@@ -201,17 +206,26 @@ def load_adapter(name: str) -> Any:
 
 
 class Cleaner:
-    """Removes event files, and knows how many there were."""
+    """Removes what was written so far except the last files, and takes the time of that out of a clock's."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.num_files = self.num_bytes = 0
+        self.wall = self.thread = 0.0
 
-    def clean(self) -> None:
-        for path in self._folder.rglob("*.tfevents"):
-            self.num_files += 1
-            self.num_bytes += path.stat().st_size
-            path.unlink()
+    def clean(self, keep: int) -> None:
+        with Clock() as clock:
+            for path in sorted(self._folder.rglob("*.tfevents"))[: -keep or None]:
+                self.num_files += 1
+                self.num_bytes += path.stat().st_size
+                path.unlink()
+        self.wall += clock.wall
+        self.thread += clock.thread
+
+    def take_out(self, clock: Clock) -> None:
+        clock.wall -= self.wall
+        clock.thread -= self.thread
+        clock.cpu -= self.thread
 
 
 def write_barely(folder: str, training: Training, files: int, file_bytes: int) -> float:
@@ -247,14 +261,20 @@ def sample(adapter_name: str, model_name: str, config: str, folder: str, num_ste
     out_dir = Path(folder) / "trial"
     hook = adapter.attach(str(out_dir), interval, collections, reductions, watched.model, watched.loss)
     cleaner = Cleaner(out_dir)
+    every = max(1, CLEAN_EVERY_BYTES // (2 * watched.num_bytes()))
     turns = []
     for turn in range(NUM_TURNS[model_name] + 1):
         with Clock() as off:
             without.run(num_steps)
+        cleaner.wall = cleaner.thread = 0.0
         with Clock() as on:
-            watched.run(num_steps)
+            for done in range(num_steps):
+                watched.run(1)
+                if done % every == every - 1:
+                    cleaner.clean(keep=1)
             adapter.wait(hook)
-        cleaner.clean()
+        cleaner.take_out(on)
+        cleaner.clean(keep=0)
         if turn:  # the first one finds memory, and what to save
             turns.append(
                 {
