@@ -6,7 +6,7 @@ paragraph what twelve of them are about. Of each fault it was seen that it harms
 without it; of each sound run, that it learns.
 """
 
-from unseen import data, sound, training  # noqa: F401 - they add the runs
-from unseen.plan import UNSEEN
+from second_author import data, sound, training  # noqa: F401 - they add the runs
+from second_author.plan import SECOND_AUTHOR
 
-__all__ = ["UNSEEN"]
+__all__ = ["SECOND_AUTHOR"]

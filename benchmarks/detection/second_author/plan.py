@@ -1,4 +1,4 @@
-"""The list of unseen runs, and short ways to add to it."""
+"""The list of runs by the second author, and short ways to add to it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jobs import Job
 from registry import Registry, setting
 from torch import nn
 
-from unseen.tasks import take_steps
+from second_author.tasks import take_steps
 
-UNSEEN = Registry("unseen", 70_000)
-other = UNSEEN.other
+SECOND_AUTHOR = Registry("second author", 70_000)
+other = SECOND_AUTHOR.other
 
 Change = Callable[[Job], None]
 Pair = tuple[torch.Tensor, torch.Tensor]
@@ -23,14 +23,14 @@ Prepare = Callable[[torch.Tensor, torch.Tensor], Pair]
 
 def sound(task: str, name: str = "as it should be", change: Change | None = None) -> None:
     """Add a task without a fault, of as many steps as it needs."""
-    UNSEEN.sound(task, name, _after_steps(change))
+    SECOND_AUTHOR.sound(task, name, _after_steps(change))
 
 
 def fault(cause: str, name: str, *tasks: str) -> Callable[[Change], Change]:
     """Register a change of a job as a fault, for each of some tasks, of as many steps as they need."""
 
     def register(change: Change) -> Change:
-        UNSEEN.fault(cause, name, *tasks)(_after_steps(change))
+        SECOND_AUTHOR.fault(cause, name, *tasks)(_after_steps(change))
         return change
 
     return register
@@ -48,7 +48,7 @@ def loss_fault(cause: str, name: str, task: str, loss: nn.Module) -> None:
 
 def boosted(cause: str, name: str, kind: str, change: Callable[[BoostingJob], None] | None = None, **more: int) -> None:
     """Add a run of boosted trees."""
-    other(cause, f"boosting {kind}: {name}", boosting(kind, UNSEEN.next_seed, change, **more))
+    other(cause, f"boosting {kind}: {name}", boosting(kind, SECOND_AUTHOR.next_seed, change, **more))
 
 
 def with_parameters(**parameters: object) -> Callable[[BoostingJob], None]:

@@ -9,9 +9,9 @@ from registry import setting
 from torch import nn
 from torch.nn import functional
 
-from unseen.gan import gan
-from unseen.losses import FunctionLoss, MarginLoss
-from unseen.models import (
+from second_author.gan import gan
+from second_author.losses import FunctionLoss, MarginLoss
+from second_author.models import (
     Averaged,
     Causal,
     Documents,
@@ -19,8 +19,18 @@ from unseen.models import (
     Reshaped,
     Tabular,
 )
-from unseen.plan import UNSEEN, at, boosted, change_inputs, fault, loss_fault, model_fault, other, with_parameters
-from unseen.tasks import dense
+from second_author.plan import (
+    SECOND_AUTHOR,
+    at,
+    boosted,
+    change_inputs,
+    fault,
+    loss_fault,
+    model_fault,
+    other,
+    with_parameters,
+)
+from second_author.tasks import dense
 
 # --- inputs ----------------------------------------------------------------------------------------------------------
 
@@ -91,7 +101,7 @@ def _(job):
     job.y = job.y[torch.randperm(len(job.y))]
 
 
-other("labels", "points called real by chance", gan(seed=UNSEEN.next_seed, mixed=True))
+other("labels", "points called real by chance", gan(seed=SECOND_AUTHOR.next_seed, mixed=True))
 
 
 def _missing_targets(job: BoostingJob) -> None:

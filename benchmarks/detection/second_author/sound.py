@@ -13,18 +13,18 @@ from registry import setting
 from replicas import replicas
 from torch import nn
 
-from unseen.gan import gan
-from unseen.models import (
+from second_author.gan import gan
+from second_author.models import (
     Adapted,
     Padded,
     SeriesCnn,
     Tabular,
     Transfer,
 )
-from unseen.plan import UNSEEN, boosted, other, sound, with_parameters
-from unseen.tasks import UNSEEN_TASKS, body, dense
+from second_author.plan import SECOND_AUTHOR, boosted, other, sound, with_parameters
+from second_author.tasks import MORE_TASKS, body, dense
 
-for each in UNSEEN_TASKS:
+for each in MORE_TASKS:
     sound(each)
     sound(each, "with another seed")
 
@@ -142,8 +142,8 @@ SOUND_BOOSTING: list[tuple[str, str, Callable[[BoostingJob], None]]] = [
 ]  # fmt: skip
 for kind, name, change in SOUND_BOOSTING:
     boosted("", name, kind, change, rows=600)
-other("", "generator and discriminator", gan(seed=UNSEEN.next_seed))
-other("", "generator and discriminator, real points a little less real", gan(seed=UNSEEN.next_seed, real=0.9))
+other("", "generator and discriminator", gan(seed=SECOND_AUTHOR.next_seed))
+other("", "generator and discriminator, real points a little less real", gan(seed=SECOND_AUTHOR.next_seed, real=0.9))
 for each in ("transformer", "regression", "mlp_norm", "lstm"):
-    other("", f"two replicas: {each}", replicas(seed=UNSEEN.next_seed, task=each))
-other("", "two replicas that average by hand: rnn", replicas(seed=UNSEEN.next_seed, task="rnn", sync="by hand"))
+    other("", f"two replicas: {each}", replicas(seed=SECOND_AUTHOR.next_seed, task=each))
+other("", "two replicas that average by hand: rnn", replicas(seed=SECOND_AUTHOR.next_seed, task="rnn", sync="by hand"))

@@ -11,9 +11,9 @@ from replicas import replicas
 from torch import nn
 from torch.nn import functional
 
-from unseen.gan import gan
-from unseen.losses import ContrastLoss, EvidenceLoss, FunctionLoss, MarginLoss, OverlapLoss
-from unseen.models import (
+from second_author.gan import gan
+from second_author.losses import ContrastLoss, EvidenceLoss, FunctionLoss, MarginLoss, OverlapLoss
+from second_author.models import (
     ConvAutoencoder,
     Graphs,
     LanguageModel,
@@ -28,8 +28,8 @@ from unseen.models import (
     Transfer,
     Translator,
 )
-from unseen.plan import UNSEEN, boosted, fault, loss_fault, model_fault, other, with_parameters
-from unseen.tasks import dense
+from second_author.plan import SECOND_AUTHOR, boosted, fault, loss_fault, model_fault, other, with_parameters
+from second_author.tasks import dense
 
 # --- rates -----------------------------------------------------------------------------------------------------------
 
@@ -58,8 +58,8 @@ fault("learning rate too low", "decays by a third a step", "vae", "lists")(setti
 fault("learning rate too low", "clipped at a hundred thousandth", "graphs")(
     setting(clip=1e-5, optimizer="nesterov", lr=0.05)
 )
-other("learning rate too high", "generator far too fast", gan(seed=UNSEEN.next_seed, rates=(0.5, 5e-3)))
-other("learning rate too low", "discriminator far too slow", gan(seed=UNSEEN.next_seed, rates=(5e-3, 1e-7)))
+other("learning rate too high", "generator far too fast", gan(seed=SECOND_AUTHOR.next_seed, rates=(0.5, 5e-3)))
+other("learning rate too low", "discriminator far too slow", gan(seed=SECOND_AUTHOR.next_seed, rates=(5e-3, 1e-7)))
 boosted("learning rate too high", "eta of 2.5", "binary", with_parameters(eta=2.5))
 boosted("learning rate too low", "steps of a ten-thousandth at most", "binary", with_parameters(max_delta_step=1e-4))
 
@@ -71,7 +71,7 @@ fault("gradients not reset", "reset once an epoch", "patches", "ratings")(
 fault("gradients not reset", "never reset, by the sign of gradients", "gated")(
     setting(zero_every=0, optimizer="sign", lr=1e-2)
 )
-other("gradients not reset", "discriminator keeps gradients", gan(seed=UNSEEN.next_seed, resets=False))
+other("gradients not reset", "discriminator keeps gradients", gan(seed=SECOND_AUTHOR.next_seed, resets=False))
 fault("parameters not trained", "reset between backward and step", "forecast", "documents")(
     setting(optimizer="forgetful")
 )
@@ -89,7 +89,7 @@ def _(job):
 
 model_fault("parameters not trained", "the reader detached", "translation", lambda: Translator(passes=torch.detach))
 model_fault("parameters not trained", "layers in a plain list", "stack", lambda: Stack(registered=False))
-other("parameters not trained", "made points are detached", gan(seed=UNSEEN.next_seed, detached=True))
+other("parameters not trained", "made points are detached", gan(seed=SECOND_AUTHOR.next_seed, detached=True))
 
 
 @fault("parameters not trained", "a body that never was trained is frozen", "transfer")
@@ -233,18 +233,22 @@ boosted("regularisation", "300 rows to a leaf", "regression", with_parameters(mi
 # --- replicas --------------------------------------------------------------------------------------------------------
 
 other("replicas", "transformers that start apart", replicas(
-    seed=UNSEEN.next_seed, task="transformer", sync="by hand", same_start=False
+    seed=SECOND_AUTHOR.next_seed, task="transformer", sync="by hand", same_start=False
 ))  # fmt: skip
-other("replicas", "replicas of an LSTM that never average", replicas(seed=UNSEEN.next_seed, task="lstm", sync="none"))
+other(
+    "replicas",
+    "replicas of an LSTM that never average",
+    replicas(seed=SECOND_AUTHOR.next_seed, task="lstm", sync="none"),
+)
 other("replicas", "replicas of a regression, one of which does not move", replicas(
-    seed=UNSEEN.next_seed, task="regression", sync="by hand", rates=(5e-3, 0.0)
+    seed=SECOND_AUTHOR.next_seed, task="regression", sync="by hand", rates=(5e-3, 0.0)
 ))  # fmt: skip
 other("replicas", "replicas of a CNN that leave the head out", replicas(
-    seed=UNSEEN.next_seed, task="cnn_plain", sync="body"
+    seed=SECOND_AUTHOR.next_seed, task="cnn_plain", sync="body"
 ))  # fmt: skip
 other("replicas", "replicas of a GRU that miss the first average", replicas(
-    seed=UNSEEN.next_seed, task="gru", sync="by hand", skip=0
+    seed=SECOND_AUTHOR.next_seed, task="gru", sync="by hand", skip=0
 ))  # fmt: skip
 other("sampling", "transformers that see the same data", replicas(
-    seed=UNSEEN.next_seed, task="transformer", same_data=True
+    seed=SECOND_AUTHOR.next_seed, task="transformer", same_data=True
 ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Data and tasks of the unseen runs, and optimizers that the other runs do not have."""
+"""Data and tasks of these runs, and optimizers that the other runs do not have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from jobs import OPTIMIZERS, RATES, TASKS, Job, blobs, curve, images
 from torch import nn
 
-from unseen.losses import (
+from second_author.losses import (
     ContrastLoss,
     EvidenceLoss,
     FunctionLoss,
@@ -20,7 +20,7 @@ from unseen.losses import (
     PairwiseLoss,
     QuantileLoss,
 )
-from unseen.models import (
+from second_author.models import (
     Averaged,
     Causal,
     ConvAutoencoder,
@@ -271,7 +271,7 @@ def teach(scores, y):
     return nn.functional.kl_div(scores.log_softmax(1), y, reduction="batchmean")
 
 
-UNSEEN_TASKS = {
+MORE_TASKS = {
     "tabular": (clicks, Tabular, nn.BCEWithLogitsLoss),
     "series": (waves, SeriesCnn, nn.CrossEntropyLoss),
     "forecast": (demand, Causal, nn.MSELoss),
@@ -304,7 +304,7 @@ UNSEEN_TASKS = {
     "fine-tuned": (relatives, lambda: Transfer(body(), frozen=False), nn.CrossEntropyLoss),
     "averaged": (blobs, lambda: Averaged(dense(8, 4)), nn.CrossEntropyLoss),
 }
-TASKS |= UNSEEN_TASKS
+TASKS |= MORE_TASKS
 RATES |= {
     "series": 1e-2,
     "translation": 2e-2,
