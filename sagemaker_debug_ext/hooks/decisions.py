@@ -86,8 +86,12 @@ class StepPlan:
         """Tell whether a tensor belongs to a collection to be saved, without remembering the answer."""
         return any(collection.matches(tensor_name) for collection in self._saved)
 
+    def may_select_of(self, name: str) -> bool:
+        """Tell whether any input or output of a module or block of that name may belong to a collection to be saved."""
+        return any(self.selects(f"{name}_{kind}_{i}") for kind in ("output", "input") for i in self._indices)
+
     @functools.cached_property
-    def indices(self) -> tuple[int, ...]:
+    def _indices(self) -> tuple[int, ...]:
         """Indices to try where a name ends in one that is not known yet: the first, and those that patterns spell."""
         patterns = [pattern for collection in self._saved for pattern in collection.include_regex]
         spelled = {int(number) for pattern in patterns for number in re.findall(r"\d{1,6}", pattern)}

@@ -236,7 +236,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._forget_plans()
         plan = self._current_plan()
         if plan and blocks is self._losses:
-            self._tap(part for part in parts_of(block) if _may_select(plan, block_name(part)))
+            self._tap(part for part in parts_of(block) if plan.may_select_of(block_name(part)))
         return True
 
     def _continues(self, begun: _Begun) -> bool:
@@ -259,7 +259,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """Have what is due at a step captured as it comes."""
         roots = (*self._models, *self._losses)
         if plan not in self._wanted:
-            parts = [part for root in roots for part in parts_of(root) if _may_select(plan, block_name(part))]
+            parts = [part for root in roots for part in parts_of(root) if plan.may_select_of(block_name(part))]
             self._wanted[plan] = {id(part): part for part in parts}
         called = dict(self._wanted[plan])
         for block in [block for root in roots for block in outermost_hybridised(root)]:  # as of now
@@ -402,11 +402,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._losses.clear()
         self._parameters.clear()
         self._forget_plans()
-
-
-def _may_select(plan: StepPlan, block_name: str) -> bool:
-    """Tell whether a plan may save any input or output of a block."""
-    return any(plan.selects(f"{block_name}_{kind}_{i}") for kind in ("output", "input") for i in plan.indices)
 
 
 def get_hook(json_config_path: str | None = None) -> Hook | None:

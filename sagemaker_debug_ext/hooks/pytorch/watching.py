@@ -123,7 +123,7 @@ class Watching:
     def watch_loss(self, plan: StepPlan, loss_module: nn.Module) -> None:
         """Have a loss captured that was registered in the middle of a step."""
         name = type(loss_module).__name__
-        if _may_select(plan, name):
+        if plan.may_select_of(name):
             self._tap(name, loss_module)
 
     def weights_due(self, plan: StepPlan, root: Root) -> Due:
@@ -149,7 +149,7 @@ class Watching:
     def _watch_modules(self, plan: StepPlan) -> None:
         """Have the inputs and outputs that are due captured."""
         if plan not in self._tapped:
-            wanted = [(name, module) for name, module in self._roots.modules().values() if _may_select(plan, name)]
+            wanted = [(name, module) for name, module in self._roots.modules().values() if plan.may_select_of(name)]
             compiled = self._roots.compiled_modules()
             left_out = [name for name, module in wanted if id(module) in compiled]
             if left_out and not self._has_told_of_compiled:
@@ -163,8 +163,3 @@ class Watching:
 
     def _tap(self, name: str, module: nn.Module) -> None:
         self._handles.append(module.register_forward_hook(Tap(self._on_module, name)))
-
-
-def _may_select(plan: StepPlan, module_name: str) -> bool:
-    """Tell whether a plan may save any input or output of a module."""
-    return any(plan.selects(f"{module_name}_{kind}_{i}") for kind in ("output", "input") for i in plan.indices)

@@ -77,6 +77,23 @@ class TestDecide:
         step = plan(collection("a", ["^w"])).at(TRAIN, 0)
         assert [step.selects(name) for name in ("w", "v")] == [True, False]
 
+    @pytest.mark.parametrize(
+        ("pattern", "is_selected"),
+        [
+            ("relu_output", True),
+            ("relu_input_0$", True),
+            ("relu_output_23", True),
+            ("relu_output_999", True),
+            ("relu_weight", False),
+            ("tanh_output", False),
+        ],
+    )
+    def test_may_select_of_when_pattern_is_given_then_tells_whether_an_input_or_output_may_match(
+        self, pattern, is_selected
+    ):
+        """How many inputs and outputs a module has is not known: indices that a pattern spells are tried, too."""
+        assert plan(collection("a", [pattern])).at(TRAIN, 0).may_select_of("relu") is is_selected
+
 
 class TestAt:
     @pytest.mark.parametrize("mode", [EVAL, ModeKeys.PREDICT])
