@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -69,9 +69,14 @@ def parse_list_from_str(arg: str | Sequence[str] | None, delimiter: str = ",") -
 
     Returns:
         The items; none for None and for the empty text.
+
+    Raises:
+        SMDebugTypeError: It is neither.
     """
     if arg is None:
         return []
     if not isinstance(arg, str):
+        if not isinstance(arg, Iterable):
+            raise SMDebugTypeError(f"a list, or a text that holds one, was expected (got {arg!r})")
         return list(arg)
     return [item.strip() for item in arg.split(delimiter) if item.strip()]

@@ -20,8 +20,11 @@ def compile_pattern(pattern: str, where: str) -> re.Pattern[str]:
     """Compile a regular expression given by a user.
 
     Raises:
+        SMDebugTypeError: It is neither text nor compiled.
         SMDebugValueError: It does not compile; the text names `where` it stands and what is wrong with it.
     """
+    if not isinstance(pattern, (str, re.Pattern)):
+        raise SMDebugTypeError(f"{where} must hold regular expressions (got {pattern!r})")
     try:
         return re.compile(pattern)
     except re.error as error:

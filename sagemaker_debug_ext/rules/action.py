@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from sagemaker_debug_ext.config.actions import load_entries
-from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.keys import RECORDING_REQUEST
 
@@ -90,7 +90,10 @@ def parse_actions(text: str | None) -> list[dict[str, Any]]:
 
     Raises:
         SMDebugValueError: The text is no JSON.
+        SMDebugTypeError: It is no text.
     """
+    if text is not None and not isinstance(text, str):
+        raise SMDebugTypeError(f"action_json must be text that holds JSON (got {text!r})")
     if text is None or not text.strip():
         return []
     return [dict(entry, name=entry["name"].lower()) for entry in load_entries(text) if _is_action(entry)]

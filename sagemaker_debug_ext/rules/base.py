@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sagemaker_debug_ext.errors import (
     DebugExtError,
     RuleEvaluationConditionMet,
+    SMDebugTypeError,
     StepUnavailable,
     TensorUnavailable,
     TensorUnavailableForStep,
 )
 from sagemaker_debug_ext.rules.action import Actions
+from sagemaker_debug_ext.rules.arguments import check_trial, list_trials
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.required_tensors import RequiredTensors
 
@@ -55,6 +57,9 @@ class Rule(abc.ABC):
         action_str: What to do when the rule fires, as JSON (see `rules.action.Actions`); nothing when empty or None.
         other_trials: Further trials that the rule reads.
 
+    Raises:
+        SMDebugTypeError: A trial is none, such as the path of one.
+
     Attributes:
         judges_steps_alone: Whether the verdict at a step follows from the trial alone, not from what the rule saw
             before, so that steps may be judged in any order; see `rules.scaling`.
@@ -94,10 +99,12 @@ class Rule(abc.ABC):
     ) -> None:
         if action_str is not None and not isinstance(action_str, str):
             other_trials, action_str = action_str, ""
+        check_trial(base_trial, "base_trial")
+        others = list_trials(other_trials)
         self.base_trial = base_trial
-        self.other_trials = list(other_trials) if other_trials else None
-        self.trials = [base_trial, *(other_trials or ())]
-        self.req_tensors = RequiredTensors(base_trial, other_trials)
+        self.other_trials = others or None
+        self.trials = [base_trial, *others]
+        self.req_tensors = RequiredTensors(base_trial, others)
         self.rule_name = type(self).__name__
         self.actions = Actions(action_str, self.rule_name)
         self.logger = logging.getLogger(f"{__name__}.{self.rule_name}")
@@ -227,3 +234,19 @@ class Rule(abc.ABC):
             message=message or str(RuleEvaluationConditionMet(self.rule_name, step)),
             advice=advice,
         )
+
+
+def check_rule(rule: object, name: str) -> None:
+    """Refuse what is no rule.
+
+    Raises:
+        SMDebugTypeError: It is something else, such as the name or the class of a rule.
+    """
+    if isinstance(rule, Rule):
+        return
+    hint = ""
+    if isinstance(rule, str):
+        hint = f"; create_rule({rule!r}, trial) makes one of the catalog's"
+    elif isinstance(rule, type) and issubclass(rule, Rule):
+        hint = f"; {rule.__name__}(trial) makes one"
+    raise SMDebugTypeError(f"{name} must be a rule made for a trial (got {rule!r}){hint}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sagemaker_debug_ext.analysis.utils import parse_list_from_str
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.catalog import other_trials as other_trial_paths
-from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.rules.action import ActionHandler, Actions
+from sagemaker_debug_ext.rules.arguments import check_trial, copy_parameters, list_trials
 from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.isolation import IsolatedRule, Isolation, Recipe, check_json
@@ -37,7 +39,7 @@ def create_rule(
     rule_name: str,
     base_trial: Trial,
     parameters: Mapping[str, Any] | None = None,
-    other_trials: Sequence[Trial] = (),
+    other_trials: Sequence[Trial] | None = (),
     clock: Callable[[], float] = time.time,
     *,
     action_handlers: Mapping[str, ActionHandler] | None = None,
@@ -57,15 +59,17 @@ def create_rule(
 
     Raises:
         SMDebugValueError: No such rule, or none that runs here; an unknown parameter; a value that is not allowed.
-        SMDebugTypeError: A value is of a type that no parameter has.
+        SMDebugTypeError: An argument, or the value of a parameter, is of a type that it cannot have.
         InsufficientInformationForRuleInvocation: The parameters do not say what to look at.
 
     Example:
         >>> rule = create_rule("LossNotDecreasing", trial, {"num_steps": "20"})
         >>> invoke_rule(rule)
     """
+    if not isinstance(rule_name, str):
+        raise SMDebugTypeError(f"rule_name must be the name of a rule of the catalog (got {rule_name!r})")
     rule_class = find_rule_class(rule_name)
-    given = dict(parameters or {})
+    given = copy_parameters(parameters)
     if isolation is not None:
         return _isolate(rule_name, base_trial, given, other_trials, isolation, action_handlers)
     own = _own(given) if issubclass(rule_class, BuiltinRule) else get_rule_spec(rule_name).parse_parameters(given)
@@ -94,7 +98,7 @@ def create_custom_rule(
     rule_to_invoke: str,
     base_trial: Trial,
     parameters: Mapping[str, Any] | None = None,
-    other_trials: Sequence[Trial] = (),
+    other_trials: Sequence[Trial] | None = (),
     clock: Callable[[], float] = time.time,
     *,
     action_handlers: Mapping[str, ActionHandler] | None = None,
@@ -118,10 +122,14 @@ def create_custom_rule(
 
     Raises:
         SMDebugValueError: No such file or class, an unknown parameter, or one that is missing.
-        SMDebugTypeError: The class is no rule.
+        SMDebugTypeError: The class is no rule, or an argument is of a type that it cannot have.
         SMDebugCustomerError: The file cannot be run, or the class does not call the constructor of `Rule`.
     """
-    given = dict(parameters or {})
+    if not isinstance(source, (str, os.PathLike)):
+        raise SMDebugTypeError(f"source must be the path of a Python file (got {source!r})")
+    if not isinstance(rule_to_invoke, str):
+        raise SMDebugTypeError(f"rule_to_invoke must be the name of a class in source (got {rule_to_invoke!r})")
+    given = copy_parameters(parameters)
     if isolation is not None:
         options = {"source": str(Path(source).expanduser().absolute()), "smdebug_alias": smdebug_alias}
         return _isolate(rule_to_invoke, base_trial, given, other_trials, isolation, action_handlers, **options)
@@ -143,12 +151,13 @@ def _make(
     base_trial: Trial,
     given: Mapping[str, Any],
     own: Mapping[str, Any],
-    other_trials: Sequence[Trial],
+    other_trials: Sequence[Trial] | None,
     clock: Callable[[], float],
     action_handlers: Mapping[str, ActionHandler] | None,
 ) -> Rule:
     """Make the rule, then give it its actions: constructors of custom rules seldom pass them on."""
-    trials = list(other_trials) or [_open_trial(path) for path in _other_paths(given)]
+    check_trial(base_trial, "base_trial")  # here, as a class of the user's may not hand it on
+    trials = list_trials(other_trials) or [_open_trial(path) for path in _other_paths(given)]
     rule = rule_class(base_trial, **_arguments(rule_class, own, trials, clock))
     if not hasattr(rule, "rule_name"):
         raise SMDebugCustomerError(f"the constructor of {rule_class.__name__} must call super().__init__(base_trial)")
@@ -160,14 +169,17 @@ def _isolate(
     rule_name: str,
     base_trial: Trial,
     given: Mapping[str, Any],
-    other_trials: Sequence[Trial],
+    other_trials: Sequence[Trial] | None,
     isolation: Isolation,
     action_handlers: Mapping[str, ActionHandler] | None,
     **options: Any,
 ) -> Rule:
     """Make the rule in a process of its own; its actions stay here."""
+    if not isinstance(isolation, Isolation):
+        raise SMDebugTypeError(f"isolation must be an Isolation, such as Isolation() (got {isolation!r})")
+    check_trial(base_trial, "base_trial")
     parameters = {name: value for name, value in given.items() if name != ACTIONS_PARAMETER}
-    parameters.update({f"other_trial_{number}": trial.path for number, trial in enumerate(other_trials)})
+    parameters.update({f"other_trial_{number}": trial.path for number, trial in enumerate(list_trials(other_trials))})
     recipe = Recipe(
         rule_name=rule_name, trial_path=base_trial.path, parameters=check_json(parameters, rule_name), **options
     )

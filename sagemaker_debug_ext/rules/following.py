@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Final
 
+from sagemaker_debug_ext.trials.arguments import check_step
+
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
@@ -35,24 +37,43 @@ def follow_steps(
     poll_seconds: float = POLL_SECONDS,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Iterator[int | None]:
-    """Yield the global steps of a trial in ascending order, each once, until the job has ended.
+    """Return the global steps of a trial in ascending order, each once, until the job has ended.
 
     Only saved steps are visited, and only once they are complete. A step that becomes visible after a later one was
     visited is left out, because rules with a memory rely on the order.
 
     Args:
         trial: The trial.
-        start_step: First step to yield, inclusive.
-        end_step: First step not to yield; None yields all.
-        only_steps: Steps that are yielded, if they are saved; None yields all.
+        start_step: First step, inclusive.
+        end_step: First step that is not among them; None for no bound.
+        only_steps: Steps that are among them, if they are saved; None means all.
         follow: Wait for more steps while the job runs. A trial whose refreshing is switched off is never followed.
         should_stop: Asked before each step and each wait; true ends the iteration.
         poll_seconds: Time to wait when there is no news.
         sleep: Waits that long.
 
-    Yields:
+    Returns:
         The steps; None each time it has waited because there was no news.
+
+    Raises:
+        SMDebugTypeError: A bound is no number.
     """
+    check_step(start_step, "start_step")
+    if end_step is not None:
+        check_step(end_step, "end_step")
+    return _follow(trial, start_step, end_step, only_steps, follow, should_stop, poll_seconds, sleep)
+
+
+def _follow(
+    trial: Trial,
+    start_step: int,
+    end_step: int | None,
+    only_steps: Container[int] | None,
+    follow: bool,
+    should_stop: Callable[[], bool],
+    poll_seconds: float,
+    sleep: Callable[[float], object],
+) -> Iterator[int | None]:
     last = start_step - 1
     waited = 0.0
     follow = follow and trial.dynamic_refresh

@@ -28,6 +28,7 @@ from sagemaker_debug_ext.errors import (
     RuleEvaluationConditionMet,
     SMDebugCustomerError,
     SMDebugRuntimeError,
+    SMDebugTypeError,
     SMDebugValueError,
 )
 from sagemaker_debug_ext.rules.base import NoVerdict, Rule
@@ -41,8 +42,12 @@ PARTING_SECONDS: Final = 5.0
 """How long a process that is told to end may take."""
 
 
-def _positive(instance: object, attribute: attrs.Attribute[Any], value: float | None) -> None:  # noqa: ARG001
-    if value is not None and not (value > 0 and math.isfinite(value)):
+def _positive(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:  # noqa: ARG001
+    if value is None:
+        return
+    if not isinstance(value, (int, float)):
+        raise SMDebugTypeError(f"{attribute.name} must be a number (got {value!r})")
+    if not (value > 0 and math.isfinite(value)):
         raise SMDebugValueError(f"{attribute.name} must be above 0 (got {value!r})")
 
 
@@ -56,6 +61,7 @@ class Isolation:
         memory_bytes: Memory it may allocate, where the system can limit that (Linux); None sets no limit.
 
     Raises:
+        SMDebugTypeError: One of them is no number.
         SMDebugValueError: One of them is not above 0.
     """
 

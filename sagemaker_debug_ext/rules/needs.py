@@ -9,6 +9,8 @@ import attrs
 
 from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.errors import did_you_mean
+from sagemaker_debug_ext.rules.arguments import check_trial
+from sagemaker_debug_ext.rules.base import check_rule
 from sagemaker_debug_ext.rules.roles import NOTHING, scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import usable_value
@@ -99,13 +101,18 @@ def explain(rule: Rule, trial: Trial | None = None) -> Explanation:
         rule: The rule.
         trial: The trial; that of the rule when not given.
 
+    Raises:
+        SMDebugTypeError: `rule` is no rule, or `trial` no trial.
+
     Example:
         >>> print(explain(create_rule("DeadRelu", trial)))
         DeadRelu:
           tensors (names with '.*relu_output'): no tensor
           no verdict: no tensor has a name with '.*relu_output'; ...
     """
+    check_rule(rule, "rule")
     opened = rule.base_trial if trial is None else trial
+    check_trial(opened, "trial")
     needs = tuple(_match(need, opened) for need in _needs_of(rule))
     return Explanation(rule=rule.rule_name, needs=needs, problems=tuple(_problems(needs, rule)))
 

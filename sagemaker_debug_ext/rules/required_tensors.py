@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.trials.arguments import list_steps
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ class RequiredTensorsForTrial:
 
         Raises:
             TensorUnavailable: No tensor has that name.
+            SMDebugTypeError: `steps` is no list of steps.
         """
-        wanted = list(steps)
+        wanted = list_steps(steps)
         names = self.trial.tensor_names(regex=name) if should_match_regex else [self._tensor(name).name]
         for each in names:
             known = self._steps.get(each)

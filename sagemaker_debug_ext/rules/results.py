@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sagemaker_debug_ext._types import JSONObject
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.rules.status import RuleStatus
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.issue import Issue
-    from sagemaker_debug_ext.rules.status import RuleStatus
 
 LOG = logging.getLogger(__name__)
 
@@ -45,12 +46,18 @@ def write_result(folder: str, status: RuleStatus, issues: Sequence[Issue]) -> No
 def exit_code(statuses: Iterable[RuleStatus]) -> int:
     """Return how a program should end: 2 if a rule failed, 1 if one found an issue, else 0.
 
+    Raises:
+        SMDebugTypeError: They are no statuses, such as an evaluation itself, which gives issues.
+
     Example:
         >>> evaluation = evaluate(rules, trial)
         >>> evaluation.run()
         >>> sys.exit(exit_code(evaluation.statuses))
     """
-    found = {status.status for status in statuses}
+    listed = [] if hasattr(statuses, "statuses") else list(statuses)
+    if hasattr(statuses, "statuses") or not all(isinstance(status, RuleStatus) for status in listed):
+        raise SMDebugTypeError(f"statuses must be those of an evaluation: evaluation.statuses (got {statuses!r})")
+    found = {status.status for status in listed}
     if "Error" in found:
         return EXIT_ERROR
     return EXIT_ISSUES_FOUND if "IssuesFound" in found else EXIT_NOTHING_FOUND

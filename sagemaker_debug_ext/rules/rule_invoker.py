@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from sagemaker_debug_ext.errors import NoMoreData, NoMoreProfilerData, RuleEvaluationConditionMet
-from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule
+from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule, check_rule
 from sagemaker_debug_ext.rules.following import follow_steps
 
 LOG = logging.getLogger(__name__)
@@ -32,7 +32,9 @@ def invoke_rule(
 
     Raises:
         RuleEvaluationConditionMet: The rule fired, and `raise_eval_cond` is set.
+        SMDebugTypeError: `rule_obj` is no rule, or a step is no number.
     """
+    check_rule(rule_obj, "rule_obj")
     for step in follow_steps(rule_obj.base_trial, start_step, end_step, follow=follow):
         if not (_wait(rule_obj, raise_eval_cond) if step is None else _invoke(rule_obj, step, raise_eval_cond)):
             break

@@ -7,14 +7,24 @@ from collections.abc import Sequence
 import attrs
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.trials.arguments import check_step
+
+
+def _check_bound(_: object, attribute: attrs.Attribute[int | None], bound: object) -> None:
+    if bound is not None:
+        check_step(bound, attribute.name)
 
 
 @attrs.frozen
 class StepRange:
-    """Global steps from `begin`, inclusive, to `end`, exclusive; None means no bound."""
+    """Global steps from `begin`, inclusive, to `end`, exclusive; None means no bound.
 
-    begin: int | None = None
-    end: int | None = None
+    Raises:
+        SMDebugTypeError: A bound is no number.
+    """
+
+    begin: int | None = attrs.field(default=None, validator=_check_bound)
+    end: int | None = attrs.field(default=None, validator=_check_bound)
 
     @classmethod
     def parse(cls, value: Sequence[int | None] | None) -> StepRange:

@@ -11,11 +11,13 @@ from sagemaker_debug_ext.errors import (
     InvalidWorker,
     ShapeUnavailableForStep,
     SMDebugNotImplementedError,
+    SMDebugValueError,
     StepNotYetAvailable,
     StepUnavailable,
     TensorUnavailableForStep,
 )
 from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.trials.arguments import check_step, list_steps
 from sagemaker_debug_ext.trials.computing import check_reduction, compute_reduction
 from sagemaker_debug_ext.trials.exporting import stack_values, tensor_to_xarray
 from sagemaker_debug_ext.trials.index import SavedTensor, StoredRecord
@@ -67,6 +69,9 @@ class Tensor:
 
     def prev_steps(self, step: int, n: int | None = None, mode: ModeKeys = ModeKeys.GLOBAL) -> list[int]:
         """Return the last `n` complete steps of the tensor up to `step`, inclusive; all of them without `n`."""
+        check_step(step)
+        if n is not None:
+            check_step(n, "n")
         steps = self.steps(mode)
         earlier = steps[: bisect_right(steps, step)]
         return earlier[-n:] if n else earlier
@@ -118,7 +123,7 @@ class Tensor:
         Returns:
             Step → read-only array, in the order of the steps.
         """
-        wanted = self.steps(mode) if steps is None else list(steps)
+        wanted = self.steps(mode) if steps is None else list_steps(steps)
         if self.cache:
             return {step: self.value(step, mode, worker) for step in wanted}
         found: dict[int, Array] = {}
@@ -166,7 +171,14 @@ class Tensor:
 
         Yields:
             Step and read-only array.
+
+        Raises:
+            SMDebugTypeError: A bound, or `read_ahead`, is no number.
+            SMDebugValueError: `read_ahead` is below 1.
         """
+        check_step(read_ahead, "read_ahead")
+        if read_ahead < 1:
+            raise SMDebugValueError(f"read_ahead must be at least 1 (got {read_ahead!r})")
         bounds = StepRange(begin, end)
         steps = [step for step in self.steps(mode) if step in bounds]
         chunks = [steps[start : start + read_ahead] for start in range(0, len(steps), read_ahead)]
@@ -275,6 +287,7 @@ class Tensor:
 
     def _saved(self, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
         """Return what was saved at a step, by worker; the trial is only refreshed if nothing is known of it."""
+        check_step(step)
         saved = self._reader.find(self.name, step, mode)
         if saved:
             return saved
@@ -289,6 +302,7 @@ class Tensor:
         raise TensorUnavailableForStep(self.name, step, mode, near=self._reader.steps_near(step, mode, self.name))
 
     def _saved_by(self, step: int, mode: ModeKeys, worker: str | None) -> SavedTensor:
+        check_step(step)
         file = self._reader.file_of(self.name, step, mode, worker)
         if file is not None:
             return file.saved(file.layout.slots[self.name])
@@ -300,6 +314,7 @@ class Tensor:
         return saved[worker]
 
     def _value_record(self, step: int, mode: ModeKeys, worker: str | None) -> StoredRecord:
+        check_step(step)
         file = self._reader.file_of(self.name, step, mode, worker)
         position = -1 if file is None else file.layout.slots[self.name].value
         if file is not None and position >= 0:

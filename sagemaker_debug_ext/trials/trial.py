@@ -8,6 +8,7 @@ import operator
 import os
 import re
 from collections.abc import Iterable, Iterator, KeysView, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.config.groups import Collection, compile_pattern
@@ -27,6 +28,13 @@ from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.consolidated import consolidate
 from sagemaker_debug_ext.store.keys import COLLECTIONS_PREFIX, index_key
 from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.trials.arguments import (
+    check_name,
+    check_step,
+    list_steps,
+    list_tensor_names,
+    path_text,
+)
 from sagemaker_debug_ext.trials.collections import CollectionManager, FoundCollections, find_collections
 from sagemaker_debug_ext.trials.comparing import Comparison, compare_trials
 from sagemaker_debug_ext.trials.display import describe_trial, trial_to_html
@@ -97,7 +105,7 @@ class Trial:
         TrialNotFoundError: Nothing of a trial is there.
         MissingCollectionFiles: Collections files are missing, and the time is over, or the job has ended without any
             step.
-        SMDebugTypeError: `range_steps` is no pair of whole numbers.
+        SMDebugTypeError: `range_steps` is no pair of whole numbers, or another argument of a type it cannot have.
         SMDebugValueError: `range_steps` is empty or has a negative bound.
     """
 
@@ -114,6 +122,10 @@ class Trial:
         polling: Polling | None = None,
         index_cache: bool = True,
     ) -> None:
+        if not isinstance(backend, Backend):
+            raise SMDebugTypeError(f"backend must be a Backend; create_trial opens a path (got {backend!r})")
+        if not isinstance(polling, (Polling, NoneType)):
+            raise SMDebugTypeError(f"polling must be a Polling, such as Polling(poll_seconds=1) (got {polling!r})")
         self._step_range = StepRange.parse(range_steps)
         self.name = name
         self.path = backend.url
@@ -252,6 +264,7 @@ class Trial:
 
     def mode_modestep(self, global_step: int) -> tuple[ModeKeys, int] | tuple[None, None]:
         """Return mode and mode step of a global step; ``(None, None)`` if it was not saved."""
+        check_step(global_step, "global_step")
         reader = self.index_reader
         with reader.lock:
             found = reader.index.mode_step(global_step)
@@ -264,6 +277,7 @@ class Trial:
         """Return the global step of a step of a mode; None if it was not saved. GLOBAL steps are returned as given."""
         if mode is ModeKeys.GLOBAL:
             return mode_step
+        check_step(mode_step, "mode_step")
         reader = self.index_reader
         with reader.lock:
             if not reader.index.global_steps(mode, mode_step):
@@ -272,6 +286,7 @@ class Trial:
 
     def has_passed_step(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> StepState:
         """Tell whether a step is there, may still come, or never will; looks for new steps first."""
+        check_step(step)
         self.maybe_refresh()
         return self._state(step, mode)
 
@@ -306,6 +321,7 @@ class Trial:
         Yields:
             The steps, in ascending order but for such as come up late, each once.
         """
+        check_step(begin, "begin")
         for step in follow_steps(self.index_reader, self._polling, mode, begin, silence_seconds):
             if self.loaded_all_steps:
                 self._learn_of_the_end()
@@ -332,7 +348,7 @@ class Trial:
             NoMoreData: The job has ended before one of them.
             StepNotYetAvailable: The time is over.
         """
-        steps = list(required_steps)
+        steps = list_steps(required_steps, "required_steps")
         missing = [step for step in steps if self._state(step, mode) is not StepState.AVAILABLE]
 
         def look() -> bool:
@@ -368,6 +384,7 @@ class Trial:
 
     def workers_for_global_step(self, global_step: int) -> list[str]:
         """Return the workers that saved something at a global step."""
+        check_step(global_step, "global_step")
         with self.index_reader.lock:
             return self.index_reader.index.writers(global_step)
 
@@ -375,7 +392,7 @@ class Trial:
 
     def tensor_names(
         self,
-        show_prefixed_tensors: bool = False,  # noqa: ARG002 - part of the API
+        show_prefixed_tensors: bool = False,
         *,
         step: int | None = None,
         mode: ModeKeys = ModeKeys.GLOBAL,
@@ -392,9 +409,16 @@ class Trial:
             collection: Only tensors of that collection.
 
         Raises:
-            SMDebugTypeError: `regex` or `collection` is of another type.
+            SMDebugTypeError: An argument is of another type, such as a pattern given without its keyword.
             SMDebugValueError: Both are given, or a pattern is no regular expression.
         """
+        if show_prefixed_tensors not in (True, False):
+            raise SMDebugTypeError(
+                f"show_prefixed_tensors must be a boolean (got {show_prefixed_tensors!r}); "
+                f"did you mean regex={show_prefixed_tensors!r}?"
+            )
+        if step is not None:
+            check_step(step)
         if regex is not None and collection is not None:
             raise SMDebugValueError(f"regex and collection exclude each other (got {regex!r} and {collection!r})")
         patterns = None if regex is None else _patterns(regex)
@@ -420,6 +444,7 @@ class Trial:
 
     def has_tensor(self, tname: str) -> bool:
         """Tell whether a tensor was saved at any step; looks for new steps only if it is unknown."""
+        check_name(tname, "tname")
         reader = self.index_reader
         with reader.lock:
             if not reader.index.has_tensor(tname):
@@ -431,6 +456,7 @@ class Trial:
 
         Raises:
             TensorUnavailable: No tensor of that name has been saved so far.
+            SMDebugTypeError: It is no name.
         """
         if not self.has_tensor(tname):
             with self.index_reader.lock:
@@ -456,13 +482,14 @@ class Trial:
             Name → step → read-only array. What was not saved, or only as reductions, is left out.
 
         Raises:
+            SMDebugTypeError: `names` or `steps` is no list of them.
             TensorUnavailable: No tensor of one of the names has been saved so far.
             TensorUnavailableForStep: The file that holds a value is lost.
             CorruptRecordError: The stored bytes of a value are damaged.
         """
-        wanted = self.tensor_names(mode=mode) if names is None else list(names)
+        wanted = self.tensor_names(mode=mode) if names is None else list_tensor_names(names)
         tensors = {name: self.tensor(name) for name in wanted}
-        at_steps = sorted(set(steps)) if steps is not None else self.steps(mode)
+        at_steps = sorted(set(list_steps(steps))) if steps is not None else self.steps(mode)
         found: dict[str, dict[int, Array | None]] = {name: {} for name in wanted}
         for group in self.index_reader.read_columns(wanted, at_steps, mode, worker):
             found[group.name].update(zip(group.steps, group.arrays(), strict=True))
@@ -482,6 +509,7 @@ class Trial:
         worker: str | None = None,
     ) -> dict[str, Array]:
         """Return the values of many tensors at one step, read together: name → read-only array; see `values`."""
+        check_step(step)
         wanted = self.tensor_names(step=step, mode=mode) if names is None else names
         return {name: arrays[step] for name, arrays in self.values(wanted, mode, worker, [step]).items() if arrays}
 
@@ -598,6 +626,7 @@ class Trial:
 
     def collection(self, coll_name: str) -> Collection:
         """Return a collection; an empty one, which the trial does not keep, if it is unknown."""
+        check_name(coll_name, "coll_name")
         collections = self.collections()
         if coll_name not in collections:
             known = ", ".join(sorted(collections)) or "none"
@@ -659,7 +688,7 @@ class LocalTrial(Trial):
         polling: Polling | None = None,
         index_cache: bool = True,
     ) -> None:
-        self.trial_dir = os.path.expanduser(os.fspath(dirname).strip())
+        self.trial_dir = os.path.expanduser(path_text(dirname))
         backend = open_backend(self.trial_dir)
         if wait_seconds is None and not os.path.isdir(self.trial_dir):
             found = "it is a file" if os.path.exists(self.trial_dir) else "there is no such folder"
@@ -717,6 +746,8 @@ class S3Trial(Trial):
         polling: Polling | None = None,
         index_cache: bool = True,
     ) -> None:
+        check_name(bucket_name, "bucket_name")
+        check_name(prefix_name, "prefix_name")
         self.bucket_name = bucket_name
         self.prefix_name = prefix_name.strip("/") + "/"
         super().__init__(
@@ -758,13 +789,14 @@ def create_trial(
         MissingCollectionFiles: Collections files are missing, and the time is over, or the job has ended without any
             step.
         SMDebugNotImplementedError: `profiler` is True.
+        SMDebugTypeError: The path, or an option, is of a type that it cannot have.
         SMDebugValueError: The path names a place this version cannot reach, or an option is not allowed.
         StorageError: S3 cannot be reached, or refuses.
         TypeError: There is no such option.
     """
     if profiler:
         raise SMDebugNotImplementedError("profiler data are not read: open the tensors of the job with profiler=False")
-    text = os.fspath(path).strip()
+    text = path_text(path)
     if text.startswith("s3://"):
         bucket, _, prefix = text.removeprefix("s3://").partition("/")
         return S3Trial(os.path.basename(text) if name is None else name, bucket, prefix, **kwargs)
