@@ -6,25 +6,28 @@ import argparse
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.cli import _arguments, _output
+from sagemaker_debug_ext.cli import _arguments, _findings, _output
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec
-    from sagemaker_debug_ext.rules import Evaluation, Explanation, Issue, Rule
-    from sagemaker_debug_ext.rules.causes import LikelyCause
-    from sagemaker_debug_ext.rules.status import RuleStatus
+    from sagemaker_debug_ext.rules import Rule
     from sagemaker_debug_ext.trials import Trial
 
 _FEWEST_COLUMNS: Final = 24
 """Parameters get that much room, however narrow the terminal is."""
 
-_RUN = """Run rules over a trial. Before the first step each says which tensors it will look at, and why it will give no
-verdict if it finds none; rules that --recommended or --all chose, and that do not find theirs, are named at the end
-instead. Exits with 1 if a rule finds an issue, with 2 if one fails. With --recommended, what may be
-behind the issues comes after them, the likeliest cause first."""
+_FEWEST_ISSUES: Final = 3
+"""So many issues are shown of each rule that was not named, unless more are asked for."""
+
+_RUN = """Run rules over a trial. Before the first step each rule that was named says which tensors it will look at, or
+why it will give no verdict; of rules that --recommended or --all chose a line tells what they look at together, their
+first issues are shown, and those that do not find their tensors are named at the end. Exits with 1 if a rule finds an
+issue, with 2 if one fails. With --recommended, what may be behind the issues comes after them, the likeliest cause
+first."""
 
 
 def add_parser(commands: Any) -> None:
@@ -67,6 +70,12 @@ def add_parser(commands: Any) -> None:
     running.add_argument("--end", type=int, metavar="STEP", help="first global step not to judge")
     running.add_argument("--first", action="store_true", help="end each rule at the first step with an issue")
     running.add_argument("--follow", action="store_true", help="wait for more steps until the job ends")
+    running.add_argument(
+        "--verbose",
+        action="store_true",
+        help="tell as much of the rules that --recommended or --all chose as of those named: what each looks at, all "
+        "issues, how many steps it judged",
+    )
     _arguments.add_json(running)
 
 
@@ -136,10 +145,13 @@ def run(arguments: argparse.Namespace) -> int:
     without_tensors = [
         name
         for name, explanation in explanations.items()
-        if name not in arguments.rules and _lacks_tensors(explanation)
+        if name not in arguments.rules and _findings.lacks_tensors(explanation)
     ]
+    in_detail = set(rules) - set(without_tensors) if arguments.verbose else set(arguments.rules)
     if not arguments.json:
-        _announce({name: each for name, each in explanations.items() if name not in without_tensors})
+        _findings.announce({name: each for name, each in explanations.items() if name in in_detail})
+        others = explanations.keys() - in_detail - set(without_tensors)
+        _findings.summarise([explanations[name] for name in others])
     evaluation = evaluate(
         rules,
         trial,
@@ -150,25 +162,26 @@ def run(arguments: argparse.Namespace) -> int:
         output_path=arguments.output,
     )
     issues = []
+    num_shown: Counter[str] = Counter()
     for issue in evaluation:
         issues.append(issue)
-        if not arguments.json:
-            _output.write(_line(issue, several=len(rules) > 1))
+        if not arguments.json and (issue.rule in in_detail or num_shown[issue.rule] < _FEWEST_ISSUES):
+            num_shown[issue.rule] += 1
+            _output.write(_findings.issue_line(issue, several=len(rules) > 1))
     causes = likely_causes(issues) if arguments.recommended else None
     if arguments.json:
-        _write_json(evaluation, issues, explanations, causes)
+        _findings.write_json(evaluation, issues, explanations, causes)
     else:
         if causes:
-            _write_causes(causes)
+            _findings.write_causes(causes)
         # what was not there at first may have come while the rules followed the job
-        silent = [each for each in evaluation.statuses if each.name in without_tensors and not _has_news(each)]
+        silent = [each for each in evaluation.statuses if each.name in without_tensors and not _findings.has_news(each)]
         for status in evaluation.statuses:
-            if status in silent:
-                continue
-            judged = f"{status.num_steps} steps judged, {status.num_skipped} without what the rule needs"
-            _output.say(f"{status.name}: {status.status}, {judged} {status.details}".rstrip())
+            if status not in silent and (status.name in in_detail or status.status != "NoIssuesFound"):
+                _output.say(_findings.status_line(status, num_shown[status.name]))
         if silent:
-            _output.say(_silent_line([status.name for status in silent]))
+            _output.say(_findings.silent_line([status.name for status in silent]))
+        _output.say(_findings.verdict(evaluation.statuses))
     return exit_code(evaluation.statuses)
 
 
@@ -213,61 +226,3 @@ def _parameters(pairs: list[tuple[str, str]], names: list[str]) -> dict[str, dic
         for each in [rule] if dot and rule in given else names:
             given[each][name if dot and rule in given else key] = value
     return given
-
-
-def _announce(explanations: dict[str, Explanation]) -> None:
-    for name, explanation in explanations.items():
-        for need in explanation.needs:
-            if need.tensors:
-                example = ", ".join(need.tensors[:3]) + (", …" if len(need.tensors) > 3 else "")
-                _output.say(f"{name}: looks at {len(need.tensors)} tensors as {need.purpose} ({example})")
-        for problem in explanation.problems:
-            _output.say(f"{name}: gives no verdict as things stand: {problem}")
-
-
-def _lacks_tensors(explanation: Explanation) -> bool:
-    """Tell whether a rule gives no verdict for lack of certain tensors; where any would do, the trial is empty."""
-    from sagemaker_debug_ext.rules.selection import ALL_TENSORS
-
-    lacking = [need for need in explanation.needs if need.problem and not need.tensors]
-    return bool(explanation.problems and lacking) and all(need.selection != str(ALL_TENSORS) for need in lacking)
-
-
-def _has_news(status: RuleStatus) -> bool:
-    return bool(status.num_steps or status.details)
-
-
-def _silent_line(names: Sequence[str]) -> str:
-    rules = "1 rule did" if len(names) == 1 else f"{len(names)} rules did"
-    return f"{rules} not find the tensors to judge: {', '.join(names)} (name one to learn what it looks for)"
-
-
-def _write_causes(causes: Sequence[LikelyCause]) -> None:
-    _output.write("Likely causes, the likeliest first:")
-    for cause in causes:
-        _output.write(f"  {cause.name}: {cause.meaning} ({', '.join(cause.rules)})")
-
-
-def _write_json(
-    evaluation: Evaluation,
-    issues: list[Issue],
-    explanations: dict[str, Explanation],
-    causes: Sequence[LikelyCause] | None,
-) -> None:
-    results = [
-        {
-            **status.to_json_dict(),
-            "explanation": explanations[status.name].to_json_dict(),
-            "issues": [issue.to_json_dict() for issue in issues if issue.rule == status.name],
-        }
-        for status in evaluation.statuses
-    ]
-    if causes is not None:
-        _output.write_json({"rules": results, "likely_causes": [cause.to_json_dict() for cause in causes]})
-    else:
-        _output.write_json(results[0] if len(results) == 1 else results)
-
-
-def _line(issue: Issue, *, several: bool) -> str:
-    mode = f" ({issue.mode.name} {issue.mode_step})" if issue.mode else ""
-    return f"step {issue.step}{mode}: {issue.rule + ': ' if several else ''}{issue.message}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -44,7 +45,7 @@ def test_several_rules_run_in_one_pass_and_their_names_are_in_the_lines(trial, c
     assert [line.split(": ")[:2] for line in output.out.splitlines()] == [
         ["step 0 (TRAIN 0)", "AllZero"], ["step 2 (TRAIN 2)", "UnchangedTensor"]
     ]  # fmt: skip
-    assert output.err.splitlines()[0] == "AllZero: looks at 1 tensors as tensors (gradient/w)"
+    assert output.err.splitlines()[0] == "AllZero: looks at 1 tensor as tensors (gradient/w)"
 
 
 @pytest.mark.parametrize(
@@ -82,12 +83,13 @@ def test_a_rule_that_will_say_nothing_is_announced(trial, capsys):
     error = capsys.readouterr().err
     assert "DeadRelu: gives no verdict as things stand: no tensor has a name with '.*relu_output'" in error
     assert "NoIssuesFound, 0 steps judged, 3 without what the rule needs" in error
+    assert error.splitlines()[-1] == "No verdict: nothing was judged in 3 steps"
 
 
 def test_rules_that_were_not_named_and_find_no_tensors_are_told_in_one_line(trial, capsys):
     """At the end; one that was named says what it looks for."""
     assert main(["rules", "run", trial, "DeadRelu", "--recommended"]) == 0
-    *lines, last = capsys.readouterr().err.splitlines()
+    *lines, last, verdict = capsys.readouterr().err.splitlines()
     counted, names = last.split(" rules did not find the tensors to judge: ")
     silent = names.removesuffix(" (name one to learn what it looks for)").split(", ")
     assert len(silent) == int(counted) > 5
@@ -96,6 +98,56 @@ def test_rules_that_were_not_named_and_find_no_tensors_are_told_in_one_line(tria
     assert not {line.split(":")[0] for line in lines} & set(silent)
     assert lines[0].startswith("DeadRelu: gives no verdict as things stand: ")
     assert "DeadRelu: NoIssuesFound, 0 steps judged, 3 without what the rule needs" in lines
+    assert verdict.startswith("No issues found by ")
+
+
+def test_chosen_rules_are_told_of_in_three_lines_when_all_is_well(trial, capsys):
+    """What they look at, which find nothing to look at, and that nothing was found by so many rules and steps."""
+    assert main(["rules", "run", trial, "--recommended"]) == 0
+    first, silent, verdict = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"\d+ rules look at 2 tensors \(gradients, weights\); --verbose tells more", first)
+    assert "did not find the tensors to judge" in silent
+    assert re.fullmatch(r"No issues found by \d+ rules in 3 steps; \d+ rules had nothing to judge", verdict)
+
+
+def test_chosen_rules_are_told_of_one_by_one_when_asked_for(trial, capsys):
+    """As if they had been named."""
+    assert main(["rules", "run", trial, "--recommended", "--verbose"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert "ExplodingTensor: looks at 2 tensors as tensors (gradient/w, w_weight)" in lines
+    assert "ExplodingTensor: NoIssuesFound, 3 steps judged, 0 without what the rule needs" in lines
+    assert not any("--verbose" in line for line in lines)
+
+
+def test_chosen_rules_show_their_first_issues(tmp_path, capsys):
+    """A rule that fires again and again does not bury what the others found; how many there are is told, not hidden."""
+    steps = {(TRAIN, step): {"loss": np.float32(np.nan)} for step in range(10)}
+    write_trial(tmp_path / "nan", steps)
+    run = ["rules", "run", str(tmp_path / "nan")]
+    assert main([*run, "--recommended"]) == 1
+    output = capsys.readouterr()
+    assert [line.split(" ")[1] for line in output.out.splitlines() if "ExplodingTensor: " in line] == ["0", "1", "2"]
+    shown = "ExplodingTensor: IssuesFound, 10 issues from step 0 on (the first 3 are shown), 10 steps judged, 0 without"
+    assert shown in output.err
+    assert re.search(r"^Issues found by \d+ rules? of \d+ in 10 steps", output.err.splitlines()[-1])
+    for options in (["--recommended", "--verbose"], ["--recommended", "ExplodingTensor"]):
+        assert main([*run, *options]) == 1
+        output = capsys.readouterr()
+        assert sum("ExplodingTensor: " in line for line in output.out.splitlines()) == 10
+        assert "are shown" not in next(
+            line for line in output.err.splitlines() if line.startswith("ExplodingTensor: I")
+        )
+
+
+def test_verdict_when_rules_fail_then_counts_them(trial, tmp_path, capsys):
+    """A rule that fails has found no issue, and has not found that there is none."""
+    path = tmp_path / "mine.py"
+    path.write_text(SOURCE)
+    assert main(["rules", "run", trial, "Above", "--source", str(path), "--smdebug", "-p", "limit=x"]) == 2
+    capsys.readouterr()
+    path.write_text(SOURCE.replace("return any(", "raise ValueError('mine')\n        return any("))
+    assert main(["rules", "run", trial, "Above", "--source", str(path), "--smdebug"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "No verdict: nothing was judged in 0 steps; 1 rule failed"
 
 
 def test_json_has_rules_that_find_no_tensors(trial, capsys):

@@ -1,0 +1,128 @@
+"""What ``sagemaker-debug rules run`` prints: what rules look at, what they find, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext.cli import _output
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules import Evaluation, Explanation, Issue
+    from sagemaker_debug_ext.rules.causes import LikelyCause
+    from sagemaker_debug_ext.rules.status import RuleStatus
+
+
+def announce(explanations: dict[str, Explanation]) -> None:
+    """Tell what each of some rules looks at, and why one will give no verdict."""
+    for name, explanation in explanations.items():
+        for need in explanation.needs:
+            if need.tensors:
+                example = ", ".join(need.tensors[:3]) + (", …" if len(need.tensors) > 3 else "")
+                _output.say(f"{name}: looks at {_count(len(need.tensors), 'tensor')} as {need.purpose} ({example})")
+        for problem in explanation.problems:
+            _output.say(f"{name}: gives no verdict as things stand: {problem}")
+
+
+def summarise(explanations: Sequence[Explanation]) -> None:
+    """Tell in a line what rules look at."""
+    if not explanations:
+        return
+    needs = [need for explanation in explanations for need in explanation.needs]
+    num_tensors = len({name for need in needs for name in need.tensors})
+    groups = sorted({name for need in needs for name in need.collections})
+    num_silent = sum(bool(explanation.problems) for explanation in explanations)
+    _output.say(
+        f"{_count(len(explanations), 'rule')} look{'s' * (len(explanations) == 1)} at {_count(num_tensors, 'tensor')}"
+        + (f" ({', '.join(groups)})" if groups else "")
+        + (f"; {num_silent} will give no verdict as things stand" if num_silent else "")
+        + "; --verbose tells more"
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def status_line(status: RuleStatus, num_shown: int) -> str:
+    """Return how a rule has ended, so many of whose issues were shown."""
+    parts = [f"{status.name}: {status.status}"]
+    if status.first_issue_step is not None:
+        shown = f" (the first {num_shown} are shown)" if num_shown < status.num_issues else ""
+        parts.append(f"{_count(status.num_issues, 'issue')} from step {status.first_issue_step} on{shown}")
+    parts += [f"{_count(status.num_steps, 'step')} judged", f"{status.num_skipped} without what the rule needs"]
+    if status.details and status.status != "IssuesFound":
+        parts.append(status.details)
+    return ", ".join(parts)
+
+
+def verdict(statuses: Sequence[RuleStatus]) -> str:
+    """Return what all rules together say."""
+    found = [each for each in statuses if each.status == "IssuesFound"]
+    failed = [each for each in statuses if each.status == "Error"]
+    others = [each for each in statuses if each.status != "Error"]
+    judged = [each for each in others if each.num_steps or each in found]
+    num_idle = len(others) - len(judged)
+    steps = _count(max((each.num_steps + each.num_skipped for each in statuses), default=0), "step")
+    if found:
+        text = f"Issues found by {_count(len(found), 'rule')} of {len(judged)} in {steps}"
+    elif judged:
+        text = f"No issues found by {_count(len(judged), 'rule')} in {steps}"
+    else:
+        text = f"No verdict: nothing was judged in {steps}"
+    if num_idle and judged:
+        text += f"; {_count(num_idle, 'rule')} had nothing to judge"
+    return text + (f"; {_count(len(failed), 'rule')} failed" if failed else "")
+
+
+def lacks_tensors(explanation: Explanation) -> bool:
+    """Tell whether a rule gives no verdict for lack of certain tensors; where any would do, the trial is empty."""
+    from sagemaker_debug_ext.rules.selection import ALL_TENSORS
+
+    lacking = [need for need in explanation.needs if need.problem and not need.tensors]
+    return bool(explanation.problems and lacking) and all(need.selection != str(ALL_TENSORS) for need in lacking)
+
+
+def has_news(status: RuleStatus) -> bool:
+    """Tell whether a rule has judged anything, or says why not."""
+    return bool(status.num_steps or status.details)
+
+
+def silent_line(names: Sequence[str]) -> str:
+    """Return a line about rules that were not named and lack their tensors."""
+    rules = "1 rule did" if len(names) == 1 else f"{len(names)} rules did"
+    return f"{rules} not find the tensors to judge: {', '.join(names)} (name one to learn what it looks for)"
+
+
+def write_causes(causes: Sequence[LikelyCause]) -> None:
+    """Print what may be behind the issues."""
+    _output.write("Likely causes, the likeliest first:")
+    for cause in causes:
+        _output.write(f"  {cause.name}: {cause.meaning} ({', '.join(cause.rules)})")
+
+
+def write_json(
+    evaluation: Evaluation,
+    issues: list[Issue],
+    explanations: dict[str, Explanation],
+    causes: Sequence[LikelyCause] | None,
+) -> None:
+    """Print everything that the rules found, with what they looked at."""
+    results = [
+        {
+            **status.to_json_dict(),
+            "explanation": explanations[status.name].to_json_dict(),
+            "issues": [issue.to_json_dict() for issue in issues if issue.rule == status.name],
+        }
+        for status in evaluation.statuses
+    ]
+    if causes is not None:
+        _output.write_json({"rules": results, "likely_causes": [cause.to_json_dict() for cause in causes]})
+    else:
+        _output.write_json(results[0] if len(results) == 1 else results)
+
+
+def issue_line(issue: Issue, *, several: bool) -> str:
+    """Return a line about an issue, with the name of its rule if it is one of several."""
+    mode = f" ({issue.mode.name} {issue.mode_step})" if issue.mode else ""
+    return f"step {issue.step}{mode}: {issue.rule + ': ' if several else ''}{issue.message}"
