@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
 from sagemaker_debug_ext.store.backends.base import Buffer
+from sagemaker_debug_ext.store.backends.descriptors import write_gathered
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.store.writer import StepData
 
@@ -19,7 +20,6 @@ DEFAULT_SPILL_LIMIT_BYTES: Final = 8 << 30
 """How much may wait on the disk: 8 GiB, some hundred steps of a model of ten million parameters."""
 
 _HEAD_BYTES: Final = 8
-_MAX_PARTS_PER_CALL: Final = 512
 
 
 class _Place(NamedTuple):
@@ -59,7 +59,7 @@ class SpillFile:
             place = _Place(start, length)
             if self._descriptor is None:
                 self._descriptor = _open_without_name()
-            _write(self._descriptor, start, parts)
+            write_gathered(self._descriptor, start, parts)
             self._places.append(place)
         return lambda: self._take(place)
 
@@ -126,16 +126,3 @@ def _open_without_name() -> int:
     descriptor, path = tempfile.mkstemp(prefix="sagemaker_debug_ext")
     os.unlink(path)
     return descriptor
-
-
-def _write(descriptor: int, start: int, parts: Sequence[Buffer]) -> None:
-    views = [memoryview(part).cast("B") for part in parts if len(part)]
-    while views:
-        batch = views[:_MAX_PARTS_PER_CALL]
-        written = os.pwritev(descriptor, batch, start)
-        start += written
-        while batch and written >= batch[0].nbytes:
-            written -= batch[0].nbytes
-            del batch[0], views[0]
-        if written:
-            views[0] = views[0][written:]

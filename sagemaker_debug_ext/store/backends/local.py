@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import os
 import stat
 import time
@@ -16,12 +15,9 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, Changes, ObjectInfo, Watch, check_key
-from sagemaker_debug_ext.store.messages import array_bytes
+from sagemaker_debug_ext.store.backends.descriptors import read_exactly, read_scattered, write_gathered
 
 _TEMPORARY_SUFFIX: Final = ".tmp"
-_RESERVE_FROM_BYTES: Final = 1 << 20
-_MAX_PARTS_PER_CALL: Final = 1024  # what Linux and macOS take in one gathered write
-_NOT_SUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 _MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO)
 
 _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -82,7 +78,7 @@ class LocalBackend(Backend):
             # The file's own size bounds what is allocated, whatever a damaged index asks for.
             available = max(os.fstat(descriptor).st_size - start, 0)
             wanted = available if length is None else min(length, available)
-            return _read_exactly(descriptor, start, wanted)
+            return read_exactly(descriptor, start, wanted)
         finally:
             os.close(descriptor)
 
@@ -99,7 +95,7 @@ class LocalBackend(Backend):
             room = np.empty(wanted + _ALIGNMENT, np.uint8)
             lead = -(room.ctypes.data + content) % _ALIGNMENT
             target = room[lead : lead + wanted].data
-            return target[: _read_scattered(descriptor, start, [target])]
+            return target[: read_scattered(descriptor, start, [target])]
         finally:
             os.close(descriptor)
 
@@ -108,7 +104,7 @@ class LocalBackend(Backend):
         if descriptor is None:
             return 0
         try:
-            return _read_scattered(descriptor, start, targets)
+            return read_scattered(descriptor, start, targets)
         finally:
             os.close(descriptor)
 
@@ -151,7 +147,7 @@ class LocalBackend(Backend):
         descriptor = _open_new(temporary)
         try:
             try:
-                _write_all(descriptor, parts)
+                write_gathered(descriptor, 0, parts)
             finally:
                 os.close(descriptor)
             os.replace(temporary, path)
@@ -344,62 +340,3 @@ def _make_folder(folder: str) -> None:
         pass
     except FileNotFoundError:
         os.makedirs(folder, exist_ok=True)
-
-
-def _read_exactly(descriptor: int, start: int, length: int) -> bytes:
-    content = os.pread(descriptor, length, start)
-    if len(content) == length:
-        return content
-    pieces = [content]  # one call reads at most 2 GiB on Linux
-    got = len(content)
-    while got < length:
-        piece = os.pread(descriptor, length - got, start + got)
-        if not piece:
-            break
-        pieces.append(piece)
-        got += len(piece)
-    return b"".join(pieces)
-
-
-def _read_scattered(descriptor: int, start: int, targets: Sequence[memoryview]) -> int:
-    """Fill `targets`, one after the other; return how many bytes there were."""
-    left = deque(targets)
-    got = 0
-    while left:
-        count = os.preadv(descriptor, list(itertools.islice(left, _MAX_PARTS_PER_CALL)), start + got)
-        if not count:
-            break
-        got += count
-        while left and count >= len(left[0]):
-            count -= len(left.popleft())
-        if count:
-            left[0] = left[0][count:]
-    return got
-
-
-def _write_all(descriptor: int, parts: Sequence[Buffer]) -> None:
-    views = [memoryview(part) for part in parts if len(part)]
-    total = sum(array_bytes(view) for view in views)
-    if total >= _RESERVE_FROM_BYTES:
-        _reserve(descriptor, total)
-    while views:
-        batch = views[:_MAX_PARTS_PER_CALL]
-        written = os.writev(descriptor, batch)
-        done = 0
-        while done < len(batch) and written >= batch[done].nbytes:
-            written -= batch[done].nbytes
-            done += 1
-        del views[:done]
-        if written:
-            views[0] = views[0][written:]
-
-
-def _reserve(descriptor: int, num_bytes: int) -> None:
-    """Ask for the space at once: faster than growing, and a full disk shows before anything is written."""
-    if not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(descriptor, 0, num_bytes)
-    except OSError as error:
-        if error.errno not in _NOT_SUPPORTED:
-            raise

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
-from sagemaker_debug_ext.store.backends import LocalBackend, local
+from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.keys import CLAIM_KEY
 from sagemaker_debug_ext.trials import create_trial
 
@@ -174,16 +174,16 @@ class TestFullDisk:
 
         def fill(free_bytes):
             left = [free_bytes]
-            real = os.writev
+            real = os.pwritev
 
-            def writev(descriptor, parts):
+            def pwritev(descriptor, parts, start):
                 if left[0] <= 0:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 content = b"".join(parts)[: left[0]]
                 left[0] -= len(content)
-                return real(descriptor, [content])
+                return real(descriptor, [content], start)
 
-            monkeypatch.setattr(local.os, "writev", writev)
+            monkeypatch.setattr(os, "pwritev", pwritev)
 
         return fill
 

@@ -1,5 +1,6 @@
 """The local back end keeps the contract, and never shows half a file."""
 
+import errno
 import os
 import shutil
 import threading
@@ -31,9 +32,9 @@ def test_large_object_is_written_whole(tmp_path):
 
 def test_write_when_the_system_takes_less_at_a_time_continues(tmp_path, monkeypatch):
     """Short writes and short reads are continued where they stopped."""
-    real_writev, real_pread = os.writev, os.pread
-    monkeypatch.setattr(local_module.os, "writev", lambda fd, parts: real_writev(fd, [bytes(parts[0])[:3]]))
-    monkeypatch.setattr(local_module.os, "pread", lambda fd, size, at: real_pread(fd, min(size, 4), at))
+    real_pwritev, real_pread = os.pwritev, os.pread
+    monkeypatch.setattr(os, "pwritev", lambda fd, parts, at: real_pwritev(fd, [bytes(parts[0])[:3]], at))
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: real_pread(fd, min(size, 4), at))
     backend = LocalBackend(tmp_path)
     backend.write("a", (b"0123456789", b"", b"abc"))
     assert backend.read("a") == b"0123456789abc"
@@ -43,9 +44,9 @@ def test_write_when_space_cannot_be_reserved_writes_anyway(tmp_path, monkeypatch
     """File systems without reservation are written the ordinary way."""
 
     def refuse(*_):
-        raise OSError(local_module.errno.EOPNOTSUPP, "not supported")
+        raise OSError(errno.EOPNOTSUPP, "not supported")
 
-    monkeypatch.setattr(local_module.os, "posix_fallocate", refuse, raising=False)
+    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
     LocalBackend(tmp_path).write("a", (bytes(2 << 20),))
     assert (tmp_path / "a").stat().st_size == 2 << 20
 
@@ -56,9 +57,9 @@ def test_write_when_the_disk_is_full_leaves_the_old_object(tmp_path, monkeypatch
     backend.write("a", (b"old",))
 
     def fail(*_):
-        raise OSError(local_module.errno.ENOSPC, "No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(local_module.os, "writev", fail)
+    monkeypatch.setattr(os, "pwritev", fail)
     with pytest.raises(OSError, match="No space"):
         backend.write("a", (b"new",))
     assert backend.read("a") == b"old"

@@ -1,0 +1,105 @@
+"""Many buffers at one file descriptor."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from sagemaker_debug_ext.store.backends.base import Buffer
+
+_MAX_PARTS_PER_CALL: Final = 1024
+"""What Linux and macOS take in one call."""
+
+_MAX_BYTES_PER_CALL: Final = 1 << 19
+"""A long call holds nothing up on hardware, but on a virtual machine on which training works beside it, each byte of
+four megabytes and more in one call was measured to cost three times as much as in calls of up to one."""
+
+_RESERVE_FROM_BYTES: Final = 1 << 20
+_NOT_SUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+
+
+def read_exactly(descriptor: int, start: int, length: int) -> bytes:
+    """Return `length` bytes from `start` on, or as many as there are."""
+    content = os.pread(descriptor, length, start)
+    if len(content) == length:
+        return content
+    pieces = [content]  # one call reads at most 2 GiB on Linux
+    got = len(content)
+    while got < length:
+        piece = os.pread(descriptor, length - got, start + got)
+        if not piece:
+            break
+        pieces.append(piece)
+        got += len(piece)
+    return b"".join(pieces)
+
+
+def read_scattered(descriptor: int, start: int, targets: Sequence[memoryview]) -> int:
+    """Fill `targets`, one after the other; return how many bytes there were."""
+    left = deque(targets)
+    got = 0
+    while left:
+        count = os.preadv(descriptor, list(itertools.islice(left, _MAX_PARTS_PER_CALL)), start + got)
+        if not count:
+            break
+        got += count
+        while left and count >= len(left[0]):
+            count -= len(left.popleft())
+        if count:
+            left[0] = left[0][count:]
+    return got
+
+
+def write_gathered(descriptor: int, start: int, parts: Sequence[Buffer]) -> None:
+    """Write `parts`, one after the other, from `start` on."""
+    views = [memoryview(part).cast("B") for part in parts if len(part)]
+    total = sum(map(len, views))
+    if total >= _RESERVE_FROM_BYTES:
+        _reserve(descriptor, start, total)
+    for batch in _batches(views):
+        left = batch
+        while left:  # a disk that is nearly full takes less than it is given
+            written = os.pwritev(descriptor, left, start)
+            start += written
+            left = _without_start(left, written)
+
+
+def _batches(views: Iterable[memoryview]) -> Iterator[list[memoryview]]:
+    """Cut what is to be written into what one call takes."""
+    batch: list[memoryview] = []
+    room = _MAX_BYTES_PER_CALL
+    for view in views:
+        rest = view
+        while len(rest) > room:
+            yield [*batch, rest[:room]]
+            rest, batch, room = rest[room:], [], _MAX_BYTES_PER_CALL
+        batch.append(rest)
+        room -= len(rest)
+        if len(batch) == _MAX_PARTS_PER_CALL:
+            yield batch
+            batch, room = [], _MAX_BYTES_PER_CALL
+    if batch:
+        yield batch
+
+
+def _without_start(views: list[memoryview], num_bytes: int) -> list[memoryview]:
+    for at, view in enumerate(views):
+        if num_bytes < len(view):
+            return [view[num_bytes:], *views[at + 1 :]]
+        num_bytes -= len(view)
+    return []
+
+
+def _reserve(descriptor: int, start: int, num_bytes: int) -> None:
+    """Ask for the space at once: faster than growing, and a full disk shows before anything is written."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(descriptor, start, num_bytes)
+    except OSError as error:
+        if error.errno not in _NOT_SUPPORTED:
+            raise
