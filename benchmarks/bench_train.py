@@ -3,11 +3,11 @@
     python benchmarks/bench_train.py                                        # this package
     python benchmarks/bench_train.py --original-python PYTHON               # and the original, run alternating
 
-Each sample is a process of its own with two equal models. It times, in turn, some steps of the one without a hook and
-as many of the other with a hook, until all is written, and then writes the same bytes barely, from the same memory,
-into as many files. Samples of the two libraries alternate. `PYTHON` is an interpreter with torch and smdebug 1.0.34.
-Figures are medians over the turns; `others` is the share of the machine that other processes used meanwhile, and
-samples with much of it should not be trusted.
+Each sample is a process of its own with two equal models. It times, in turn, some steps of the one without a hook, as
+many of it while a thread writes as many bytes as a hook barely, from the memory of its parameters, and as many of the
+other with a hook, until all is written. Samples of the two libraries alternate. `PYTHON` is an interpreter with torch
+and smdebug 1.0.34. Figures are medians over the turns; `others` is the share of the machine that other processes used
+meanwhile, and samples with much of it should not be trusted.
 
 On a virtual machine the first use of a page of memory may cost ten times what later ones cost, and hosts take back what
 is free for seconds. So files are removed again while the training goes on, which is left out of its times, and their
@@ -25,11 +25,13 @@ import importlib
 import itertools
 import json
 import os
+import queue
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +159,8 @@ def _transformer() -> Any:
 class Clock:
     """Wall, process and thread seconds of a block, and the share of the machine that others used."""
 
+    wall = cpu = thread = others = 0.0
+
     def __enter__(self) -> Clock:
         self._busy = busy_seconds()
         self._start = (time.perf_counter(), time.process_time(), time.thread_time())
@@ -164,8 +168,13 @@ class Clock:
 
     def __exit__(self, *_: object) -> None:
         end = (time.perf_counter(), time.process_time(), time.thread_time())
-        self.wall, self.cpu, self.thread = (b - a for a, b in zip(self._start, end, strict=True))
-        self.others = max(0.0, busy_seconds() - self._busy - self.cpu) / (self.wall * (os.cpu_count() or 1))
+        wall, cpu, thread = (b - a for a, b in zip(self._start, end, strict=True))
+        self.others = max(0.0, busy_seconds() - self._busy - cpu) / (wall * (os.cpu_count() or 1))
+        self.wall, self.cpu, self.thread = self.wall + wall, self.cpu + cpu, self.thread + thread
+
+    def leave_out(self, part: Clock) -> None:
+        """Take out what a part of the block has taken on the thread of the block."""
+        self.wall, self.cpu, self.thread = self.wall - part.wall, self.cpu - part.thread, self.thread - part.thread
 
 
 def busy_seconds() -> float:
@@ -206,48 +215,85 @@ def load_adapter(name: str) -> Any:
 
 
 class Cleaner:
-    """Removes what was written so far except the last files, and takes the time of that out of a clock's."""
+    """Removes what was written so far except the last files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.num_files = self.num_bytes = 0
-        self.wall = self.thread = 0.0
+        self._num_files = self._num_bytes = 0
 
-    def clean(self, keep: int) -> None:
+    @property
+    def file_bytes(self) -> int:
+        """Mean size of the files removed so far."""
+        return self._num_bytes // self._num_files
+
+    def clean(self, keep: int) -> Clock:
+        """Remove the files, and return what that took."""
         with Clock() as clock:
             for path in sorted(self._folder.rglob("*.tfevents"))[: -keep or None]:
-                self.num_files += 1
-                self.num_bytes += path.stat().st_size
+                self._num_files += 1
+                self._num_bytes += path.stat().st_size
                 path.unlink()
-        self.wall += clock.wall
-        self.thread += clock.thread
-
-    def take_out(self, clock: Clock) -> None:
-        clock.wall -= self.wall
-        clock.thread -= self.thread
-        clock.cpu -= self.thread
+        return clock
 
 
-def write_barely(folder: str, training: Training, files: int, file_bytes: int) -> float:
-    """Write files of that size from the memory of a model's parameters; return the CPU seconds of one."""
-    arrays = [parameter.detach().numpy().reshape(-1).view("uint8").data for parameter in training.model.parameters()]
-    path = Path(folder) / "bare"
-    clocks = []
-    for _ in range(files):
-        left = file_bytes
-        with Clock() as clock, path.open("wb", buffering=0) as file:
-            for array in itertools.cycle(arrays):
-                file.write(array[:left])
-                left -= len(array)
-                if left <= 0:
-                    break
-        path.unlink()
-        clocks.append(clock.cpu)
-    return statistics.median(clocks)
+class BareWriter:
+    """Writes files from the memory of a model's parameters on a thread of its own, and nothing else."""
+
+    def __init__(self, folder: Path, training: Training, interval: int) -> None:
+        parameters = training.model.parameters()
+        self._arrays = [parameter.detach().numpy().reshape(-1).view("uint8").data for parameter in parameters]
+        self._folder = folder
+        self._interval = interval
+        self._num_steps = 0
+        self._jobs: queue.Queue[Path | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._run)
+        self.file_bytes = 0
+        folder.mkdir()
+        self._thread.start()
+
+    def step(self) -> None:
+        """Have a file written, if one is due at this step."""
+        if self._num_steps % self._interval == 0:
+            self._jobs.put(self._folder / f"{self._num_steps:012}.tfevents")
+        self._num_steps += 1
+
+    def wait(self) -> None:
+        self._jobs.join()
+
+    def close(self) -> None:
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (path := self._jobs.get()) is not None:
+            left = self.file_bytes
+            with path.open("wb", buffering=0) as file:
+                for array in itertools.cycle(self._arrays):
+                    file.write(array[:left])
+                    left -= len(array)
+                    if left <= 0:
+                        break
+            self._jobs.task_done()
+
+
+def take_turn(
+    training: Training, num_steps: int, cleaner: Cleaner, after_step: Callable[[], object], wait: Callable[[], object]
+) -> Clock:
+    """Time some steps until what is done after each is complete, but for removing files meanwhile."""
+    clean_every = max(1, CLEAN_EVERY_BYTES // (2 * training.num_bytes()))
+    with Clock() as clock:
+        for done in range(1, num_steps + 1):
+            training.run(1)
+            after_step()
+            if done % clean_every == 0:
+                clock.leave_out(cleaner.clean(keep=1))
+        wait()
+    cleaner.clean(keep=0)
+    return clock
 
 
 def sample(adapter_name: str, model_name: str, config: str, folder: str, num_steps: int) -> dict[str, float]:
-    """Train without and with the hook in this process, by turns."""
+    """Train without a hook, with bare writing, and with the hook in this process, by turns."""
     import torch
 
     torch.set_num_threads(1)
@@ -258,23 +304,17 @@ def sample(adapter_name: str, model_name: str, config: str, folder: str, num_ste
     adapter = load_adapter(adapter_name)
     interval, collections, reductions = CONFIGS[config]
     without, watched = Training(model_name), Training(model_name)
-    out_dir = Path(folder) / "trial"
+    out_dir, bare_dir = Path(folder) / "trial", Path(folder) / "bare"
     hook = adapter.attach(str(out_dir), interval, collections, reductions, watched.model, watched.loss)
-    cleaner = Cleaner(out_dir)
-    every = max(1, CLEAN_EVERY_BYTES // (2 * watched.num_bytes()))
+    cleaner, bare_cleaner = Cleaner(out_dir), Cleaner(bare_dir)
+    bare_writer = BareWriter(bare_dir, without, interval)
     turns = []
     for turn in range(NUM_TURNS[model_name] + 1):
         with Clock() as off:
             without.run(num_steps)
-        cleaner.wall = cleaner.thread = 0.0
-        with Clock() as on:
-            for done in range(num_steps):
-                watched.run(1)
-                if done % every == every - 1:
-                    cleaner.clean(keep=1)
-            adapter.wait(hook)
-        cleaner.take_out(on)
-        cleaner.clean(keep=0)
+        on = take_turn(watched, num_steps, cleaner, lambda: None, lambda: adapter.wait(hook))
+        bare_writer.file_bytes = cleaner.file_bytes
+        bare = take_turn(without, num_steps, bare_cleaner, bare_writer.step, bare_writer.wait)
         if turn:  # the first one finds memory, and what to save
             turns.append(
                 {
@@ -282,12 +322,14 @@ def sample(adapter_name: str, model_name: str, config: str, folder: str, num_ste
                     "ratio": on.wall / off.wall,
                     "cpu": (on.cpu - off.cpu) / num_steps,
                     "thread": (on.thread - off.thread) / num_steps,
-                    "others": max(off.others, on.others),
+                    "bare": (bare.cpu - off.cpu) / num_steps,
+                    "bare ratio": bare.wall / off.wall,
+                    "others": max(off.others, on.others, bare.others),
                 }
             )
     hook.close()
-    bare = write_barely(folder, watched, max(3, cleaner.num_files), cleaner.num_bytes // cleaner.num_files)
-    return {**medians(turns), "bare": bare / interval}
+    bare_writer.close()
+    return medians(turns)
 
 
 class Timed:
@@ -325,6 +367,7 @@ def sample_unsaved(adapter_name: str, model_name: str, config: str, folder: str,
         "cpu": thread,
         "thread": thread,
         "bare": 0.0,
+        "bare ratio": 1.0,
         "others": whole.others,
     }
 
@@ -350,7 +393,7 @@ def sample_default(adapter_name: str, model_name: str, folder: str, num_steps: i
     """Put the default configuration together: 499 steps that save nothing, and one that saves losses."""
     unsaved = sample_unsaved(adapter_name, model_name, "never", folder, num_steps * NUM_TURNS[model_name])
     saved = sample(adapter_name, model_name, "losses-1", folder, num_steps)
-    found = {key: (unsaved[key] * 499 + saved[key]) / 500 for key in ("cpu", "thread", "bare")}
+    found = {key: (unsaved[key] * 499 + saved[key]) / 500 for key in ("cpu", "thread", "bare", "bare ratio")}
     extra = ((unsaved["ratio"] - 1) * 499 + (saved["ratio"] - 1)) / 500
     return {"step": unsaved["step"], "ratio": 1 + extra, **found, "others": max(unsaved["others"], saved["others"])}
 
@@ -394,7 +437,7 @@ def main() -> None:
             pythons["original"] = arguments.original_python
         print(
             f"{'model':12} {'config':11} {'library':9} {'step':>9} {'ratio':>7} "
-            f"{'CPU +':>9} {'thread +':>9} {'bare':>9} {'others':>7}  wanted"
+            f"{'CPU +':>9} {'thread +':>9} {'bare +':>9} {'bare':>6} {'others':>7}  wanted"
         )
         for row in ROWS:
             if not arguments.rows or f"{row.model}:{row.config}" in arguments.rows.split(","):
@@ -419,7 +462,7 @@ def measure(row: Row, pythons: dict[str, str], arguments: argparse.Namespace) ->
         print(
             f"{row.model:12} {row.config:11} {adapter:9} {middle['step'] * 1e3:6.2f} ms {middle['ratio']:7.3f} "
             f"{middle['cpu'] * 1e3:6.2f} ms {middle['thread'] * 1e3:6.2f} ms "
-            f"{middle['bare'] * 1e3:6.2f} ms {middle['others']:6.0%}  "
+            f"{middle['bare'] * 1e3:6.2f} ms {middle['bare ratio']:6.3f} {middle['others']:6.0%}  "
             f"{row.wanted if adapter == 'ours' else '':34} {verdict}",
             flush=True,
         )
