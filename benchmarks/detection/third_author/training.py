@@ -1,0 +1,86 @@
+"""Faults in how a model begins and how it is trained."""
+
+from __future__ import annotations
+
+import copy
+
+from registry import setting
+from torch import nn
+
+from third_author.models import Asked, ImageNet, Listed, ResNet, TextCnn, dense
+from third_author.plan import Change, faults, model, optimized, parameters, weights
+
+
+def _detached(layer: str) -> Change:
+    """Detach what a layer gives."""
+    return lambda job: job.model.get_submodule(layer).register_forward_hook(lambda *given: given[2].detach())
+
+
+def _of_a_copy(job) -> None:
+    job.trained = lambda made: copy.deepcopy(made).parameters()
+
+
+def _gate(quarter: int, value: float) -> Change:
+    """Set the biases of one gate of a recurrent layer."""
+    size = 20
+    return parameters(lambda bias: bias[quarter * size : (quarter + 1) * size].fill_(value), "cell.bias_ih")
+
+
+faults({
+    "gradients not reset": [
+        ("prices", "zero_grad is missing", setting(zero_every=0, optimizer="momentum", lr=0.02)),
+        ("activity", "zero_grad is missing", setting(zero_every=0, optimizer="momentum", lr=0.02)),
+        ("characters", "zero_grad is missing, with Adam", setting(zero_every=0)),
+        ("digits, plain", "reset once an epoch", setting(zero_every=27)),
+    ],
+    "learning rate too high": [
+        ("digits", "Adam at 1.0", setting(lr=1.0)),
+        ("questions", "Adam at 0.3", setting(lr=0.3)),
+        ("prices", "gradient descent at 1.0", setting(optimizer="sgd", lr=1.0)),
+        ("digits, plain", "warmed up to 3.0", setting(rate=lambda n: min(1, (n + 1) / 20) * 60)),
+        ("spirals", "multiplied by 1.1 at each batch", setting(rate=lambda n: 1.1**n)),
+    ],
+    "learning rate too low": [
+        ("digits", "Adam at 1e-7", setting(lr=1e-7)),
+        ("activity", "gradient descent at 1e-4", setting(optimizer="sgd", lr=1e-4)),
+        ("letters", "the schedule of epochs goes on at each batch", setting(rate=lambda n: 0.5**n)),
+        ("reviews", "warmed up over 50,000 batches", setting(rate=lambda n: (n + 1) / 50_000)),
+        ("headlines", "Adadelta at 1e-3", setting(optimizer="adadelta", lr=1e-3)),
+    ],
+    "initialisation": [
+        ("digits", "standard normal weights", weights(nn.init.normal_)),
+        ("letters, deep", "all parameters 0", parameters(nn.init.zeros_)),
+        ("prices", "all weights 0.5", weights(lambda weight: weight.fill_(0.5))),
+        ("spirals", "weights 50 times too large", weights(lambda weight: weight.mul_(50))),
+        ("digits, plain", "normal weights with a spread of 0.0001", weights(lambda weight: weight.normal_(std=1e-4))),
+    ],
+    "parameters not trained": [
+        ("prices", "no step is ever made", setting(update_every=0)),
+        ("questions", "the optimizer has only the last layer", optimized("out")),
+        ("textures", "the optimizer has a copy of the model", _of_a_copy),
+        ("activity", "detached before the last layer", _detached("pool")),
+        ("spirals", "layers in a plain list", model(lambda: Listed(2, 3))),
+    ],
+    "dead units": [
+        ("prices", "biases of -20 in the first layer", parameters(lambda bias: bias.fill_(-20), "0.bias")),
+        ("digits, plain", "biases of -10 in the second convolution", parameters(
+            lambda bias: bias.fill_(-10), "features.4.bias"
+        )),
+        ("reviews", "output gates shut", _gate(3, -15.0)),
+        ("totals", "update gates saturated", _gate(1, 15.0)),
+    ],
+    "wrong mode": [
+        ("headlines", "evaluated with dropout", model(lambda: TextCnn(drop=0.6)), setting(eval_mode=False)),
+        ("digits", "evaluated with dropout", model(lambda: ImageNet(drop=0.6)), setting(eval_mode=False)),
+        ("questions", "evaluated with dropout", model(lambda: Asked(drop=0.5)), setting(eval_mode=False, lr=3e-3)),
+        ("textures", "seven blocks, trained in evaluation mode", model(lambda: ResNet(blocks=7)),
+         setting(train_mode=lambda _: False)),
+    ],
+    "regularisation": [
+        ("churn", "dropout of 95 %", model(lambda: dense([12, 32, 16, 1], drop=0.95))),
+        ("questions", "dropout of 90 %", model(lambda: Asked(drop=0.9))),
+        ("activity", "labels smoothed by 0.95", setting(loss=nn.CrossEntropyLoss(label_smoothing=0.95))),
+        ("letters", "weight decay of 30, apart from gradients", setting(optimizer="adamw", weight_decay=30.0)),
+        ("digits, plain", "weight decay of 2", setting(weight_decay=2.0)),
+    ],
+})  # fmt: skip
