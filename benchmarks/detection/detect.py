@@ -26,6 +26,7 @@ from jobs import limit_threads
 from registry import Run
 from runs import DEVELOPMENT
 from second_author import SECOND_AUTHOR
+from third_author import THIRD_AUTHOR
 
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import create_rule, evaluate
@@ -42,6 +43,7 @@ SPLITS = {
     "held-out": HELD_OUT.runs,
     "drawn": DRAWN.runs,
     "second author": SECOND_AUTHOR.runs,
+    "third author": THIRD_AUTHOR.runs,
 }
 """Lists of runs by who wrote them down, and when."""
 
