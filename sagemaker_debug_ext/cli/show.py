@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.cli import _arguments, _output
 from sagemaker_debug_ext.errors import SMDebugValueError, TensorUnavailableForStep
@@ -11,7 +11,10 @@ from sagemaker_debug_ext.errors import SMDebugValueError, TensorUnavailableForSt
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Tensor
 
-_STATISTICS = ("min", "max", "mean", "std")
+_STATISTICS: Final = ("min", "max", "mean", "std")
+
+_MOST_ROWS: Final = 30
+"""Of more steps the first and the last ones are shown, unless all are asked for."""
 
 
 def add_parser(commands: Any) -> None:
@@ -19,9 +22,13 @@ def add_parser(commands: Any) -> None:
     parser = _arguments.add_command(commands, "show", "Show a tensor: its values at a step, or how it went.", run)
     _arguments.add_trial(parser)
     parser.add_argument("tensor", metavar="TENSOR", help="name of the tensor, as ls lists it")
-    parser.add_argument("--step", type=int, help="show the values at this step")
-    parser.add_argument(
-        "--last", type=_arguments.parse_count, metavar="N", help="show the last N steps only (default: all)"
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--step", type=int, metavar="N", help="show the values at this step")
+    which.add_argument("--last", type=_arguments.parse_count, metavar="N", help="show the last N steps only")
+    which.add_argument(
+        "--all",
+        action="store_true",
+        help=f"show all steps (default: of more than {_MOST_ROWS} the first and the last ones; as JSON all)",
     )
     _arguments.add_mode(parser)
     parser.add_argument("--worker", help="the worker whose values to show (default: the first)")
@@ -97,6 +104,10 @@ def _show_value(tensor: Tensor, arguments: argparse.Namespace) -> None:
 
 def _show_course(tensor: Tensor, arguments: argparse.Namespace) -> None:
     steps = tensor.steps(mode=arguments.mode, show_incomplete_steps=True)[-(arguments.last or 0) :]
+    is_whole = arguments.json or arguments.all or arguments.last
+    num_left_out = 0 if is_whole else max(len(steps) - _MOST_ROWS, 0)
+    if num_left_out:
+        steps = [*steps[: _MOST_ROWS // 2], *steps[-_MOST_ROWS // 2 :]]
     rows = [{**_place(tensor, step, arguments), **_measure(tensor, step, arguments)} for step in steps]
     if arguments.json:
         _output.write_json({"tensor": tensor.name, "steps": rows})
@@ -107,4 +118,7 @@ def _show_course(tensor: Tensor, arguments: argparse.Namespace) -> None:
     headers = list(dict.fromkeys(key for row in rows for key in row))
     _output.write(tensor.name)
     cells = [[row.get(key) for key in headers] for row in rows]
-    _output.write(_output.format_table([key.upper() for key in headers], cells))
+    table = _output.format_table([key.upper() for key in headers], cells).splitlines()
+    if num_left_out:
+        table.insert(1 + _MOST_ROWS // 2, f"… {num_left_out} steps left out: --all shows them")
+    _output.write("\n".join(table))

@@ -105,6 +105,35 @@ class TestShow:
         assert [(row["step"], row["value"]) for row in found["steps"]] == [(1, 1.0), (2, 3.0)]
         assert "mean" not in found["steps"][0]
 
+    @pytest.fixture
+    def long_trial(self, tmp_path):
+        """A trial of a loss at 100 steps."""
+        writer = SmallTrial(tmp_path / "long")
+        for number in range(100):
+            writer.write(ModeKeys.TRAIN, 3 * number, {"loss": np.float32(number)}, global_step=3 * number)
+        writer.end()
+        return str(tmp_path / "long")
+
+    def test_course_of_many_steps_shows_the_first_and_the_last(self, long_trial, capsys):
+        """How many lie between them is said where they would stand."""
+        assert main(["show", long_trial, "loss"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[17] == "… 70 steps left out: --all shows them"
+        assert [int(line.split()[0]) for line in lines[2:17]] == list(range(0, 45, 3))
+        assert [int(line.split()[0]) for line in lines[18:]] == list(range(255, 300, 3))
+
+    @pytest.mark.parametrize(("options", "count"), [(["--all"], 100), (["--last", "60"], 60)])
+    def test_course_of_many_steps_shows_all_that_is_asked_for(self, long_trial, capsys, options, count):
+        """Nothing is left out of what was named."""
+        assert main(["show", long_trial, "loss", *options]) == 0
+        lines = capsys.readouterr().out.splitlines()[2:]
+        assert [int(line.split()[0]) for line in lines] == list(range(0, 300, 3))[-count:]
+
+    def test_course_of_many_steps_is_whole_as_json(self, long_trial, capsys):
+        """A program is spared nothing."""
+        _, found = run_json(capsys, "show", long_trial, "loss")
+        assert [row["value"] for row in found["steps"]] == list(range(100))
+
     def test_course_in_a_mode_without_it_says_so(self, trial, capsys):
         """Nothing to show is said, rather than left blank; as JSON it is an empty list."""
         assert main(["show", trial, "loss", "--mode", "predict"]) == 0
