@@ -7,7 +7,7 @@ from registry import setting
 from torch import nn
 
 from third_author.losses import Written
-from third_author.models import Copier, Elman, ImageNet, Recurrent, Then, dense
+from third_author.models import Copier, Elman, Recurrent, Then, dense
 from third_author.plan import after, faults, model, targets, weights
 
 
@@ -49,7 +49,6 @@ faults({
     ],
     "architecture": [
         ("spirals", "activations left out", model(lambda: dense([2, 32, 32, 3], nn.Identity))),
-        ("digits", "activations left out", model(lambda: ImageNet(act=nn.Identity))),
         ("pictures", "a single number between encoder and decoder", model(lambda: Copier(size=1))),
         ("reviews", "the first state is read, not the last", model(
             lambda: Recurrent(nn.LSTM, words=60, read=lambda states: states[:, 0])

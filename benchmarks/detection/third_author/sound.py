@@ -8,7 +8,7 @@ import torch
 from registry import setting
 from torch import nn
 
-from third_author.models import ImageNet, Recurrent, Tuned, WaveNet, dense
+from third_author.models import ImageNet, Recurrent, ResNet, Tuned, WaveNet, dense
 from third_author.plan import frozen, model, sound, train_targets
 from third_author.tasks import THIRD_TASKS, backbone
 
@@ -57,9 +57,10 @@ SOUND = [
         prepare=_moved, loss=nn.CrossEntropyLoss(label_smoothing=0.1), steps=140
     )),
     ("digits", "with group normalisation and SiLU", model(lambda: ImageNet(norm=_group_norm, act=nn.SiLU))),
-    ("digits, plain", "gradients gathered over three batches of 12", setting(
-        batch=12, zero_every=3, update_every=3, steps=180, loss_factor=1 / 3, optimizer="adam", lr=1.5e-2
+    ("digits, plain", "gradients gathered over two batches of 16", setting(
+        batch=16, zero_every=2, update_every=2, steps=200, loss_factor=1 / 2, optimizer="adam", lr=1e-2
     )),
+    ("textures", "four blocks by momentum", model(lambda: ResNet(blocks=4)), setting(optimizer="momentum", lr=0.05)),
     ("activity", "with layers of leaky ReLU and dropout of 30 %", model(lambda: WaveNet(nn.LeakyReLU, drop=0.3))),
     ("totals", "by an LSTM, clipped", model(lambda: Recurrent(nn.LSTM, 3, outputs=1)), setting(clip=1.0, lr=2e-2)),
     ("machines", "by two recurrent layers", model(lambda: Recurrent(nn.RNN, 4, num_layers=2)), setting(clip=5.0)),

@@ -10,6 +10,8 @@ from torch import nn
 from third_author.models import Asked, ImageNet, Listed, ResNet, TextCnn, dense
 from third_author.plan import Change, faults, model, optimized, parameters, weights
 
+FOUR_BLOCKS, BY_MOMENTUM = model(lambda: ResNet(blocks=4)), setting(optimizer="momentum", lr=0.05)
+
 
 def _detached(layer: str) -> Change:
     """Detach what a layer gives."""
@@ -73,8 +75,10 @@ faults({
         ("headlines", "evaluated with dropout", model(lambda: TextCnn(drop=0.6)), setting(eval_mode=False)),
         ("digits", "evaluated with dropout", model(lambda: ImageNet(drop=0.6)), setting(eval_mode=False)),
         ("questions", "evaluated with dropout", model(lambda: Asked(drop=0.5)), setting(eval_mode=False, lr=3e-3)),
-        ("textures", "seven blocks, trained in evaluation mode", model(lambda: ResNet(blocks=7)),
+        ("textures", "four blocks by momentum, trained in evaluation mode", FOUR_BLOCKS, BY_MOMENTUM,
          setting(train_mode=lambda _: False)),
+        ("textures", "four blocks by momentum, evaluation mode is never left", FOUR_BLOCKS, BY_MOMENTUM,
+         setting(train_mode=lambda n: n < 14)),
     ],
     "regularisation": [
         ("churn", "dropout of 95 %", model(lambda: dense([12, 32, 16, 1], drop=0.95))),
