@@ -164,13 +164,13 @@ class Elman(nn.Module):
 class Asked(nn.Module):
     """A transformer over words with positions; the first place, which holds no word, tells the class."""
 
-    def __init__(self, words=30, length=10, size=24, outputs=5, drop=0.0, layers=1):
+    def __init__(self, words=30, length=10, size=24, outputs=5, drop=0.0):
         super().__init__()
         self.embed = nn.Embedding(words, size)
         self.first = nn.Parameter(torch.randn(1, 1, size) * 0.1)
         self.place = nn.Parameter(torch.randn(1, length + 1, size) * 0.1)
         layer = nn.TransformerEncoderLayer(size, 4, 48, drop, "gelu", batch_first=True, norm_first=True)
-        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
         self.norm, self.out = nn.LayerNorm(size), nn.Linear(size, outputs)
 
     def forward(self, x):
@@ -233,14 +233,13 @@ class Scored(nn.Module):
 class Copier(nn.Module):
     """Makes a picture small, and large again, with brightness from 0 to 1."""
 
-    def __init__(self, size=16, final=torch.sigmoid):
+    def __init__(self, size=16):
         super().__init__()
         self.encoder = nn.Sequential(nn.Flatten(), nn.Linear(80, 48), nn.ReLU(), nn.Linear(48, size))
         self.decoder = nn.Sequential(nn.ReLU(), nn.Linear(size, 48), nn.ReLU(), nn.Linear(48, 80))
-        self.final = final
 
     def forward(self, x):
-        return self.final(self.decoder(self.encoder(x))).view(x.shape)
+        return torch.sigmoid(self.decoder(self.encoder(x))).view(x.shape)
 
 
 class Vague(nn.Module):

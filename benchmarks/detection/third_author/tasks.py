@@ -121,11 +121,8 @@ HOW_TRAINED: dict[str, dict[str, Any]] = {
 
 OPTIMIZERS |= {
     "adadelta": torch.optim.Adadelta,
-    "adam, betas swapped": functools.partial(torch.optim.Adam, betas=(0.999, 0.9)),
     "adam without momentum": functools.partial(torch.optim.Adam, betas=(0.0, 0.99)),
     "rmsprop with momentum": functools.partial(torch.optim.RMSprop, momentum=0.9),
-    "averaged sgd": torch.optim.ASGD,
-    "resilient": torch.optim.Rprop,
 }
 
 
