@@ -23,7 +23,7 @@ from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, meant_mode
-from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks import current, folders
 from sagemaker_debug_ext.hooks.arguments import (
     check_policy,
     check_reduction_config,
@@ -185,6 +185,18 @@ class BaseHook(Framework):
         """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
         self._pid = os.getpid()
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
+        self._enter_folder()
+        current.set_hook(self, BaseHook)
+        atexit.register(self.close)
+        self._forget_sigterm = on_termination(self._terminate) if handle_sigterm else None
+        self._requests = RecordingRequests(self.backend, self.write_recording) if flight_recorder else None
+
+    def _enter_folder(self) -> None:
+        """Find out whether the folder is free.
+
+        Raises:
+            SMDebugRuntimeError: It holds a trial that has ended, or that another hook of this process writes.
+        """
         if manifest.has_ended(self.backend):
             raise SMDebugRuntimeError(
                 f"out_dir must not hold a trial that has ended (got {self.out_dir!r}): choose another folder, "
@@ -195,10 +207,12 @@ class BaseHook(Framework):
                 f"out_dir must belong to one hook, and another one of this process writes to {self.out_dir!r}: "
                 "use that hook, or choose another folder"
             )
-        current.set_hook(self, BaseHook)
-        atexit.register(self.close)
-        self._forget_sigterm = on_termination(self._terminate) if handle_sigterm else None
-        self._requests = RecordingRequests(self.backend, self.write_recording) if flight_recorder else None
+        if folders.note_open(self, self.out_dir):
+            LOG.warning(
+                "another hook of this process is open for %r: the one that saves first has the folder, and saving of "
+                "the other is switched off; use one hook, or another folder",
+                self.out_dir,
+            )
 
     # --- creation -----------------------------------------------------------------------------------------------------
 
@@ -373,6 +387,7 @@ class BaseHook(Framework):
         if self._is_closed or os.getpid() != self._pid:
             return
         self._is_closed = True
+        folders.note_closed(self, self.out_dir)
         if self._requests is not None:
             self._requests.close()
         atexit.unregister(self.close)
@@ -539,6 +554,7 @@ class BaseHook(Framework):
                 self._checkpoints = None
             if everyone or worker.name == CHIEF:
                 output = self._open_output(worker, worker.num_workers if everyone else 1)
+                folders.note_written(self.out_dir)
                 self._delivery = Delivery(
                     output, self._collections, self._to_array, self._recorder, self._lock, self._drops_steps
                 )
@@ -621,8 +637,13 @@ class BaseHook(Framework):
 
     @harmless
     def _finish(self) -> None:
-        """Write what is left to write when no step will follow."""
+        """Write what is left to write when no step will follow.
+
+        Where another hook has written, one that has captured nothing has nothing to add, not even the end.
+        """
         with self._lock:
+            if self._delivery is None and not self._scalars.waiting and folders.is_written(self.out_dir):
+                return
             if self._is_off or not self._has_output() or self._delivery is None:
                 return
             self._hand_over()  # of the step before one that is running right now

@@ -590,6 +590,43 @@ class TestWorkers:
         (out_dir / "training_job_end.ts").unlink()
         assert make_hook().run_step({"loss": 1.0})
 
+    def test_workers_when_two_hooks_are_open_for_one_folder_then_the_second_warns(self, make_hook, caplog):
+        """Before either has saved nothing is wrong so far, as where a cell of a notebook runs again; but it will be."""
+        first = make_hook()
+        assert "another hook" not in caplog.text
+        make_hook("elsewhere")
+        assert "another hook" not in caplog.text
+        make_hook()
+        assert f"another hook of this process is open for {first.out_dir!r}" in caplog.text
+
+    def test_workers_when_the_first_hook_is_closed_then_the_second_does_not_warn(self, make_hook, out_dir, caplog):
+        """A folder is free again once its hook has ended, and the trial is continued."""
+        make_hook().close()
+        (out_dir / "training_job_end.ts").unlink()
+        assert make_hook().run_step({"loss": 1.0})
+        assert "another hook" not in caplog.text
+
+    def test_workers_when_forked_then_hooks_of_the_parent_are_not_meant(self, make_hook, monkeypatch, caplog):
+        """A child process knows of its parent's hooks, which are not its own."""
+        hook = make_hook()
+        child = os.getpid() + 1
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "getpid", lambda: child)
+            type(hook)(hook.out_dir, handle_sigterm=False).close()
+        assert "another hook" not in caplog.text
+
+    def test_workers_when_a_hook_was_never_used_then_it_leaves_the_trial_of_another_alone(self, make_hook, trial):
+        """Hooks that a script has forgotten are closed when it ends, after those that it uses."""
+        forgotten, used = make_hook(), make_hook(include_collections=["mine"])
+        used.save_tensor("x", [1.0], "mine")
+        used.run_step({"loss": 1.0})
+        used.close()
+        before = trial.collections()
+        assert before.collections["mine"]["tensor_names"] == ["x"]
+        forgotten.close()
+        assert forgotten.failure is None
+        assert trial.collections() == before
+
 
 class TestClose:
     def test_close_when_called_twice_then_does_nothing(self, make_hook, trial):
