@@ -50,7 +50,9 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
-def add_command(commands: Any, name: str, summary: str, run: Any, words: str | None = None) -> argparse.ArgumentParser:
+def add_command(
+    commands: Any, name: str, summary: str, run: Any, words: str | None = None, description: str | None = None
+) -> argparse.ArgumentParser:
     """Add a command whose arguments go to `run`, which returns the exit status.
 
     Args:
@@ -59,7 +61,8 @@ def add_command(commands: Any, name: str, summary: str, run: Any, words: str | N
         summary: What it does.
         run: What runs it.
         words: Its argument, if any, that takes any number of words, which may come after options as well.
+        description: What its own help says of it; the summary when not given.
     """
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=description or summary)
     parser.set_defaults(run=run, command=parser, words=words)
     return parser

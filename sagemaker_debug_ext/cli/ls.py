@@ -86,6 +86,9 @@ def _print(summary: dict[str, Any]) -> None:
     for problem in summary["problems"]:
         _output.say(f"problem: {problem}")
     _output.write()
+    if not summary["tensors"]:
+        _output.say("no tensor was saved, or none of those asked for")
+        return
     headers = ("TENSOR", "STEPS", "FIRST", "LAST", "SHAPE", "COLLECTIONS")
     rows = [
         (item["name"], item["steps"], item["first"], item["last"], item["shape"], ", ".join(item["collections"]))

@@ -25,7 +25,8 @@ def build_parser() -> argparse.ArgumentParser:
         prog="sagemaker-debug", description="See what happens inside a training job.", epilog=_EPILOG
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.set_defaults(run=None, command=parser, words=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for command in (demo, ls, show, consolidate, rules, run):
         command.add_parser(commands)
     return parser
@@ -39,6 +40,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         if arguments.words is None or any(each.startswith("-") for each in rest):
             command.error(f"unrecognized arguments: {' '.join(rest)}")
         getattr(arguments, arguments.words).extend(rest)
+    if arguments.run is None:  # no command was given: say which there are
+        arguments.command.print_help(sys.stderr)
+        raise SystemExit(EXIT_USAGE)
     return arguments
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import textwrap
@@ -23,21 +24,24 @@ _FEWEST_COLUMNS: Final = 24
 _FEWEST_ISSUES: Final = 3
 """So many issues are shown of each rule that was not named, unless more are asked for."""
 
-_RUN = """Run rules over a trial. Before the first step each rule that was named says which tensors it will look at, or
-why it will give no verdict; of rules that --recommended or --all chose a line tells what they look at together, their
-first issues are shown, and those that do not find their tensors are named at the end. Exits with 1 if a rule finds an
-issue, with 2 if one fails. With --recommended, what may be behind the issues comes after them, the likeliest cause
-first."""
+_RUN: Final = "Run rules over a trial, and tell what they find."
+
+_ABOUT_RUN: Final = """Run rules over a trial. Before the first step each rule that was named says which tensors it will
+look at, or why it will give no verdict; of rules that --recommended or --all chose a line tells what they look at
+together, their first issues are shown, and those that do not find their tensors are named at the end. Exits with 1 if a
+rule finds an issue, with 2 if one fails. With --recommended, what may be behind the issues comes after them, the
+likeliest cause first."""
 
 
 def add_parser(commands: Any) -> None:
     """Add the command with its two parts."""
     parser = commands.add_parser("rules", help="List the rules, or run some over a trial.")
-    parts = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.set_defaults(run=None, command=parser, words=None)
+    parts = parser.add_subparsers(title="commands", metavar="COMMAND")
     listing = _arguments.add_command(parts, "list", "List the rules and their parameters.", run_list)
     listing.add_argument("--kind", choices=("debugger", "profiler"), help="only rules on tensors, or on metrics")
     _arguments.add_json(listing)
-    running = _arguments.add_command(parts, "run", _RUN, run, words="rules")
+    running = _arguments.add_command(parts, "run", _RUN, run, words="rules", description=_ABOUT_RUN)
     _arguments.add_trial(running)
     running.add_argument(
         "rules", nargs="*", metavar="RULE", help="names of rules, as rules list gives them, or of a class in --source"
@@ -132,14 +136,10 @@ def _describe(spec: RuleSpec) -> dict[str, Any]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run rules over a trial."""
-    from sagemaker_debug_ext.errors import SMDebugValueError
     from sagemaker_debug_ext.rules import evaluate, exit_code, explain
     from sagemaker_debug_ext.rules.causes import likely_causes
-    from sagemaker_debug_ext.trials import create_trial
 
-    if arguments.end is not None and arguments.end <= arguments.start:
-        raise SMDebugValueError(f"end must be above start, which is {arguments.start} (got {arguments.end})")
-    trial = create_trial(arguments.trial)
+    trial = _open_trial(arguments)
     rules = _make_rules(arguments, trial)
     explanations = {name: explain(rule) for name, rule in rules.items()}
     without_tensors = [
@@ -185,6 +185,36 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_code(evaluation.statuses)
 
 
+def _open_trial(arguments: argparse.Namespace) -> Trial:
+    """Open the trial, once the other arguments have been looked at."""
+    from sagemaker_debug_ext.catalog import rule_names
+    from sagemaker_debug_ext.errors import SMDebugValueError, TrialNotFoundError
+    from sagemaker_debug_ext.trials import create_trial
+
+    if arguments.end is not None and arguments.end <= arguments.start:
+        raise SMDebugValueError(f"end must be above start, which is {arguments.start} (got {arguments.end})")
+    try:
+        trial = create_trial(arguments.trial)
+    except TrialNotFoundError as error:
+        if arguments.trial not in rule_names():
+            raise
+        raise SMDebugValueError(f"the trial comes before the rules: rules run TRIAL {arguments.trial}") from error
+    if arguments.output is not None:
+        _make_folder(arguments.output)
+    return trial
+
+
+def _make_folder(path: str) -> None:
+    from sagemaker_debug_ext.errors import SMDebugValueError
+
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise SMDebugValueError(
+            f"--output must be a folder that can be made (got {path!r}: {error.strerror})"
+        ) from error
+
+
 def _make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
     from sagemaker_debug_ext.errors import SMDebugValueError
     from sagemaker_debug_ext.rules import Isolation, create_custom_rule, create_rule
@@ -198,7 +228,12 @@ def _make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
     given = {name: {**recommended.get(name, {}), **chosen[name]} for name in names}
     isolation = None if arguments.timeout is None else Isolation(timeout_seconds=arguments.timeout)
     if arguments.source is None:
-        return {name: create_rule(name, trial, given[name], isolation=isolation) for name in names}
+        try:
+            return {name: create_rule(name, trial, given[name], isolation=isolation) for name in names}
+        except SMDebugValueError as error:
+            if len(names) == 1 or all("." in key for key, _ in arguments.parameter):
+                raise
+            raise SMDebugValueError(f"{error} (-p RULE.NAME=VALUE is for one of several rules)") from error
     isolation = isolation or Isolation()
     options = {"isolation": isolation, "smdebug_alias": arguments.smdebug}
     return {name: create_custom_rule(arguments.source, name, trial, given[name], **options) for name in names}
@@ -220,9 +255,15 @@ def _all_names() -> list[str]:
 
 def _parameters(pairs: list[tuple[str, str]], names: list[str]) -> dict[str, dict[str, str]]:
     """Return the parameters of each rule."""
+    from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
+
     given: dict[str, dict[str, str]] = {name: {} for name in names}
     for key, value in pairs:
-        rule, dot, name = key.partition(".")
-        for each in [rule] if dot and rule in given else names:
-            given[each][name if dot and rule in given else key] = value
+        rule, dot, rest = key.partition(".")
+        if dot and rule not in given:
+            raise SMDebugValueError(
+                f"--parameter must name one of the rules that are run (got {rule!r}){did_you_mean(rule, names)}"
+            )
+        for each in [rule] if dot else names:
+            given[each][rest if dot else key] = value
     return given

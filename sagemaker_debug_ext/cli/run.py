@@ -23,7 +23,10 @@ def add_parser(commands: Any) -> None:
         run,
     )
     parser.add_argument("script", metavar="SCRIPT", help=_SCRIPT)
-    parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="arguments of the script")
+    rest = parser.add_argument(
+        "arguments", metavar="ARGUMENT ...", nargs=argparse.REMAINDER, help="arguments of the script"
+    )
+    rest.required = False  # or it is said to be missing where SCRIPT is
 
 
 def run(arguments: argparse.Namespace) -> NoReturn:
@@ -31,8 +34,8 @@ def run(arguments: argparse.Namespace) -> NoReturn:
     import os
     import sys
 
-    if not os.path.exists(arguments.script):
-        raise SMDebugValueError(f"script must be a file that is there (got {arguments.script!r})")
+    if not (os.path.isfile(arguments.script) or os.path.isfile(os.path.join(arguments.script, "__main__.py"))):
+        raise SMDebugValueError(f"script must be a Python file that is there (got {arguments.script!r})")
     program = [sys.executable, "-m", "sagemaker_debug_ext.auto", arguments.script, *arguments.arguments]
     sys.stdout.flush()
     os.execv(sys.executable, program)  # noqa: S606 - no shell is wanted

@@ -6,10 +6,10 @@ import argparse
 from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.cli import _arguments, _output
-from sagemaker_debug_ext.errors import SMDebugValueError, TensorUnavailableForStep
+from sagemaker_debug_ext.errors import SMDebugValueError, TensorUnavailable, TensorUnavailableForStep
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.trials import Tensor
+    from sagemaker_debug_ext.trials import Tensor, Trial
 
 _STATISTICS: Final = ("min", "max", "mean", "std")
 
@@ -39,12 +39,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Show a tensor."""
     from sagemaker_debug_ext.trials import create_trial
 
-    tensor = create_trial(arguments.trial).tensor(arguments.tensor)
+    tensor = _find(create_trial(arguments.trial), arguments.tensor)
     if arguments.step is None:
         _show_course(tensor, arguments)
     else:
         _show_value(tensor, arguments)
     return 0
+
+
+def _find(trial: Trial, name: str) -> Tensor:
+    """Return a tensor; if there is none, the error names some whose names hold what was given."""
+    try:
+        return trial.tensor(name)
+    except TensorUnavailable as error:
+        near = [known for known in error.known if name.casefold() in known.casefold()]
+        if len(near) < 2:  # the error itself names a near one
+            raise
+        some = ", ".join(near[:3]) + (", …" if len(near) > 3 else "")
+        raise SMDebugValueError(f"there is no tensor {name!r}, but {len(near)} whose names hold it: {some}") from error
 
 
 def _place(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str, Any]:

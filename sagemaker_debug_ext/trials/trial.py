@@ -799,6 +799,8 @@ def create_trial(
     text = path_text(path)
     if text.startswith("s3://"):
         bucket, _, prefix = text.removeprefix("s3://").partition("/")
+        if not bucket:
+            raise SMDebugValueError(f"an S3 location must look like s3://bucket/prefix (got {text!r})")
         return S3Trial(os.path.basename(text) if name is None else name, bucket, prefix, **kwargs)
     return LocalTrial(os.path.basename(text) if name is None else name, text, **kwargs)
 

@@ -75,6 +75,13 @@ class TestLs:
         _, found = run_json(capsys, "ls", trial, "--collection", "gradients")
         assert [item["name"] for item in found["tensors"]] == ["gradient/fc.weight"]
 
+    def test_says_so_where_there_is_nothing(self, trial, capsys):
+        """Rather than the head of a table."""
+        assert main(["ls", trial, "--mode", "predict"]) == 0
+        output = capsys.readouterr()
+        assert "TENSOR" not in output.out
+        assert output.err == "no tensor was saved, or none of those asked for\n"
+
 
 class TestShow:
     def test_value_at_a_step(self, trial, capsys):
@@ -195,7 +202,9 @@ class TestRules:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["run", "{tmp}/nosuch.py"], "script must be a file that is there"),
+        (["run", "{tmp}/nosuch.py"], "script must be a Python file that is there"),
+        (["run", "{tmp}"], "script must be a Python file that is there"),
+        (["run"], "the following arguments are required: SCRIPT\n"),
         (["ls", "{tmp}/nowhere"], "no trial at"),
         (["ls", "{trial}", "--regex", "("], "'('"),
         (["ls", "{trial}", "--collection", "gradient"], "did you mean 'gradients'"),
@@ -204,6 +213,15 @@ class TestRules:
         (["show", "{trial}", "loss", "--last", "0"], "at least 1"),
         (["rules", "run", "{trial}", "VanishingGradient", "--start", "2", "--end", "2"], "end must be above start"),
         (["show", "{trial}", "fc.wieght"], "'fc.wieght'"),
+        (["show", "{trial}", "weight"], "2 whose names hold it: fc.weight, gradient/fc.weight"),
+        (["ls", "s3://"], "must look like s3://bucket/prefix (got 's3://')"),
+        (["rules", "run", "VanishingGradient", "{trial}"], "comes before the rules: rules run TRIAL VanishingGradient"),
+        (
+            ["rules", "run", "{trial}", "VanishingGradient", "--output", "{trial}/training_job_end.ts"],
+            "--output must be",
+        ),
+        (["rules", "run", "{trial}", "DeadRelu", "-p", "DaedRelu.x=1"], "did you mean 'DeadRelu'"),
+        (["rules", "run", "{trial}", "DeadRelu", "Overfit", "-p", "patience=1"], "-p RULE.NAME=VALUE is for one"),
         (["show", "{trial}", "loss", "--step", "9"], "step 9"),
         (["show", "{trial}", "loss", "--step", "0", "--worker", "worker_7"], "worker_7"),
         (["show", "{trial}", "hidden", "--step", "0"], "reduction"),
@@ -213,7 +231,8 @@ class TestRules:
         (["rules", "run", "{trial}", "VanishingGradient", "-p", "threshold"], "NAME=VALUE"),
         (["rules", "run", "{trial}", "VanishingGradient", "-p", "threshold=-1"], "threshold"),
         (["nonsense"], "invalid choice"),
-        ([], "COMMAND"),
+        ([], "List steps, collections and tensors"),
+        (["rules"], "List the rules and their parameters"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
