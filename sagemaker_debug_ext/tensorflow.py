@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sagemaker_debug_ext._lazy import lazy_names
 from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
@@ -40,11 +41,8 @@ __all__ = [
     "set_hook",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name == "create_trial":  # a training script rarely reads trials
-        from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415
-
-        return create_trial
-    hint = "; the hook of Keras is KerasHook" if name == "Hook" else ""  # as the other frameworks' hooks are called
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+__getattr__ = lazy_names(
+    __name__,
+    {"create_trial": "trials"},  # a training script rarely reads trials
+    {"Hook": "the hook of Keras is KerasHook"},  # as the other frameworks' hooks are called
+)

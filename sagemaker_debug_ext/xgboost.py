@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sagemaker_debug_ext._lazy import lazy_names
 from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 
@@ -33,10 +34,4 @@ __all__ = [
     "set_hook",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name == "create_trial":  # a training script rarely reads trials
-        from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415
-
-        return create_trial
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, {"create_trial": "trials"})  # a training script rarely reads trials

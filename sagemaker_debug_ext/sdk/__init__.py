@@ -6,8 +6,9 @@ when they are first used.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext._lazy import lazy_names
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.requests.explain import explain
@@ -54,13 +55,7 @@ __all__ = [
     "RuleStatuses",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"sagemaker_debug_ext.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

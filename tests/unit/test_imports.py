@@ -70,6 +70,7 @@ ALLOWED = {
     "vocabulary": set(),
     "_types": set(),
     "_imports": set(),
+    "_lazy": set(),
     "_optional": {"errors"},
     "exceptions": {"errors"},
     "compat": {"errors"},
@@ -94,7 +95,7 @@ ALLOWED = {
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 
-GROUND = {"errors", "vocabulary", "_types", "_imports", "_json", "_optional"}
+GROUND = {"errors", "vocabulary", "_types", "_imports", "_json", "_lazy", "_optional"}
 
 
 def is_layer(name: str) -> bool:
