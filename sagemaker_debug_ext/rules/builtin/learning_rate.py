@@ -82,4 +82,9 @@ class UpdateSizeRule(BuiltinRule):
                 self._from_zero.add(name)
         if before is None or earlier is None or current is None or earlier.shape != current.shape:
             return
-        self._recent.add(name, update_ratio(current, earlier, epsilon=1e-12) / (step - before))
+        ratio = update_ratio(current, earlier, epsilon=1e-12)
+        self._recent.add(name, ratio / (step - before))
+        self.note(name, ratio)
+
+    def note(self, name: str, ratio: float) -> None:
+        """Take by what part of its norm a weight has changed since it was saved before. Optional."""
