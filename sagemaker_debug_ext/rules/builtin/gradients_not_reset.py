@@ -21,10 +21,13 @@ Numbers = npt.NDArray[np.float64]
 
 EXPLAINS: Final = 0.999
 """Cosine from which on an update is that which an optimizer would make."""
-MOMENTA: Final = (0.9, 0.95, 0.99)
-NUM_LARGE: Final = 2
+MOMENTA: Final = (0.9, 0.95, 0.99, 0.999)
+NUM_LARGE: Final = 3
 """How many of these, the last ones, make nearly sums of gradients."""
 NEARER: Final = 4
+RUNS_ON: Final = 20
+"""At how many steps in a row a momentum that is far too large must explain what nothing else does."""
+RUNS_ON_FOR_EVER: Final = "that of a momentum of 0.999, which makes updates a thousand times as large in the end"
 ROUNDING: Final = 1e-6
 PERIODS: Final = (0, 2, 4, 5, 8, 10, 16, 20)
 """After how many steps gradients may be reset, beside each; 0: never."""
@@ -38,13 +41,17 @@ MAX_ELEMENTS: Final = 100_000
 class Optimizers:
     """What usual optimizers, at their usual settings, would change a weight by, given its gradients so far.
 
-    Gradient descent, with momentum of 0.9, 0.95 and 0.99, the first also Nesterov's, and Adam; up to the learning rate.
+    Gradient descent, with momentum of 0.9, 0.95, 0.99 and 0.999, the first also Nesterov's, Adam, RMSprop, Adagrad, and
+    the signs of gradients and of their averages, as of Lion; up to the learning rate.
     """
 
     steps: int = 0
     momenta: dict[float, Numbers | float] = attrs.field(factory=lambda: dict.fromkeys(MOMENTA, 0.0))
     mean: Numbers | float = 0.0
     square: Numbers | float = 0.0
+    quick: Numbers | float = 0.0
+    total: Numbers | float = 0.0
+    slow: Numbers | float = 0.0
 
     def updates(self, gradient: Numbers) -> Iterable[Numbers]:
         """Take the next gradient, and return the directions of the updates."""
@@ -55,7 +62,13 @@ class Optimizers:
         corrected = self.mean / (1 - 0.9**self.steps)
         size = np.sqrt(self.square / (1 - 0.999**self.steps)) + 1e-8
         nesterov = gradient + MOMENTA[0] * self.momenta[MOMENTA[0]]
-        return -gradient, -nesterov, -corrected / size, *(-np.asarray(each) for each in self.momenta.values())
+        self.quick = 0.99 * self.quick + 0.01 * gradient**2
+        self.total = self.total + gradient**2
+        lion = np.sign(0.9 * self.slow + 0.1 * gradient)
+        self.slow = 0.99 * self.slow + 0.01 * gradient
+        scaled = [gradient / (np.sqrt(each) + 1e-8) for each in (self.quick, self.total)]
+        others = (gradient, nesterov, corrected / size, *scaled, np.sign(gradient), lion)
+        return tuple(-np.asarray(each) for each in (*others, *self.momenta.values()))
 
 
 def cosine(first: Array, second: Array) -> float:
@@ -103,6 +116,8 @@ class _Watch:
     gradient: Numbers
     reset: Optimizers = attrs.field(factory=Optimizers)
     sums: list[_Sum] = attrs.field(factory=list)
+    runs_on: int = 0
+    """At how many of the latest steps nothing but a momentum that is far too large has explained the change."""
 
 
 class GradientsNotReset(TensorRule):
@@ -110,12 +125,14 @@ class GradientsNotReset(TensorRule):
 
     Hooks save the gradient of each step by itself, so the rule looks at what weights do. It takes weights and their
     gradients at each TRAIN step (or step of no mode) from the first on, without a gap, and computes what gradient
-    descent, with momentum or without, and Adam would change a weight by, once if gradients are reset at each step, and
-    once if they add up for ever or for 2, 4, 5, 8, 10, 16 or 20 steps. It fires if at `patience` steps the change is
-    explained by such a sum, to a cosine of 0.999, and not as well by any optimizer with gradients that are reset, and
-    at no step between by neither. Gathering gradients over batches on purpose, with an update only after the last,
-    leaves it silent, and so do other optimizers and weight decay. Of Keras, where gradients cannot add up, and of
-    MXNet, whose hook saves the sum that the update finds, there is no verdict.
+    descent, with momentum or without, Adam, RMSprop, Adagrad and Lion would change a weight by, once if gradients are
+    reset at each step, and once if they add up for ever or for 2, 4, 5, 8, 10, 16 or 20 steps. It fires if at
+    `patience` steps the change is explained by such a sum, to a cosine of 0.999, and not as well by any optimizer with
+    gradients that are reset, and at no step between by neither. Gathering gradients over batches on purpose, with an
+    update only after the last, leaves it silent, and so do other optimizers and weight decay. A momentum of 0.999 adds
+    gradients up as well, for too long to learn from them: the rule fires if it explains 20 changes in a row, and
+    nothing else does. Of Keras, where gradients cannot add up, and of MXNet, whose hook saves the sum that the update
+    finds, there is no verdict.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
@@ -171,9 +188,14 @@ class GradientsNotReset(TensorRule):
         for each in watch.sums:
             each.observe(change, by_reset)
             each.add(gradient, view.mode_step)
+        *others, ordinary, huge = by_reset
+        runs_on = huge > EXPLAINS and max(*others, ordinary) < 1 - NEARER * (1 - huge) - ROUNDING
+        watch.runs_on = watch.runs_on + 1 if runs_on else 0
         best = max(watch.sums, key=lambda each: each.length)
         watch.sums = [each for each in watch.sums if each.refuted < MAX_REFUTED or each is best]
         patience: int = self.parameters["patience"]
+        if watch.runs_on >= RUNS_ON and best.length < patience:
+            return Reading(huge, fires=True, threshold=EXPLAINS, text=f"{max(*others, ordinary):.4f}", severity=-1)
         return Reading(
             best.explained,
             fires=best.length >= patience,
@@ -184,6 +206,11 @@ class GradientsNotReset(TensorRule):
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how well the sum explains the change."""
+        if first.severity < 0:
+            return (
+                f"Updates run on, as {naming(names)} shows: the change of the first is {RUNS_ON_FOR_EVER} (cosine "
+                f"{first.value:.5f}, with less momentum {first.text})."
+            )
         return (
             f"Gradients are not reset, as {naming(names)} shows: the change of the first is what the sum of several "
             f"gradients makes it (cosine {first.value:.4f}), not that of the step (cosine {first.text})."
