@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import Streaks, gradient_in
+from sagemaker_debug_ext.rules.builtin.watching import LOSSES, Streaks, gradient_in, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import scheme_of
@@ -21,6 +21,7 @@ NOISE: Final = 1e-6
 """Gradients smaller than this, relative to the parameter, may change nothing that a float32 can hold."""
 HAS_GRADIENT: Final = "it has a gradient, so no optimizer changes it"
 NO_GRADIENT: Final = "no gradient reaches it, while others have one"
+ALL_ZERO: Final = "no parameter at all has a gradient other than 0, while the loss is not 0"
 SLIVER: Final = 0.01
 """Part of all parameters that offsets and scales must be for it to matter that they do not change."""
 UNIFORM: Final = 1.8
@@ -58,7 +59,8 @@ class FrozenParameters(TensorRule):
     Looks at the collections ``weights`` and ``biases`` at TRAIN steps; as long as the trial has none, at all steps. A
     parameter that has exactly the same value at `patience` saved steps in a row after the first fires the rule, and the
     message tells why, as far as gradients were saved: it has a gradient, so no optimizer has it or the learning rate is
-    0; its gradient is 0; or no gradient reaches it. One that moved once and still has a gradient does not fire:
+    0; its gradient is 0, be it that no parameter has any other, so that the loss does not depend on the model at all;
+    or no gradient reaches it. One that moved once and still has a gradient does not fire:
     for it the learning rate has become too small.
 
     What does no harm does not fire: offsets and scales, which have one axis, that are less than a hundredth of all
@@ -135,10 +137,17 @@ class FrozenParameters(TensorRule):
         if gradient is not None:
             if view.statistic(gradient, any_non_zero):
                 return HAS_GRADIENT
-            return "its gradient is 0"
+            return ALL_ZERO if self._nothing_learns(view) else "its gradient is 0"
         if any(map(scheme_of(view.trial).is_gradient, view.tensor_names)):
             return NO_GRADIENT
         return "gradients were not saved"
+
+    @staticmethod
+    def _nothing_learns(view: StepView) -> bool:
+        """Tell whether no gradient is other than 0, though the loss leaves something to learn."""
+        gradients = [name for name in view.tensor_names if scheme_of(view.trial).is_gradient(name)]
+        losses = loss_values(view, LOSSES).values()
+        return any(losses) and not any(view.statistic(name, any_non_zero) for name in gradients)
 
     def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
         """Return the issue, unless what does not change is a sliver of the model or frozen on purpose."""

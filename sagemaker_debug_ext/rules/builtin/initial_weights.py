@@ -22,6 +22,13 @@ EMBEDDING: Final = re.compile("emb|wte|wpe|lora", re.IGNORECASE)
 """Names of weights whose second axis says nothing of the size of outputs, or that start at 0 on purpose."""
 
 
+RECURRENT: Final = re.compile("_hh_|h2h|recurrent", re.IGNORECASE)
+"""Names of weights that are applied again and again, from step to step of a sequence."""
+OF_ONE_VALUE: Final = "has the same value everywhere, so that its units all learn the same"
+OFTEN: Final = 2
+"""By how much less such weights may grow what goes in, as it does so many times."""
+
+
 SMALL_UPDATE: Final = 0.1
 """Part of its norm that an update may change a weight by for the weight after it to be about that before it."""
 
@@ -37,6 +44,17 @@ def gain(weight: Array) -> float | None:
     return size / math.sqrt(len(weight)) if size > 0 else None
 
 
+def is_of_one_value(weight: Array) -> bool:
+    """Tell whether all elements are the same, and neither 0 nor 1, which are how some layers begin on purpose.
+
+    Weights that have elements along one axis only are offsets or scales.
+    """
+    if weight.size <= max(weight.shape, default=0) or weight.dtype.kind not in "fV":
+        return False
+    first = weight.reshape(-1)[0]
+    return bool(first not in (0, 1) and np.all(weight == first))
+
+
 def gain_of_last(weight: Array) -> float | None:
     """Return what `gain` does of a weight whose last axis is that of the units."""
     return gain(np.moveaxis(weight, -1, 0)) if weight.ndim else None
@@ -49,7 +67,9 @@ class InitialWeights(TensorRule):
     of the units; names with ``emb``, ``wte``, ``wpe`` or ``lora`` in them are left out. The gain of a layer is the root
     mean square of its weights times the root of the number of inputs of a unit, which makes outputs that many times
     larger than inputs. The usual methods of initialisation have a gain from 0.5 to 1.5. The rule fires if it is above
-    `max_gain` or below `min_gain`; weights that are all 0 do not count.
+    `max_gain` or below `min_gain`; weights that are all 0 do not count. Recurrent weights, by their names, are applied
+    at each step of a sequence, so half of `max_gain` is the limit for them. The rule also fires if all elements of a
+    weight have one value, other than 0 and 1: then its units all learn the same.
 
     Of Keras and MXNet, whose hooks save what a step leaves, weights are judged after the first update, at the next step
     that was saved, and only if that shows that updates change them little.
@@ -95,10 +115,14 @@ class InitialWeights(TensorRule):
             found = view.statistic(name, measure) if view.mode_step == 0 else None
         if found is None or not math.isfinite(found):
             return None
-        high: float = self.parameters["max_gain"]
+        high: float = self.parameters["max_gain"] / (OFTEN if RECURRENT.search(name) else 1)
         low: float = self.parameters["min_gain"]
+        if view.mode_step == 0 and view.statistic(name, is_of_one_value):
+            return Reading(found, fires=True, threshold=high, severity=math.inf, text=OF_ONE_VALUE)
         fires = found > high or found < low
-        return Reading(found, fires=fires, threshold=high if found > high else low, severity=abs(math.log(found)))
+        limit = high if found > high else low
+        text = f"makes outputs {found:.3g} times as large as inputs"
+        return Reading(found, fires=fires, threshold=limit, severity=abs(math.log(found)), text=text)
 
     def _first_value(self, view: StepView, name: str) -> Array | None:
         """Return a weight after its first update, once the next one tells that updates change it little."""
@@ -115,7 +139,4 @@ class InitialWeights(TensorRule):
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say what the gain is."""
-        return (
-            f"Weights start at a scale that training can hardly leave in {naming(names)}: the first makes outputs "
-            f"{first.value:.3g} times as large as inputs."
-        )
+        return f"Weights start as no training can go well from in {naming(names)}: the first {first.text}."

@@ -45,9 +45,10 @@ class UnbrokenSymmetry(TensorRule):
     """All units of a layer have the same weights, and so learn the same thing.
 
     Looks at weights of at least two axes at TRAIN steps (all steps that have no mode); axis 0 is that of the units. The
-    rule fires if at `patience` saved steps in a row they are all alike, or fall into sets of three or more that are, as
-    for the gates of recurrent layers, which share a weight. A layer that starts at 0 on purpose, as the last one of a
-    residual block may, has time to leave that place.
+    rule fires if at the first `patience` saved steps they are all alike, or fall into sets of three or more that are,
+    as for the gates of recurrent layers, which share a weight. A layer that starts at 0 on purpose, as the last one of
+    a residual block may, has time to leave that place. Units that become alike later, as where weights are clamped,
+    have another cause.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
@@ -72,6 +73,7 @@ class UnbrokenSymmetry(TensorRule):
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
         self._streaks = Streaks()
+        self._have_differed: set[str] = set()
 
     def needs(self) -> tuple[Need, ...]:
         """Return the weights."""
@@ -84,7 +86,9 @@ class UnbrokenSymmetry(TensorRule):
         found = view.statistic(name, measure) if is_training(view) else None
         if found is None:
             return None
-        length = self._streaks.observe(name, found)
+        if not found:
+            self._have_differed.add(name)
+        length = self._streaks.observe(name, name not in self._have_differed)
         patience: int = self.parameters["patience"]
         return Reading(length, fires=length >= patience, threshold=patience, severity=length)
 
