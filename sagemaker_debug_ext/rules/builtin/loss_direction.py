@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import collections
+import math
 import statistics
+from typing import Final
 
 import attrs
 
+from sagemaker_debug_ext.rules.builtin.activation_collapse import variation
 from sagemaker_debug_ext.rules.builtin.answers import INPUTS, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.no_skill import error_of
@@ -14,6 +17,38 @@ from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.step import StepView
+
+FIRST: Final = 10
+"""How many of the first values, and of the latest, are averaged."""
+NOTHING_LEFT: Final = 0.1
+"""Part of its first values that is hardly anything of a loss."""
+ALIKE: Final = 0.5
+"""Part of their first variation that answers must keep for them to tell samples apart."""
+
+
+@attrs.define
+class _Content:
+    """A loss that wants no targets, and how much answers vary between samples, at first and lately."""
+
+    first_losses: list[float] = attrs.field(factory=list)
+    first_spreads: list[float] = attrs.field(factory=list)
+    losses: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
+    spreads: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
+
+    def add(self, loss: float, spread: float) -> None:
+        if len(self.first_losses) < FIRST:
+            self.first_losses.append(loss)
+            self.first_spreads.append(spread)
+        self.losses.append(loss)
+        self.spreads.append(spread)
+
+    @property
+    def is_too_easy(self) -> bool:
+        """Whether nothing is left of the loss, and less and less of what tells samples apart."""
+        if len(self.losses) < FIRST or min(self.losses) < 0:
+            return False
+        has_fallen = statistics.fmean(self.losses) < NOTHING_LEFT * statistics.fmean(self.first_losses)
+        return has_fallen and statistics.fmean(self.spreads) < ALIKE * statistics.fmean(self.first_spreads)
 
 
 @attrs.define
@@ -31,7 +66,10 @@ class LossDirection(BuiltinRule):
     answers is computed anew, as the cross entropy where targets are classes and as the mean squared error where the
     loss is one of differences, by its name or, but for the sign, by its value. Others, such as that of a quantile or of
     a teacher's answers, do not want the targets themselves, and are not judged. The rule fires if the mean error of the
-    latest `window` steps is above `factor` times the first, and their mean loss below the first.
+    latest `window` steps is above `factor` times the first, and their mean loss below the first. A loss that does not
+    want the targets themselves rewards the wrong thing if all samples may have the same answer: the rule fires if it
+    has fallen to a tenth, and answers differ between samples, relative to their size, by less than half of what they
+    did at first.
 
     Parameters:
         window: How many steps are averaged; 5 when not given.
@@ -52,6 +90,7 @@ class LossDirection(BuiltinRule):
     def configure(self) -> None:
         """Begin without observations."""
         self._courses: dict[str, _Course] = {}
+        self._contents: dict[str, _Content] = {}
 
     def needs(self) -> tuple[Need, ...]:
         """Return what goes into losses."""
@@ -67,6 +106,13 @@ class LossDirection(BuiltinRule):
         for loss in losses_at(view):
             error = error_of(loss)
             if error is None:
+                spread = variation(loss.scores) if loss.kind is None and math.isfinite(loss.value) else None
+                if spread is not None:
+                    content = self._contents.setdefault(loss.name, _Content())
+                    content.add(loss.value, spread)
+                    was_judged = True
+                    if content.is_too_easy:
+                        return [self._too_easy(view, loss.name, content)]
                 continue
             course = self._courses.setdefault(
                 loss.name,
@@ -86,3 +132,11 @@ class LossDirection(BuiltinRule):
                 )
                 return [self.found(view, text, tensors=[loss.name], value=times, threshold=limit)]
         return [] if was_judged else None
+
+    def _too_easy(self, view: StepView, name: str, content: _Content) -> Issue:
+        part = statistics.fmean(content.spreads) / statistics.fmean(content.first_spreads)
+        text = (
+            f"{name!r} rewards the wrong thing: it fell to {statistics.fmean(content.losses):.4g}, while answers came "
+            f"to differ between samples by {part:.0%} of what they did at first; one answer for all would do."
+        )
+        return self.found(view, text, tensors=[name], value=part, threshold=ALIKE)

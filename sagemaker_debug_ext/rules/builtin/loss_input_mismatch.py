@@ -18,12 +18,18 @@ from sagemaker_debug_ext.rules.roles import Role, scheme_of
 from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
+OF_LOGARITHMS: Final = frozenset({"NLL", "KLDiv"})
 DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
 MIN_OUTSIDE: Final = 0.1
 """Share of targets that must be out of reach before the outputs are called bounded."""
+MIDDLE: Final = 0.5
+"""What some of a sigmoid's outputs must be above; scores that hardly differ may all lie between 0 and this."""
 NEAR_ONE: Final = 0.9
 TOO_SMALL: Final = 1e-6
 """Losses below which the digits that were saved do not tell of which kind they are."""
+LEAST_FALL: Final = 0.9
+"""Part of its first value that the latest of a sum must be below."""
+FEWEST_SUMMED: Final = 8
 RECENT: Final = 5
 """At how many steps the latest outputs are looked at for bounds."""
 
@@ -43,6 +49,8 @@ class _Seen:
     targets_below_minus_one: int = 0
     is_simplex: bool = True
     is_log_simplex: bool = True
+    rows_of_targets: int = 0
+    rows_that_are_no_shares: int = 0
 
     def add(self, scores: Array, targets: Array | None, kind: str) -> None:
         values = to_float64(scores)
@@ -53,10 +61,16 @@ class _Seen:
         self.elements += values.size
         if values.ndim > 1 and values.shape[1] > 1:
             self.is_simplex = self.is_simplex and _sums_to_one(values)
-            self.is_log_simplex = self.is_log_simplex and self.high <= 0 and _sums_to_one(np.exp(values))
+            shares = np.exp(np.minimum(values, 1))
+            are_shares = _sums_to_one(shares) or (kind == "KLDiv" and _sums_to_one(np.moveaxis(shares, -1, 1)))
+            self.is_log_simplex = self.is_log_simplex and self.high <= 0 and are_shares
         else:
             self.is_simplex = False
             self.is_log_simplex = False
+        if kind == "CrossEntropy" and targets is not None and targets.shape == values.shape and values.ndim > 1:
+            sums = to_float64(targets).sum(axis=1)
+            self.rows_of_targets += sums.size
+            self.rows_that_are_no_shares += int(np.count_nonzero(np.abs(sums - 1) > MIN_OUTSIDE))
         if kind in DIFFERENCES and targets is not None:
             wanted = to_float64(targets)
             self.targets_above_one += int(np.count_nonzero(wanted > 1))
@@ -92,7 +106,7 @@ def problem_of(kind: str, seen: _Seen) -> str:
             "gets probabilities that add up to 1, but applies softmax itself",
         ),
         (
-            takes_scores and seen.low >= 0 and seen.high <= 1,
+            takes_scores and seen.low >= 0 and MIDDLE < seen.high <= 1,
             "gets numbers from 0 to 1, as of a sigmoid, but expects scores of any size",
         ),
         (
@@ -104,7 +118,11 @@ def problem_of(kind: str, seen: _Seen) -> str:
             "gets numbers from -1 to 1, as of a tanh, but expects scores of any size",
         ),
         (
-            kind == "NLL" and not seen.is_log_simplex,
+            seen.rows_that_are_no_shares > MIN_OUTSIDE * seen.rows_of_targets,
+            "gets targets that do not add up to 1 for each sample, as where several classes may hold at once",
+        ),
+        (
+            kind in OF_LOGARITHMS and not seen.is_log_simplex,
             "needs logarithms of probabilities, and gets something else",
         ),
         (
@@ -126,7 +144,7 @@ class _Given(NamedTuple):
 def _given(view: StepView, name: str) -> _Given | None:
     """Return what a loss is given, whose answers have a name; None if its kind cannot be told."""
     scheme = scheme_of(view.trial)
-    kind = scheme.kind_of_loss(name)
+    kind = scheme.kind_of_loss(name) or ("KLDiv" if "KLDivLoss" in name else None)
     if not scheme.has_loose_targets:
         scores = None if kind is None else view.value(name)
         return (
@@ -158,6 +176,40 @@ def _is_near(value: float | None, loss: float) -> bool:
     return value is not None and math.isclose(value, loss, rel_tol=1e-3)
 
 
+@attrs.define
+class _Sums:
+    """Whether a loss has been a sum at each step so far, and its first and latest values."""
+
+    first: float
+    is_sum: bool = True
+    latest: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=RECENT))
+
+    def add(self, value: float, *, is_sum: bool) -> None:
+        self.is_sum = self.is_sum and is_sum
+        self.latest.append(value)
+
+    @property
+    def stays(self) -> bool:
+        """Whether it has always been a sum, and has got nowhere."""
+        return self.is_sum and not statistics.fmean(self.latest) < LEAST_FALL * self.first
+
+
+def is_sum(loss: LossView) -> bool:
+    """Tell whether a loss is the sum over elements or samples of what its kind usually is the mean of."""
+    count = loss.targets.size
+    if count < FEWEST_SUMMED or not loss.value > TOO_SMALL:
+        return False
+    if loss.num_classes is not None:
+        return _is_near(loss.cross_entropy(), loss.value / count)
+    if loss.scores.shape != loss.targets.shape:
+        return False
+    apart = to_float64(loss.scores) - to_float64(loss.targets)
+    means = [float(np.mean(apart**2)), float(np.mean(np.abs(apart)))]
+    if loss.is_binary:
+        means.append(loss.margin_entropy())
+    return any(_is_near(mean, loss.value / count) for mean in means)
+
+
 class LossInputMismatch(TensorRule):
     """A loss is given something else than it expects: an activation too many, too few or the wrong one at the output.
 
@@ -166,10 +218,14 @@ class LossInputMismatch(TensorRule):
     the value that was saved. It fires when after `patience` saved steps
 
     - a cross entropy has only been given probabilities, numbers from 0 to 1, or outputs of a tanh or ReLU;
-    - a negative log likelihood has been given something else than logarithms of probabilities;
+    - a cross entropy has been given targets for each class that do not add up to 1, as several labels of a sample do;
+    - a negative log likelihood or a divergence has been given something else than logarithms of probabilities;
     - a binary cross entropy with logits has only been given numbers from 0 to 1, or outputs of a tanh or ReLU;
     - a loss of differences (MSE, L1, …) has only been given outputs in the range of a sigmoid, tanh or ReLU, while many
       targets are outside;
+
+    - a loss is the sum over all elements or samples, not the mean, and has not fallen by a tenth: its gradients are as
+      many times larger, and so are updates at a rate that was meant for the mean;
 
     or at once, when a loss of differences is given outputs and targets of different shapes, which are broadcast.
 
@@ -198,6 +254,7 @@ class LossInputMismatch(TensorRule):
         """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.ANSWER)
         self._seen: dict[str, _Seen] = {}
+        self._sums: dict[str, _Sums] = {}
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return what is wrong with the input of a loss."""
@@ -209,13 +266,26 @@ class LossInputMismatch(TensorRule):
         if kind in DIFFERENCES and targets is not None and targets.shape != scores.shape:
             text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are broadcast"
             return Reading(1, fires=True, threshold=1, severity=np.inf, text=text)
+        self._observe_sum(view, name)
         seen = self._seen.setdefault(name, _Seen())
         if np.isfinite(to_float64(scores)).all():
             seen.add(scores, targets, kind)
         if seen.steps < patience:
             return None
         problem = problem_of(kind, seen)
+        sums = self._sums.get(name)
+        if not problem and sums is not None and sums.stays:
+            problem = "gives the sum over a batch, which has not fallen: updates suit its mean"
         return Reading(seen.steps, fires=bool(problem), threshold=patience, text=problem)
+
+    def _observe_sum(self, view: StepView, name: str) -> None:
+        known = self._sums.get(name)
+        if known is not None and not known.is_sum:
+            return
+        for loss in losses_at(view):
+            if loss.answers_name == name and math.isfinite(loss.value):
+                sums = self._sums.setdefault(name, _Sums(loss.value))
+                sums.add(loss.value, is_sum=is_sum(loss))
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say what the loss is given."""

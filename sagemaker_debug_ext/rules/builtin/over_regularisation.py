@@ -6,16 +6,21 @@ import statistics
 
 import numpy as np
 
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS, LossView, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import Role, scheme_of
 from sagemaker_debug_ext.rules.selection import Selection, chosen_or
-from sagemaker_debug_ext.rules.step import Array, StepView, norm
+from sagemaker_debug_ext.rules.step import Array, StepView, norm, to_float64
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 MIN_ELEMENTS = 64
+CLEAR = 1e-2
+"""How far two cross entropies must be apart, relative to them, for a mixture of both to show its shares."""
+STEADY = 0.02
+"""How far the shares of single steps may be from their median for them to be one setting."""
 
 
 def dropped_share(inputs: Array, output: Array) -> float | None:
@@ -26,19 +31,35 @@ def dropped_share(inputs: Array, output: Array) -> float | None:
     return None if given < MIN_ELEMENTS else float(np.count_nonzero((inputs != 0) & (output == 0)) / given)
 
 
+def smoothing(loss: LossView) -> float | None:
+    """Return by how much labels must have been smoothed for a cross entropy to have its value; None if unclear.
+
+    Smoothing mixes the cross entropy of the labels with that of equal shares of all classes.
+    """
+    plain = loss.cross_entropy()
+    if plain is None or loss.kind != "CrossEntropy" or loss.scores.ndim != 2:
+        return None
+    scores = to_float64(loss.scores)
+    scores = scores - scores.max(axis=1, keepdims=True)
+    equal = float(np.mean(np.log(np.exp(scores).sum(axis=1, keepdims=True)) - scores))
+    return (loss.value - plain) / (equal - plain) if abs(equal - plain) > CLEAR * plain else None
+
+
 class OverRegularisation(BuiltinRule):
     """Dropout drops nearly everything, or weight decay shrinks all weights to a part of what they were.
 
     Looks at TRAIN steps (all steps that have no mode). The rule fires if a dropout layer drops more than `max_dropped`
     of its input, as the median over `window` steps; or if from then on the norms of the weights of two or more axes
-    have, in the median, fallen below `min_norm` of what they were at first. It needs inputs and outputs of dropout
-    layers, or weights.
+    have, in the median, fallen below `min_norm` of what they were at first; or if the value of a cross entropy tells
+    that labels are smoothed by more than `max_smoothing`, the same at each of `window` steps. It needs inputs and
+    outputs of dropout layers, weights, or what goes into losses.
 
     Parameters:
         dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
             outputs of layers with ``drop`` in their names.
         max_dropped: Largest share that a dropout layer may drop; 0.75 when not given.
         min_norm: Least part of its first norm that is left of a weight; 0.5 when not given.
+        max_smoothing: How much of a label smoothing may take; 0.5 when not given.
         window: How many saved steps are looked at; 10 when not given.
 
     Source:
@@ -58,19 +79,24 @@ class OverRegularisation(BuiltinRule):
         self._outputs = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
         self._weights = Selection(collections=(CollectionKeys.WEIGHTS,))
         self._dropped = Recent(self.parameters["window"])
+        self._smoothed = Recent(self.parameters["window"])
         self._first: dict[str, float] = {}
         self._num_steps = 0
 
     def needs(self) -> tuple[Need, ...]:
         """Return the outputs of dropout layers, and the weights."""
-        return Need("dropout", self._outputs, is_required=False), Need("weights", self._weights, is_required=False)
+        return (
+            Need("dropout", self._outputs, is_required=False),
+            Need("weights", self._weights, is_required=False),
+            Need("inputs of losses", INPUTS, is_required=False),
+        )
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue if there is too much of either."""
         if not is_training(view):
             return None
         self._num_steps += 1
-        return self._judge_dropout(view) or self._judge_weights(view)
+        return self._judge_dropout(view) or self._judge_labels(view) or self._judge_weights(view)
 
     def _judge_dropout(self, view: StepView) -> list[Issue]:
         limit: float = self.parameters["max_dropped"]
@@ -87,6 +113,21 @@ class OverRegularisation(BuiltinRule):
             return []
         text = f"Dropout leaves too little in {naming(names)}: the first drops {usual[names[0]]:.0%} of its input."
         return [self.found(view, text, tensors=names, value=usual[names[0]], threshold=limit)]
+
+    def _judge_labels(self, view: StepView) -> list[Issue]:
+        limit: float = self.parameters["max_smoothing"]
+        for loss in losses_at(view):
+            share = smoothing(loss)
+            if share is not None:
+                self._smoothed.add(loss.name, share)
+            shares = self._smoothed.of(loss.name)
+            if not self._smoothed.is_full(loss.name) or share is None:
+                continue
+            usual = statistics.median(shares)
+            if limit < usual <= 1 and max(abs(each - usual) for each in shares) < STEADY:
+                text = f"Labels are smoothed too much: {usual:.0%} of what {loss.name!r} wants is the same for all."
+                return [self.found(view, text, tensors=[loss.name], value=usual, threshold=limit)]
+        return []
 
     def _judge_weights(self, view: StepView) -> list[Issue] | None:
         limit: float = self.parameters["min_norm"]
