@@ -41,6 +41,14 @@ RECENT: Final = 10
 """How many training losses before an evaluation it is compared with."""
 
 
+STALE: Final = 0.02
+"""Part of itself by which an evaluation loss must change while the training loss falls."""
+LEARNT: Final = 0.7
+"""Part of the first training loss from which on evaluation must have taken notice of it."""
+MIN_ROUNDS: Final = 3
+TAKES_NO_NOTICE: Final = "is the same as before any of this was learnt"
+
+
 @attrs.define
 class Spread:
     """Mean and standard deviation of each feature, over all batches so far."""
@@ -108,6 +116,10 @@ class EvaluationMismatch(BuiltinRule):
     targets were saved and are numbers, the median of their differences must be larger in evaluation too, by a quarter:
     a few samples far off, as they are to be expected of some distributions, are no mismatch.
 
+    The rule also fires if at the third round of evaluation or later each loss of the round is within 2 % of what it was
+    in the first one, in the same place, while the training loss has fallen by 30 %: then it is not the model that
+    learns which is evaluated, but a copy or an average that has stayed behind.
+
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
             given: those of the whole model, as the framework names them.
@@ -138,6 +150,9 @@ class EvaluationMismatch(BuiltinRule):
         self._training: dict[str, collections.deque[float]] = {}
         self._evaluation: dict[str, list[float]] = {}
         self._medians: dict[tuple[str, ModeKeys], collections.deque[float]] = {}
+        self._first_rounds: dict[str, list[float]] = {}
+        self._training_at_first: dict[str, float] = {}
+        self._num_rounds = 0
 
     def needs(self) -> tuple[Need, ...]:
         """Return the inputs and the losses."""
@@ -156,14 +171,50 @@ class EvaluationMismatch(BuiltinRule):
         if view.mode is ModeKeys.TRAIN:
             for loss in self._evaluation:
                 self._medians.pop((loss, ModeKeys.EVAL), None)
+            found = self._judge_round(view)
             self._evaluation.clear()
             self._observe_errors(view)
             for loss, value in loss_values(view, LOSSES).items():
                 self._first.setdefault(loss, abs(value))
                 self._training.setdefault(loss, collections.deque(maxlen=RECENT)).append(value)
-            return None
+            return found
         self._observe_errors(view)
         return self._judge_inputs(view, names) or self._judge_losses(view)
+
+    def _judge_round(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if a round of evaluation, which has ended, shows nothing of what was learnt since the first.
+
+        The loss is one that is saved at this step too, so that its worker can be told.
+        """
+        if not self._evaluation:
+            return None
+        self._num_rounds += 1
+        if self._num_rounds == 1:
+            self._first_rounds = {name: list(values) for name, values in self._evaluation.items()}
+            self._training_at_first = {name: self._latest(name) for name in self._evaluation}
+            return None
+        stale = [name for name in self._evaluation if self._num_rounds >= MIN_ROUNDS and self._is_stale(name)]
+        stale = [name for name in stale if name in view.tensor_names]
+        return [self._not_followed(view, stale[0])] if stale else None
+
+    def _latest(self, loss: str) -> float:
+        return statistics.fmean(self._training.get(loss, (math.nan,)))
+
+    def _is_stale(self, loss: str) -> bool:
+        """Tell whether a loss of evaluation is what it was in the first round, while that of training has fallen."""
+        values, first = self._evaluation[loss], self._first_rounds.get(loss, [])
+        if not 0 <= self._latest(loss) < LEARNT * self._training_at_first.get(loss, 0):
+            return False
+        pairs = list(zip(values, first, strict=False))
+        return bool(pairs) and all(abs(value - before) <= STALE * abs(before) for value, before in pairs)
+
+    def _not_followed(self, view: StepView, loss: str) -> Issue:
+        value = self._evaluation[loss][-1]
+        text = (
+            f"Evaluation does not follow training: the loss {loss!r} fell from {self._training_at_first[loss]:.4g} to "
+            f"{self._latest(loss):.4g} in training, and in evaluation it {TAKES_NO_NOTICE}, {value:.4g}."
+        )
+        return self.found(view, text, tensors=[loss], value=value, threshold=STALE)
 
     def _observe_inputs(self, view: StepView, names: Sequence[str]) -> None:
         for name in names:
@@ -219,6 +270,8 @@ class EvaluationMismatch(BuiltinRule):
                 continue
             ratio = evaluation / training
             is_off = ratio > limit and evaluation - training > MATTERS * self._first[name]
+            if is_off and self._is_stale(name):
+                return [self._not_followed(view, name)]
             if is_off and self._is_widespread(name):
                 text = (
                     f"Evaluation does not fit training: the loss {name!r} is {evaluation:.4g} there and {training:.4g} "

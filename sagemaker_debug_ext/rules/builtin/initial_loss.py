@@ -12,7 +12,31 @@ from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
+from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView, to_float64
+
+BOOSTED = Selection(patterns=("^(train|validation)-(rmse|m?logloss)$",))
+BOOSTED_LABELS = Selection(patterns=("^labels$",))
+ALIKE = 2
+"""How many times larger one of training and validation loss may be than the other if both begin at the same place."""
+
+
+def times_guessing_of_trees(view: StepView) -> dict[str, float]:
+    """Return the losses of boosted trees at a step in terms of those of a constant answer, by name.
+
+    None if losses of training and validation are not about the same, as then it is the data that differ.
+    """
+    labels = [value for name in view.selected(BOOSTED_LABELS) if (value := view.value(name)) is not None]
+    losses = view.scalars(BOOSTED) if labels else {}
+    if not losses or min(losses.values()) <= 0 or max(losses.values()) > ALIKE * min(losses.values()):
+        return {}
+    spread, num_classes = float(np.std(to_float64(labels[0]))), len(np.unique(labels[0]))
+    found = {}
+    for name, loss in losses.items():
+        guess = spread if name.endswith("rmse") else math.log(max(num_classes, 2))
+        if guess > 0:
+            found[name] = loss / guess
+    return found
 
 
 def times_guessing(loss: LossView) -> float | None:
@@ -41,7 +65,9 @@ class InitialLoss(BuiltinRule):
     Looks at what goes into losses at the first TRAIN step (or step 0 of a trial without modes). A model that knows
     nothing should answer all classes alike, so its cross entropy is about the logarithm of their number; and a model of
     numbers should answer about as large as the targets are. The rule fires if the cross entropy is larger than that by
-    more than `factor` times, or the answers are larger than the targets by more than its square.
+    more than `factor` times, or the answers are larger than the targets by more than its square. Of boosted trees it
+    looks at the losses of the first round instead, and compares them with the spread of the labels: a base_score that
+    is far off takes many rounds to make good.
 
     Parameters:
         factor: How many times worse than guessing a first answer may be; 3 when not given.
@@ -63,7 +89,7 @@ class InitialLoss(BuiltinRule):
 
     def needs(self) -> tuple[Need, ...]:
         """Return what goes into losses."""
-        return (Need("inputs of losses", INPUTS),)
+        return Need("inputs of losses", INPUTS, is_required=False), Need("losses", BOOSTED, is_required=False)
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue if the first answers are far too large."""
@@ -90,3 +116,5 @@ class InitialLoss(BuiltinRule):
             if times is not None:
                 has_classes = loss.num_classes is not None or loss.is_binary
                 yield loss.name, times / (factor if has_classes else factor**2)
+        for name, times in times_guessing_of_trees(view).items():
+            yield name, times / (factor**2 if name.endswith("rmse") else factor)

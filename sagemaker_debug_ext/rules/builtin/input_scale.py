@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from sagemaker_debug_ext.rules.roles import Role, scheme_of
 from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
+STANDS_FOR_MISSING: Final = "seems to stand for targets that are missing, as the others are scaled"
+
 
 def largest_scale(inputs: Array) -> float | None:
     """Return the root mean square; None for whole numbers, which are indices, and where something is not finite."""
@@ -22,6 +25,16 @@ def largest_scale(inputs: Array) -> float | None:
         return None
     found = float(np.sqrt(np.mean(np.square(to_float64(inputs)))))
     return found if math.isfinite(found) else None
+
+
+def placeholder(values: Array, limit: float) -> float | None:
+    """Return the whole number that alone makes values too large, the others being within a limit; None if none does."""
+    flat = to_float64(values).reshape(-1)
+    far = float(flat[np.argmax(np.abs(flat))])
+    others = flat[flat != far]
+    if others.size == 0 or not far.is_integer():
+        return None
+    return far if float(np.sqrt(np.mean(np.square(others)))) <= limit else None
 
 
 def are_numbers(view: StepView, targets: str) -> bool:
@@ -34,8 +47,9 @@ class InputScale(TensorRule):
 
     Looks at inputs of floating-point numbers at every saved step of every mode. The rule fires if their root mean
     square is above `max_scale` or below `min_scale` at `patience` saved steps in a row. Targets of losses of
-    differences (MSE, L1, …) must not be above `max_scale` either. Inputs of a Keras model do not count if layers were
-    saved and none with a matrix of weights takes them as they are: then the model scales them itself.
+    differences (MSE, L1, …) must not be above `max_scale` either; if they are so for one whole number only, the same at
+    all of these steps, the message says that it stands for missing targets. Inputs of a Keras model do not count if
+    layers were saved and none with a matrix of weights takes them as they are: then the model scales them itself.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -65,6 +79,7 @@ class InputScale(TensorRule):
         self._targets = chosen_or(self.parameters["targets_regex"], Role.NUMBER_TARGET)
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT).united_with(self._targets)
         self._streaks = Streaks()
+        self._placeholders: dict[str, float | None] = {}
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the root mean square of an input."""
@@ -79,11 +94,21 @@ class InputScale(TensorRule):
             is_beyond = are_numbers(view, name) if is_target else takes_unchanged(view, name)
         length = self._streaks.observe(name, is_beyond)
         limit = high if scale > high else low
-        return Reading(scale, fires=length >= self.parameters["patience"], threshold=limit, severity=scale)
+        text = self._missing(view, name, length) if is_target and length else ""
+        return Reading(scale, fires=length >= self.parameters["patience"], threshold=limit, severity=scale, text=text)
+
+    def _missing(self, view: StepView, name: str, length: int) -> str:
+        """Return what is said of targets beyond the limit for so many steps, if one number alone makes it so."""
+        value = view.value(name)
+        found = None if value is None else placeholder(value, self.parameters["max_scale"])
+        if length > 1 and found != self._placeholders.get(name):
+            found = None
+        self._placeholders[name] = found
+        return "" if found is None else f"; {found:g} {STANDS_FOR_MISSING}"
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say what the scale is."""
         return (
             f"Inputs are not scaled in {naming(names)}: the root mean square of the first is {first.value:.4g}, beyond "
-            f"{first.threshold:g}."
+            f"{first.threshold:g}{first.text}."
         )
