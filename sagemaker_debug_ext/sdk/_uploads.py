@@ -113,7 +113,11 @@ def _path(source: str) -> Path:
 
 
 def _key(rule_name: str, path: Path) -> str:
-    checksum = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+    try:
+        content = path.read_bytes()
+    except OSError as error:  # the same kind again, with the rule in it
+        raise OSError(error.errno, f"source of rule {rule_name!r}: {error.strerror}", str(path)) from error
+    checksum = hashlib.sha256(content).hexdigest()[:32]
     return f"{rule_name}/{checksum}/{path.name}"
 
 

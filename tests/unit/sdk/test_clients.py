@@ -88,7 +88,7 @@ def test_uploads_have_keys_of_their_content(tmp_path):
     }
     uploads.send()
     assert session.sent == [(str(file), "bucket", f"team/A/{checksum}"), (str(file), "bucket", f"team/B/{checksum}")]
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"source of rule .*No such file"):
         SourceUploads.plan([rule("A", "gone.py")], SessionBucket(session))
 
 
