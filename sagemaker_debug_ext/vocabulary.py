@@ -17,6 +17,8 @@ class ModeKeys(enum.Enum):
     PREDICT = 3
     GLOBAL = 4
 
+    __hash__ = object.__hash__  # members are unique, and Enum's own is written in Python: every step would call it
+
 
 REDUCTIONS: Final = ("min", "max", "mean", "std", "variance", "sum", "prod")
 """Reductions that give one number for a tensor; each also exists of the absolute values."""

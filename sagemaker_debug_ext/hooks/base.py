@@ -41,6 +41,7 @@ from sagemaker_debug_ext.hooks.configuration import JOB_NAME_VARIABLE, HookConfi
 from sagemaker_debug_ext.hooks.counters import StepCounters
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.delivery import Delivery
+from sagemaker_debug_ext.hooks.forks import PROCESS
 from sagemaker_debug_ext.hooks.framework import Framework
 from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.idle import IdleSteps
@@ -183,7 +184,7 @@ class BaseHook(Framework):
         self._has_raised = self._is_off = self._is_closed = False
         self._is_helper = False
         """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
-        self._pid = os.getpid()
+        self._process = PROCESS.mark
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
         self._enter_folder()
         current.set_hook(self, BaseHook)
@@ -384,7 +385,7 @@ class BaseHook(Framework):
 
         Inside a SageMaker job the platform marks the end. Closing twice does nothing.
         """
-        if self._is_closed or os.getpid() != self._pid:
+        if self._is_closed or PROCESS.mark is not self._process:
             return
         self._is_closed = True
         folders.note_closed(self, self.out_dir)
@@ -533,7 +534,7 @@ class BaseHook(Framework):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _accepts(self) -> bool:
-        return not (self._is_off or self._is_closed) and os.getpid() == self._pid
+        return not (self._is_off or self._is_closed) and PROCESS.mark is self._process
 
     def _copy_scalar(self, value: Any, name: str) -> Any:
         try:
@@ -664,7 +665,7 @@ class BaseHook(Framework):
         Runs between two instructions of the script. The open step is among what is complete only if the framework's
         hook can tell.
         """
-        if self._is_closed or os.getpid() != self._pid or not self._lock.acquire(timeout=GRACE_SECONDS):
+        if self._is_closed or PROCESS.mark is not self._process or not self._lock.acquire(timeout=GRACE_SECONDS):
             return
         try:
             output = None if self._delivery is None else self._delivery.output

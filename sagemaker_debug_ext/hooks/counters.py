@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import attrs
 
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+_GLOBAL: Final = ModeKeys.GLOBAL
+"""Python 3.11 takes a microsecond to find a member of an enumeration, and steps are counted in every step."""
 
 
 class StepPosition(NamedTuple):
@@ -54,7 +57,7 @@ class StepCounters:
         global_step = self._next_global_step
         self._next_global_step = global_step + 1
         mode = self.mode
-        if mode is ModeKeys.GLOBAL:
+        if mode is _GLOBAL:
             return StepPosition(global_step, mode, global_step)
         mode_step = self._next_mode_steps.get(mode, self._first_mode_step)
         self._next_mode_steps[mode] = mode_step + 1

@@ -13,7 +13,8 @@ class IdleSteps:
     """Knows how many steps to come have nothing due, as long as plan and mode stay what they are."""
 
     def __init__(self) -> None:
-        self._num_left = 0
+        self.num_left = 0
+        """How many steps to come these are, as far as is known."""
         self._plan: SavePlan | None = None
         self._mode = ModeKeys.GLOBAL
 
@@ -22,15 +23,15 @@ class IdleSteps:
         _, self._mode, mode_step = position
         self._plan = plan
         due = plan.next_due(self._mode, mode_step)
-        self._num_left = sys.maxsize if due is None else due - mode_step - 1
+        self.num_left = sys.maxsize if due is None else due - mode_step - 1
 
     def take(self, plan: SavePlan | None, mode: ModeKeys) -> bool:
         """Tell whether the step that comes is one of them; it then is one less."""
-        if self._num_left <= 0 or plan is not self._plan or mode is not self._mode:
+        if self.num_left <= 0 or plan is not self._plan or mode is not self._mode:
             return False
-        self._num_left -= 1
+        self.num_left -= 1
         return True
 
     def forget(self) -> None:
         """Know of none, because steps are counted anew."""
-        self._num_left = 0
+        self.num_left = 0

@@ -21,7 +21,7 @@ from sagemaker_debug_ext.hooks.steps import Borrowed
 from sagemaker_debug_ext.store.messages import Array
 
 _IDLE_STEPS: Final = 100
-"""After so many steps in a row without a copy, the memory is handed back."""
+"""In so many steps in a row without a copy, the memory is handed back."""
 
 
 _COPY_ALL: Final = getattr(torch, "_foreach_copy_", None)
@@ -112,6 +112,7 @@ class CopyPool:
         self._free: dict[_Kind | _ArrayKind, deque[Any]] = {}
         self._free_bytes = 0
         self._num_idle_steps = 0
+        self._is_resting = False
         self._lock = threading.Lock()  # copies are taken on the training thread and come back from the writing one
 
     def copy(self, tensor: Tensor) -> TensorCopy:
@@ -158,6 +159,7 @@ class CopyPool:
         """Return memory of that kind that nobody uses; None if there is none."""
         self._num_idle_steps = 0
         with self._lock:
+            self._is_resting = False
             free = self._free.get(kind)
             if not free:
                 return None
@@ -168,7 +170,8 @@ class CopyPool:
     def take_back(self, copy: TensorCopy | ArrayCopy, kind: _Kind | _ArrayKind) -> None:
         """Keep the memory of a copy; where that is too much, hand back what has not been used for longest."""
         with self._lock:
-            self._keep(copy, kind)
+            if not self._is_resting:
+                self._keep(copy, kind)
 
     def _keep(self, copy: TensorCopy | ArrayCopy, kind: _Kind | _ArrayKind) -> None:
         self._free_bytes += copy.nbytes
@@ -183,10 +186,14 @@ class CopyPool:
             else:
                 del self._free[next(iter(self._free))]
 
-    def rest(self) -> None:
-        """Note a step without copies; when there have been many, hand all memory back."""
+    def rest(self, num_more: int = 0) -> None:
+        """Note a step without copies, and how many more are known to follow.
+
+        If that makes many, all memory is handed back, that of copies not yet written as soon as they are.
+        """
         self._num_idle_steps += 1
-        if self._num_idle_steps == _IDLE_STEPS:
+        if self._num_idle_steps + num_more >= _IDLE_STEPS:
+            self._is_resting = True
             self.clear()
 
     def clear(self) -> None:

@@ -212,7 +212,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if self.mode_follows_model:
             self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
         if not (self.explicit_steps or self._num_seen or self._step_handles) and self._begin_idle_step():
-            self._copies.rest()
             return
         if self.explicit_steps and self._step is not None and not self._is_step_over:
             plan = self._current_plan()
@@ -225,7 +224,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         try:
             if plan is None:
                 self._watching.stop()
-                self._copies.rest()
+                self._copies.rest(self._idle_steps.num_left)
             else:
                 self._watch_step(module, plan)
         finally:

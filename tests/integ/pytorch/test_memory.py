@@ -103,6 +103,20 @@ def test_pool_when_hook_is_closed_then_keeps_no_memory(make_hook):
     assert hook._copies._free_bytes == 0
 
 
+@pytest.mark.parametrize(("num_more", "num_kept"), [(3, 1), (500, 0)])
+def test_pool_when_many_steps_without_copies_follow_then_hands_memory_back(num_more, num_kept):
+    """Also that of a copy that is still being written when the last step that copies anything is over."""
+    pool = copies.CopyPool(1 << 20)
+    unwritten, written = pool.copy_all([torch.ones(3), torch.ones(4)])
+    written.release()
+    pool.rest(num_more)
+    unwritten.release()
+    assert pool._free_bytes == num_kept * (written.nbytes + unwritten.nbytes)
+    again = pool.copy(torch.ones(3))
+    again.release()
+    assert pool._free_bytes >= again.nbytes
+
+
 def test_save_scalar_when_value_is_a_tensor_then_training_does_not_wait_for_it(make_hook, open_trial, monkeypatch):
     """What may still be on its way from a device is looked at on the writing thread."""
     readers = []
