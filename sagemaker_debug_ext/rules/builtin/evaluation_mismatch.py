@@ -41,9 +41,9 @@ RECENT: Final = 10
 """How many training losses before an evaluation it is compared with."""
 
 
-STALE: Final = 0.02
+STALE: Final = 0.01
 """Part of itself by which an evaluation loss must change while the training loss falls."""
-LEARNT: Final = 0.7
+LEARNT: Final = 0.5
 """Part of the first training loss from which on evaluation must have taken notice of it."""
 MIN_ROUNDS: Final = 3
 TAKES_NO_NOTICE: Final = "is the same as before any of this was learnt"
@@ -116,8 +116,8 @@ class EvaluationMismatch(BuiltinRule):
     targets were saved and are numbers, the median of their differences must be larger in evaluation too, by a quarter:
     a few samples far off, as they are to be expected of some distributions, are no mismatch.
 
-    The rule also fires if at the third round of evaluation or later each loss of the round is within 2 % of what it was
-    in the first one, in the same place, while the training loss has fallen by 30 %: then it is not the model that
+    The rule also fires if at the third round of evaluation or later each loss of the round is within 1 % of what it was
+    in the first one, in the same place, while the training loss has fallen by half: then it is not the model that
     learns which is evaluated, but a copy or an average that has stayed behind.
 
     Parameters:

@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.builtin.no_skill import error_of
 from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
-from sagemaker_debug_ext.rules.step import StepView
+from sagemaker_debug_ext.rules.step import StepView, norm
 
 FIRST: Final = 10
 """How many of the first values, and of the latest, are averaged."""
@@ -31,11 +31,11 @@ class _Content:
     """A loss that wants no targets, and how much answers vary between samples, at first and lately."""
 
     first_losses: list[float] = attrs.field(factory=list)
-    first_spreads: list[float] = attrs.field(factory=list)
+    first_spreads: list[tuple[float, float]] = attrs.field(factory=list)
     losses: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
-    spreads: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
+    spreads: collections.deque[tuple[float, float]] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
 
-    def add(self, loss: float, spread: float) -> None:
+    def add(self, loss: float, spread: tuple[float, float]) -> None:
         if len(self.first_losses) < FIRST:
             self.first_losses.append(loss)
             self.first_spreads.append(spread)
@@ -48,7 +48,14 @@ class _Content:
         if len(self.losses) < FIRST or min(self.losses) < 0:
             return False
         has_fallen = statistics.fmean(self.losses) < NOTHING_LEFT * statistics.fmean(self.first_losses)
-        return has_fallen and statistics.fmean(self.spreads) < ALIKE * statistics.fmean(self.first_spreads)
+        return has_fallen and self.part_left < ALIKE
+
+    @property
+    def part_left(self) -> float:
+        """What part of their first spread answers have kept, by itself or relative to their size, whichever is more."""
+        pairs = zip(zip(*self.spreads, strict=True), zip(*self.first_spreads, strict=True), strict=True)
+        means = [(statistics.fmean(latest), statistics.fmean(first)) for latest, first in pairs]
+        return max(latest / first if first > 0 else math.inf for latest, first in means)
 
 
 @attrs.define
@@ -68,8 +75,8 @@ class LossDirection(BuiltinRule):
     a teacher's answers, do not want the targets themselves, and are not judged. The rule fires if the mean error of the
     latest `window` steps is above `factor` times the first, and their mean loss below the first. A loss that does not
     want the targets themselves rewards the wrong thing if all samples may have the same answer: the rule fires if it
-    has fallen to a tenth, and answers differ between samples, relative to their size, by less than half of what they
-    did at first.
+    has fallen to a tenth, and answers differ between samples by less than half of what they did at first, both by
+    itself and relative to their size.
 
     Parameters:
         window: How many steps are averaged; 5 when not given.
@@ -109,7 +116,7 @@ class LossDirection(BuiltinRule):
                 spread = variation(loss.scores) if loss.kind is None and math.isfinite(loss.value) else None
                 if spread is not None:
                     content = self._contents.setdefault(loss.name, _Content())
-                    content.add(loss.value, spread)
+                    content.add(loss.value, (spread, spread * norm(loss.scores.reshape(-1))))
                     was_judged = True
                     if content.is_too_easy:
                         return [self._too_easy(view, loss.name, content)]
@@ -134,7 +141,7 @@ class LossDirection(BuiltinRule):
         return [] if was_judged else None
 
     def _too_easy(self, view: StepView, name: str, content: _Content) -> Issue:
-        part = statistics.fmean(content.spreads) / statistics.fmean(content.first_spreads)
+        part = content.part_left
         text = (
             f"{name!r} rewards the wrong thing: it fell to {statistics.fmean(content.losses):.4g}, while answers came "
             f"to differ between samples by {part:.0%} of what they did at first; one answer for all would do."
