@@ -26,8 +26,13 @@ from typing import Final, Literal
 import attrs
 
 from sagemaker_debug_ext._types import JSONObject
-from sagemaker_debug_ext.rules.builtin.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
+from sagemaker_debug_ext.rules.builtin.activation_collapse import CUT, IS_FLAT, WAS_FLAT
+from sagemaker_debug_ext.rules.builtin.evaluation_mismatch import TAKES_NO_NOTICE
+from sagemaker_debug_ext.rules.builtin.frozen_parameters import ALL_ZERO, HAS_GRADIENT, NO_GRADIENT
+from sagemaker_debug_ext.rules.builtin.gradients_not_reset import RUNS_ON_FOR_EVER
+from sagemaker_debug_ext.rules.builtin.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.builtin.no_skill import FROM_NEW_DATA
+from sagemaker_debug_ext.rules.builtin.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.issue import Issue
 
 CAUSES: Final[Mapping[str, str]] = {
@@ -90,15 +95,18 @@ class Sign:
 
 SIGNS: Final[tuple[Sign, ...]] = (
     # 1. what the program does wrong
-    Sign("GradientsNotReset", "gradients not reset"),
+    Sign("GradientsNotReset", "learning rate too high", text=RUNS_ON_FOR_EVER),
+    Sign("GradientsNotReset", "gradients not reset", text="Gradients are not reset"),
     Sign("ReplicaDivergence", "replicas"),
     Sign("TrainEvalMixup", "wrong mode"),
     Sign("LossInputMismatch", "loss or output"),
     Sign("LossDirection", "loss or output"),
     Sign("MissingActivation", "architecture"),
+    Sign("FrozenParameters", "loss or output", text=ALL_ZERO),
     Sign("FrozenParameters", "parameters not trained", text=NO_GRADIENT),
     Sign("FrozenParameters", "parameters not trained", text=HAS_GRADIENT),
     # 2. data
+    Sign("InputScale", "labels", text=STANDS_FOR_MISSING),
     Sign("InputScale", "inputs"),
     Sign("CheckInputImages", "inputs"),
     Sign("DuplicateBatches", "inputs", text="all samples are equal"),
@@ -106,22 +114,32 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("LabelMix", "sampling", text="come sorted"),
     Sign("PredictionCollapse", "sampling", text="come sorted"),
     Sign("EvaluationOverlap", "sampling"),
+    Sign("TreeGrowth", "sampling", text=FEW_ROWS),
     Sign("PredictionCollapse", "labels", text="so far are of class"),
     Sign("LabelMix", "class imbalance", text="comes up"),
     Sign("ClassImbalance", "class imbalance"),
     Sign("PredictionCollapse", "class imbalance", text="hardly ever come up"),
     Sign("EvaluationMismatch", "evaluation data", text="Inputs of evaluation"),
-    Sign("FeatureImportanceOverweight", "leaking feature"),
+    Sign("TreeGrowth", "evaluation data", text=NOT_THERE),
+    Sign("LeakingFeature", "leaking feature"),
     Sign("NonFiniteOrigin", "not finite", "ungrown"),
+    Sign("EvaluationMismatch", "wrong mode", text=TAKES_NO_NOTICE),
     # 3. before the first update
     Sign("UnbrokenSymmetry", "initialisation"),
     Sign("InitialWeights", "initialisation"),
     Sign("DeadRelu", "dead units", "at first"),
     Sign("SaturatedActivation", "initialisation", "at first"),
+    Sign("GradientDecay", "initialisation"),
+    Sign("ActivationCollapse", "architecture", text=CUT),
+    Sign("ActivationCollapse", "dead units", text=WAS_FLAT),
+    Sign("FlatLoss", "loss or output"),
     Sign("GradientOutlier", "exploding gradients", "at first"),
     Sign("InitialLoss", "initialisation"),
+    Sign("FeatureImportanceOverweight", "leaking feature"),
     # 4. the size of updates
     Sign("OverRegularisation", "regularisation"),
+    Sign("TreeGrowth", "regularisation", text=NO_SPLIT),
+    Sign("TreeGrowth", "regularisation", text=NO_GAIN),
     Sign("LearningRateTooHigh", "learning rate too high"),
     Sign("WeightUpdateRatio", "learning rate too high", text="above the limit"),
     Sign("WeightUpdateRatio", "learning rate too low", text="below the limit"),
@@ -138,6 +156,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("LossSpike", "learning rate too high"),
     Sign("DeadRelu", "dead units"),
     Sign("SaturatedActivation", "initialisation"),
+    Sign("ActivationCollapse", "dead units", text=IS_FLAT),
     Sign("ActivationCollapse", "initialisation"),
     Sign("PoorWeightInitialization", "initialisation"),
     Sign("VanishingGradient", "initialisation"),
