@@ -35,6 +35,8 @@ MAX_REFUTED: Final = 6
 """How many changes may contradict a sum before it is given up."""
 MAX_ELEMENTS: Final = 100_000
 """Larger weights are passed over: one small weight tells as much."""
+NUM_FOLLOWED: Final = 10_000
+"""How many elements of a weight are followed; optimizers treat each by itself."""
 
 
 @attrs.define
@@ -222,5 +224,5 @@ def _flat(view: StepView, name: str | None) -> Numbers | None:
     value = None if name is None else view.value(name)
     if value is None or value.size > MAX_ELEMENTS or value.dtype.kind == "c":
         return None
-    flat: Numbers = to_float64(value).reshape(-1)
+    flat: Numbers = to_float64(value.reshape(-1)[:NUM_FOLLOWED])
     return flat
