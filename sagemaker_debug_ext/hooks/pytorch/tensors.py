@@ -33,6 +33,9 @@ _OPERATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
 _COUNTING: Final = frozenset({"min", "max", "sum", "prod"})
 """Operations whose result over whole numbers is a whole number."""
 
+_WIDENED: Final = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.float64}
+"""The types of which PyTorch finds no least and no greatest, and those in which they are reduced instead."""
+
 _WITHOUT_NUMPY: Final = {
     torch.bfloat16: ("bfloat16", torch.int16),
     torch.float8_e5m2: ("float8_e5m2", torch.uint8),
@@ -179,6 +182,8 @@ def reduce_tensor(tensor: Tensor, reductions: Iterable[Reduction]) -> Iterator[t
         dense = dense.to(torch.uint8)
     elif dense.is_floating_point() and dense.element_size() < 4:
         dense = dense.to(torch.float32)
+    else:
+        dense = dense.to(_WIDENED.get(dense.dtype, dense.dtype))
     for reduction in reductions:
         if dense.is_complex() and not reduction.abs and reduction.name in ("min", "max"):
             LOG.debug("%s of complex numbers does not exist", reduction.name)

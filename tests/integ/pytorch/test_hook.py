@@ -356,19 +356,22 @@ class TestKinds:
         assert norm.dtype == np.float32
         assert float(norm) == pytest.approx(model.weight.detach().float().norm().item())
 
-    def test_inputs_when_whole_numbers_are_reduced_then_training_goes_on(self, make_hook, open_trial):
+    @pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64], ids=str)
+    def test_inputs_when_whole_numbers_are_reduced_then_training_goes_on(self, make_hook, open_trial, dtype):
         """Token numbers and masks can be reduced like anything else."""
         reductions = ["min", "max", "mean", "std", "variance", "sum", "prod"]
         config = smd.ReductionConfig(reductions=reductions, norms=["l1", "l2"], abs_reductions=reductions)
         hook = make_hook(save_all=True, reduction_config=config)
-        model = nn.Sequential(nn.Embedding(10, 4), Echo(lambda x: x > 0))
+        model = nn.Sequential(Echo(lambda x: x.long()), nn.Embedding(10, 4), Echo(lambda x: x > 0))
         hook.register_module(model)
-        model(torch.tensor([[1, 2], [3, 4]]))
+        model(torch.tensor([[1, 2], [3, 4]]).to(dtype))
         trial = open_trial(hook)
         assert hook.failure is None
-        assert trial.tensor("0_input_0").reduction_value(0, "mean") == 2.5
-        assert trial.tensor("0_input_0").reduction_value(0, "max").dtype == np.int64
-        assert 0 <= trial.tensor("1_output_0").reduction_value(0, "mean") <= 1
+        found = trial.tensor("0_input_0")
+        assert [found.reduction_value(0, name) for name in ("min", "max", "sum", "prod")] == [1, 4, 10, 24]
+        assert found.reduction_value(0, "mean") == 2.5
+        assert trial.tensor("1_input_0").reduction_value(0, "max").dtype == np.int64
+        assert 0 <= trial.tensor("2_output_0").reduction_value(0, "mean") <= 1
 
     def test_gradients_when_sparse_then_are_saved_in_full(self, make_hook, open_trial):
         """The gradient of a sparse embedding is saved like any other."""
