@@ -20,7 +20,8 @@ from sagemaker_debug_ext.errors import (
     SMDebugValueError,
     StepNotYetAvailable,
 )
-from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule
+from sagemaker_debug_ext.rules.arguments import check_trial
+from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule, check_rule
 from sagemaker_debug_ext.rules.blocks import Blocks
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.columns import CLEAR, UNSURE
@@ -349,10 +350,12 @@ def evaluate(
 
 
 def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str, Rule]:
+    check_trial(trial, "trial")
+    if isinstance(rules, (str, Rule)) or not isinstance(rules, Iterable):
+        raise SMDebugTypeError(f"rules must be a list of rules, or a mapping from names to rules (got {rules!r})")
     given = list(rules.values()) if isinstance(rules, Mapping) else list(rules)
     for rule in given:
-        if not isinstance(rule, Rule):
-            raise SMDebugTypeError(f"rules must hold rules only (got {rule!r})")
+        check_rule(rule, "each of rules")
         if rule.base_trial is not trial:
             raise SMDebugValueError(
                 f"{rule.rule_name} must watch the very trial at {trial.path} (got {rule.base_trial.path})"

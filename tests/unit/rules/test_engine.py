@@ -285,11 +285,15 @@ def test_no_rules_are_soon_done(trial):
 
 
 def test_what_cannot_be_evaluated_is_refused(trial, make_trial):
-    """Things that are no rules, rules over other trials, and names that do not differ."""
-    with pytest.raises(SMDebugTypeError, match="rules only"):
-        evaluate({"x": "VanishingGradient"}, trial)
-    with pytest.raises(SMDebugTypeError, match="rules only"):
-        evaluate(["VanishingGradient"], trial)
+    """Things that are no rules, or no trial, rules over other trials, and names that do not differ."""
+    for given in ({"x": "VanishingGradient"}, ["VanishingGradient"]):
+        with pytest.raises(SMDebugTypeError, match="each of rules must be a rule made for a trial"):
+            evaluate(given, trial)
+    for given in ("VanishingGradient", FiresAt(trial), None):
+        with pytest.raises(SMDebugTypeError, match="rules must be a list of rules"):
+            evaluate(given, trial)
+    with pytest.raises(SMDebugTypeError, match="trial must be a trial"):
+        evaluate([FiresAt(trial)], trial.path)
     with pytest.raises(SMDebugValueError, match="must watch the very trial"):
         evaluate([FiresAt(make_trial(STEPS))], trial)
     with pytest.raises(SMDebugValueError, match="must differ"):
