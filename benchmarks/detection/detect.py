@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from drawn import DRAWN
+from fourth_author import FOURTH_AUTHOR
 from held_out import HELD_OUT
 from jobs import limit_threads
 from registry import Run
@@ -44,6 +45,7 @@ SPLITS = {
     "drawn": DRAWN.runs,
     "second author": SECOND_AUTHOR.runs,
     "third author": THIRD_AUTHOR.runs,
+    "fourth author": FOURTH_AUTHOR.runs,
 }
 """Lists of runs by who wrote them down, and when."""
 

@@ -1,0 +1,40 @@
+"""The list of runs by the fourth author, and short ways to add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from boosting import BoostingJob, boosting
+from jobs import RATES, TASKS, Job
+from registry import Registry
+
+from fourth_author.parts import Task
+from fourth_author.table_tasks import TABLE_TASKS
+
+FOURTH_AUTHOR = Registry("fourth author", 110_000)
+other = FOURTH_AUTHOR.other
+
+Change = Callable[[Job], None]
+
+OWN_TASKS: dict[str, Task] = {
+    **TABLE_TASKS,
+}
+for each, task in OWN_TASKS.items():
+    TASKS[each], RATES[each] = (task.data, task.model, task.loss), task.lr
+
+
+def sound(task: str, name: str = "as it should be", change: Change | None = None) -> None:
+    """Add a task, made ready as it needs, with a change that leaves it sound."""
+
+    def all_changes(job: Job) -> None:
+        job.steps = OWN_TASKS[task].steps
+        for each in (OWN_TASKS[task].ready, change):
+            if each:
+                each(job)
+
+    FOURTH_AUTHOR.sound(task, name, all_changes)
+
+
+def boosted(kind: str, name: str, change: Callable[[BoostingJob], None] | None = None, rows: int = 600) -> None:
+    """Add a run of boosted trees."""
+    other("", f"boosting {kind}: {name}", boosting(kind, FOURTH_AUTHOR.next_seed, change, rows))
