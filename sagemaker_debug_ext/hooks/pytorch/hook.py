@@ -49,6 +49,11 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
 
+_NO_BACKWARD: Final = -1
+_current_backward: Final[Callable[[], int]] = getattr(torch._C, "_current_graph_task_id", lambda: _NO_BACKWARD)  # noqa: SLF001 - there is no public way
+"""Returns the number of the backward pass that runs on this thread; modules that run in it compute again what was
+dropped."""
+
 
 class Hook(contextlib.ContextDecorator, BaseHook):
     """Captures tensors of a PyTorch job.
@@ -207,7 +212,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @harmless
     def _on_forward(self, module: nn.Module, _: tuple[Any, ...]) -> None:
-        if _is_in_backward():
+        if _current_backward() != _NO_BACKWARD:
             return
         if self.mode_follows_model:
             self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
@@ -238,7 +243,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @harmless
     def _on_module(self, name: str, module: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
-        if _is_in_backward():
+        if _current_backward() != _NO_BACKWARD:
             return
         self._save_custom_tensors()
         self._offer_numbered(f"{name}_input", inputs)
@@ -451,14 +456,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._handles.clear()
         self._roots.clear()
         self._watching.forget_plans()
-
-
-_CURRENT_BACKWARD: Final = getattr(torch._C, "_current_graph_task_id", None)  # noqa: SLF001 - there is no public way
-
-
-def _is_in_backward() -> bool:
-    """Tell whether a backward pass runs on this thread; modules that run in it compute again what was dropped."""
-    return _CURRENT_BACKWARD is not None and _CURRENT_BACKWARD() != -1
 
 
 def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = False) -> Hook | None:

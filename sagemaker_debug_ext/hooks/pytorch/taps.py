@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
+from torch.compiler import is_compiling
 
 
 def do_nothing(*_: Any) -> None:
@@ -30,7 +30,7 @@ class Tap:
 
     def __call__(self, *arguments: Any) -> None:
         """Call the function; what it returns is nothing to the module."""
-        if not torch.compiler.is_compiling():
+        if not is_compiling():
             self._function(*self._first, *arguments)
 
     def __deepcopy__(self, _: dict[int, Any]) -> Callable[..., None]:
