@@ -87,8 +87,8 @@ class GeneralizationGap(BuiltinRule):
         course, pair = self._courses[names[0]], compared[names[0]]
         limit: float = self.parameters["ratio_threshold"]
         text = (
-            f"The model learns its training data by heart, as {naming(names)} shows: the validation loss was "
-            f"{course.best:.4g} at best and is {pair.validation:.4g}, while the training loss fell from "
+            f"The model learns its training data by heart, to judge by {naming(names)}: the validation "
+            f"loss was {course.best:.4g} at best and is {pair.validation:.4g}, while the training loss fell from "
             f"{course.training_at_best:.4g} to {pair.training:.4g}."
         )
         rise = (pair.validation - course.best) / abs(course.best) if course.best else math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, naming
@@ -23,10 +24,10 @@ class GradientDecay(BuiltinRule):
 
     Looks at the gradients of weights of two or more axes at TRAIN steps (all steps that have no mode). Offsets are left
     out, since one in front of a normalisation has no gradient but rounding errors, and so are gradients that are
-    exactly 0. The rule fires if, of at least four layers, one has a mean absolute gradient of less than `threshold` of
-    the largest one's at each of the first `patience` saved steps; less than 1e-10 of it is enough at once. In contrast
-    to VanishingGradient, gradients that are small everywhere, as at the end of training, do not fire, nor what vanishes
-    later, as where weights shrink.
+    exactly 0, or not finite, as those of a loss that is scaled up may be at first. The rule fires if, of at least four
+    layers, one has a mean absolute gradient of less than `threshold` of the largest one's at each of the first
+    `patience` saved steps; less than 1e-10 of it is enough at once. In contrast to VanishingGradient, gradients that
+    are small everywhere, as at the end of training, do not fire, nor what vanishes later, as where weights shrink.
 
     Parameters:
         threshold: Least mean absolute gradient, relative to that of the layer where it is largest; 1e-6 when not given.
@@ -67,7 +68,7 @@ class GradientDecay(BuiltinRule):
             gradient = gradient_in(view, weight)
             value = None if gradient is None else view.value(gradient)
             size = None if gradient is None else view.statistic(gradient, mean_abs)
-            if gradient is not None and value is not None and value.ndim > 1 and size:
+            if gradient is not None and value is not None and value.ndim > 1 and size and math.isfinite(size):
                 sizes[gradient] = size
         if len(sizes) < MIN_LAYERS:
             return None
@@ -81,7 +82,7 @@ class GradientDecay(BuiltinRule):
         if self._is_over or self._num_small < patience:
             return []
         text = (
-            f"Gradients vanish on their way through the layers, as {naming(small)} shows: the mean absolute value of "
-            f"the first is {share:.2g} of that of {largest!r}."
+            f"Gradients vanish on their way through the layers in {naming(small)}: the mean absolute value of the "
+            f"first is {share:.2g} of that of {largest!r}."
         )
         return [self.found(view, text, tensors=small, value=share, threshold=limit)]

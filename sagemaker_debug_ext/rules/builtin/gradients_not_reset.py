@@ -210,11 +210,11 @@ class GradientsNotReset(TensorRule):
         """Say how well the sum explains the change."""
         if first.severity < 0:
             return (
-                f"Updates run on, as {naming(names)} shows: the change of the first is {RUNS_ON_FOR_EVER} (cosine "
+                f"Updates run on in {naming(names)}: the change of the first is {RUNS_ON_FOR_EVER} (cosine "
                 f"{first.value:.5f}, with less momentum {first.text})."
             )
         return (
-            f"Gradients are not reset, as {naming(names)} shows: the change of the first is what the sum of several "
+            f"Gradients are not reset in {naming(names)}: the change of the first is what the sum of several "
             f"gradients makes it (cosine {first.value:.4f}), not that of the step (cosine {first.text})."
         )
 

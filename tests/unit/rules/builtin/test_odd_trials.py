@@ -1,0 +1,58 @@
+"""Trials that are sound but out of the ordinary: rules neither fail on them nor find anything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL
+RNG = np.random.default_rng(0)
+
+
+def course(values, mode=TRAIN):
+    return {(mode, step): value for step, value in enumerate(values)}
+
+
+class TestGradientDecay:
+    @pytest.mark.parametrize("odd", [np.inf, np.nan])
+    def test_a_gradient_that_is_not_finite_says_nothing_of_the_others(self, judge, odd):
+        """As of a loss that is scaled up, for half precision, by more than it can bear."""
+        names = [f"{letter}_weight" for letter in "abcde"]
+        sound = {name: np.ones((2, 3)) for name in names} | {f"gradient/{name}": np.ones((2, 3)) for name in names}
+        beyond = {**sound, "gradient/a_weight": np.full((2, 3), odd)}
+        vanishing = {"gradient/b_weight": np.full((2, 3), 1e-7)}
+        assert judge("GradientDecay", course([beyond, *[sound] * 3])) == []
+        issues = judge("GradientDecay", course([{**beyond, **vanishing}, *[{**sound, **vanishing}] * 3]))
+        assert [issue.step for issue in issues] == [2, 3]
+
+
+class TestMessages:
+    @staticmethod
+    def messages(judge, num_weights):
+        """Return what is said of gradients that add up, of a momentum that is too large, and of vanishing gradients."""
+        names = [f"{letter}_weight" for letter in "abcdefgh"[: num_weights + 4]]
+        found = []
+        for momentum in (1.0, 0.999):
+            rng, steps, velocity = np.random.default_rng(0), {}, 0.0
+            weight = rng.normal(size=60)
+            for step in range(40):
+                gradient = rng.normal(size=60)
+                steps[TRAIN, step] = dict.fromkeys(names[:num_weights], weight)
+                steps[TRAIN, step] |= {f"gradient/{name}": gradient for name in names[:num_weights]}
+                velocity = momentum * velocity + gradient
+                weight = weight - 0.01 * velocity
+            found.append(judge("GradientsNotReset", steps)[0].message)
+        sizes = {name: 1e-12 if number < num_weights else 1.0 for number, name in enumerate(names)}
+        step = {name: np.ones((2, 3)) for name in names}
+        step |= {f"gradient/{name}": np.full((2, 3), size) for name, size in sizes.items()}
+        return [*found, judge("GradientDecay", course([step]))[0].message]
+
+    def test_a_message_reads_well_for_one_tensor_and_for_several(self, judge):
+        """No verb stands beside the names, whose number it would have to follow."""
+        for num_weights, names in ((1, "'a_weight': "), (3, "'a_weight' and 2 other tensors: ")):
+            reset, runs_on, vanish = self.messages(judge, num_weights)
+            assert reset.startswith(f"Gradients are not reset in {names}the change of the first is what")
+            assert runs_on.startswith(f"Updates run on in {names}the change of the first is that of a momentum")
+            assert f"the layers in 'gradient/{names[1:]}the mean absolute value of the first is" in vanish
