@@ -22,7 +22,11 @@ Numbers = npt.NDArray[np.float64]
 MAX_FEATURES: Final = 4096
 MAX_CLASSES: Final = 100
 MIN_TIMES: Final = 10
-"""How often a class must be there, in the mean, for its spread to say something."""
+"""How often a class must be there for its spread to say something."""
+USUAL: Final = 0.95
+"""Share of the rows, those with usual targets, that must tell by themselves: one far off makes a line with any."""
+MAX_ELEMENTS: Final = 1 << 22
+"""How much of a batch is kept."""
 MIN_DISTINCT: Final = 0.5
 """Share of the rows that must be different ones; the same few over and over tell their targets by what they are."""
 
@@ -32,7 +36,7 @@ class _Table:
     """Rows of features with the target of each, and whole batches of indices that were their own targets."""
 
     rows: list[Numbers] = attrs.field(factory=list)
-    targets: list[Array] = attrs.field(factory=list)
+    targets: list[Numbers] = attrs.field(factory=list)
     copies: int = 0
     is_judged: bool = False
 
@@ -40,25 +44,43 @@ class _Table:
     def count(self) -> int:
         return sum(map(len, self.rows))
 
+    def add(self, rows: Array, targets: Array) -> None:
+        count = max(MAX_ELEMENTS // rows.shape[1], 1)
+        self.rows.append(to_float64(rows[:count]))
+        self.targets.append(to_float64(targets.reshape(-1)[:count]))
 
-def explained(rows: Numbers, targets: Array) -> Numbers:
+    def close(self) -> None:
+        self.is_judged = True
+        self.rows.clear()
+        self.targets.clear()
+
+
+def explained(rows: Numbers, targets: Numbers) -> Numbers:
     """Return for each feature what part of its variance the target explains: by its value if it is of few values.
 
-    What has no variance, and so tells nothing, has 0.
+    What has no variance, and so tells nothing, has 0. Rare classes and numbers that are far off do not count.
     """
-    values, classes = np.unique(targets, return_inverse=True)
+    values, classes, counts = np.unique(targets, return_inverse=True, return_counts=True)
+    has_classes = len(values) <= min(MAX_CLASSES, len(targets) // MIN_TIMES)
+    apart = np.abs(targets - np.median(targets))
+    counts_in = counts[classes] >= MIN_TIMES if has_classes else apart <= np.quantile(apart, USUAL)
+    rows, targets, classes = rows[counts_in], targets[counts_in], classes[counts_in]
     centred = rows - rows.mean(axis=0)
     total = np.square(centred).sum(axis=0)
-    if len(values) <= min(MAX_CLASSES, len(targets) // MIN_TIMES):
-        counts = np.bincount(classes)
+    if has_classes:
         sums = np.zeros((len(values), rows.shape[1]))
         np.add.at(sums, classes, centred)
         part = (np.square(sums) / counts[:, None]).sum(axis=0)
     else:
-        target = to_float64(targets) - float(np.mean(to_float64(targets)))
+        target = targets - targets.mean()
         part = (target @ centred) ** 2 / (target @ target)
     shares: Numbers = np.divide(part, total, out=np.zeros_like(total), where=total > 0)
     return shares
+
+
+def _are_numbers_of(targets: Array, num_rows: int) -> bool:
+    """Tell whether there is one target, a number, for each row."""
+    return targets.size == num_rows and targets.dtype.kind != "c" and bool(np.isfinite(to_float64(targets)).all())
 
 
 class LeakingFeature(BuiltinRule):
@@ -67,6 +89,7 @@ class LeakingFeature(BuiltinRule):
     Looks at inputs of the model and at targets of losses, at the first TRAIN steps (or steps of no mode). Of tables,
     with one target for each row, it takes `samples` rows; the rule fires if the target explains more than `threshold`
     of the variance of any feature among different rows, as classes by their means, or as numbers by a straight line.
+    Classes of fewer than ten rows, and the twentieth of numbers that is farthest off, do not count.
     Inputs that are indices, such as words, fire it if the targets are the very same at each place of as many samples.
     What is told by several inputs together, or by a place in a series, is not found.
 
@@ -122,16 +145,15 @@ class LeakingFeature(BuiltinRule):
             table.is_judged = not is_copy or table.copies >= wanted
             return "Targets are the inputs themselves" if is_copy and table.is_judged else ""
         is_table = inputs.ndim == 2 and 1 < inputs.shape[1] <= MAX_FEATURES and inputs.dtype.kind in "fV"
-        if not is_table or loss.targets.size != len(inputs):
-            table.is_judged = True
+        is_series = is_table and table.rows and table.rows[0].shape[1] != inputs.shape[1]  # of different lengths
+        if not is_table or is_series or not _are_numbers_of(loss.targets, len(inputs)):
+            table.close()
             return ""
-        table.rows.append(to_float64(inputs))
-        table.targets.append(loss.targets.reshape(-1))
+        table.add(inputs, loss.targets)
         if table.count < wanted:
             return ""
         rows, targets = np.concatenate(table.rows), np.concatenate(table.targets)
-        table.is_judged = True
-        table.rows.clear()
+        table.close()
         distinct = np.unique(rows, axis=0, return_index=True)[1]
         if len(distinct) < MIN_DISTINCT * len(rows) or np.all(targets == targets[0]):
             return ""

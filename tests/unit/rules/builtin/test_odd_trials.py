@@ -56,3 +56,49 @@ class TestMessages:
             assert reset.startswith(f"Gradients are not reset in {names}the change of the first is what")
             assert runs_on.startswith(f"Updates run on in {names}the change of the first is that of a momentum")
             assert f"the layers in 'gradient/{names[1:]}the mean absolute value of the first is" in vanish
+
+
+class TestLeakingFeature:
+    @staticmethod
+    def step(inputs, targets, loss="CrossEntropyLoss"):
+        scores = RNG.normal(size=(len(targets), 3)) if loss == "CrossEntropyLoss" else RNG.normal(size=len(targets))
+        return {"Net_input_0": inputs, f"{loss}_input_0": scores, f"{loss}_input_1": targets, f"{loss}_output_0": 1.0}
+
+    def test_inputs_of_different_lengths_are_no_table(self, judge):
+        """Such as sounds, padded to the longest of a batch."""
+        batches = [self.step(RNG.normal(size=(50, width)), RNG.integers(0, 3, 50)) for width in (5, 7, 6, 5, 4, 8)]
+        assert judge("LeakingFeature", course(batches)) == []
+
+    @pytest.mark.parametrize("odd", [np.nan, np.inf, 1j])
+    def test_targets_that_are_no_numbers_to_come_near_to_give_no_verdict(self, judge, odd):
+        """Others of the batch would not tell either."""
+        targets = RNG.normal(size=256) + np.where(np.arange(256) == 3, odd, 0)
+        batch = self.step(np.stack([targets.real, targets.real], axis=1), targets, "MSELoss")
+        assert judge("LeakingFeature", course([batch] * 3)) == []
+
+    @pytest.mark.parametrize(("times", "fires"), [(1, False), (9, False), (10, True)])
+    def test_a_rare_class_must_come_up_often_enough_to_be_told(self, judge, times, fires):
+        """Words that a single text has are no leak because nothing else is of its class."""
+        targets = np.arange(256) % 2
+        targets[:times] = 2
+        words = RNG.integers(0, 2, (256, 30)).astype(float)
+        words[:, 4] = targets == 2
+        assert bool(judge("LeakingFeature", course([self.step(words, targets)] * 3))) == fires
+
+    def test_a_row_that_is_far_off_is_no_line(self):
+        """Of heavy-tailed numbers one is larger than all others together."""
+        targets, features = RNG.normal(size=(200,)), RNG.normal(size=(200, 2))
+        features[:, 1] = 2 * targets
+        targets[7] = features[7, 0] = 1e4
+        found = explained(features, targets)
+        assert found[0] < 0.2
+        assert found[1] == pytest.approx(1)
+
+    def test_a_large_batch_is_not_kept_as_a_whole(self, judge, monkeypatch):
+        """As many rows as are wanted still come together over batches."""
+        monkeypatch.setattr(leaking_feature, "MAX_ELEMENTS", 300)
+        kept = []
+        monkeypatch.setattr(leaking_feature, "explained", lambda rows, _: kept.append(rows.shape) or np.zeros(3))
+        batches = [self.step(RNG.normal(size=(999, 3)), RNG.normal(size=999), "MSELoss") for _ in range(3)]
+        assert judge("LeakingFeature", course(batches)) == []
+        assert kept == [(200, 3)]
