@@ -108,14 +108,15 @@ class LearningRateTooLow(UpdateSizeRule):
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue if updates are too small, have ceased, or lead nowhere."""
+        found = super().judge(view)
         if is_training(view):
             for name, loss in loss_values(view, LOSSES).items():
                 self._losses.add(name, loss)
                 first = self._first_losses.setdefault(name, [])
                 if len(first) < NUM_LOSSES:
                     first.append(loss)
-        found = super().judge(view)
-        return found or self._judge_ways(view) or found
+            found = found or self._judge_ways(view) or found
+        return found
 
     def note(self, name: str, ratio: float) -> None:
         """Take how far a weight has gone."""

@@ -102,3 +102,14 @@ class TestLeakingFeature:
         batches = [self.step(RNG.normal(size=(999, 3)), RNG.normal(size=999), "MSELoss") for _ in range(3)]
         assert judge("LeakingFeature", course(batches)) == []
         assert kept == [(200, 3)]
+
+
+def test_updates_that_lead_nowhere_are_told_of_in_training_only(judge):
+    """Weights that are saved in evaluation as well tell nothing new."""
+    steps = {}
+    for step in range(52):
+        weight = np.full(4, 1 + 4e-4 * step)
+        steps[TRAIN, step] = {"w_weight": weight, "gradient/w_weight": np.ones(4), "loss": 1.0}
+        if step == 50:
+            steps |= {(EVAL, each): {"w_weight": weight, "loss": 1.0} for each in range(5)}
+    assert [issue.mode for issue in judge("LearningRateTooLow", steps)] == [TRAIN]
