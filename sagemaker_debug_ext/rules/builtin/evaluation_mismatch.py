@@ -116,9 +116,9 @@ class EvaluationMismatch(BuiltinRule):
     targets were saved and are numbers, the median of their differences must be larger in evaluation too, by a quarter:
     a few samples far off, as they are to be expected of some distributions, are no mismatch.
 
-    The rule also fires if at the third round of evaluation or later each loss of the round is within 1 % of what it was
-    in the first one, in the same place, while the training loss has fallen by half: then it is not the model that
-    learns which is evaluated, but a copy or an average that has stayed behind.
+    The rule also fires if at the third round of evaluation or later each loss of each round so far is within 1 % of
+    what it was in the first one, in the same place, while the training loss has fallen by half: then it is not the
+    model that learns which is evaluated, but a copy or an average that has stayed behind.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -152,6 +152,7 @@ class EvaluationMismatch(BuiltinRule):
         self._medians: dict[tuple[str, ModeKeys], collections.deque[float]] = {}
         self._first_rounds: dict[str, list[float]] = {}
         self._training_at_first: dict[str, float] = {}
+        self._have_changed: set[str] = set()
         self._num_rounds = 0
 
     def needs(self) -> tuple[Need, ...]:
@@ -193,6 +194,7 @@ class EvaluationMismatch(BuiltinRule):
             self._first_rounds = {name: list(values) for name, values in self._evaluation.items()}
             self._training_at_first = {name: self._latest(name) for name in self._evaluation}
             return None
+        self._have_changed |= {name for name in self._evaluation if not self._is_as_at_first(name)}
         stale = [name for name in self._evaluation if self._num_rounds >= MIN_ROUNDS and self._is_stale(name)]
         stale = [name for name in stale if name in view.tensor_names]
         return [self._not_followed(view, stale[0])] if stale else None
@@ -201,11 +203,12 @@ class EvaluationMismatch(BuiltinRule):
         return statistics.fmean(self._training.get(loss, (math.nan,)))
 
     def _is_stale(self, loss: str) -> bool:
-        """Tell whether a loss of evaluation is what it was in the first round, while that of training has fallen."""
-        values, first = self._evaluation[loss], self._first_rounds.get(loss, [])
-        if not 0 <= self._latest(loss) < LEARNT * self._training_at_first.get(loss, 0):
-            return False
-        pairs = list(zip(values, first, strict=False))
+        """Tell whether a loss of evaluation has stayed what it was at first, while that of training has fallen."""
+        has_learnt = 0 <= self._latest(loss) < LEARNT * self._training_at_first.get(loss, 0)
+        return has_learnt and loss not in self._have_changed
+
+    def _is_as_at_first(self, loss: str) -> bool:
+        pairs = list(zip(self._evaluation[loss], self._first_rounds.get(loss, []), strict=False))
         return bool(pairs) and all(abs(value - before) <= STALE * abs(before) for value, before in pairs)
 
     def _not_followed(self, view: StepView, loss: str) -> Issue:

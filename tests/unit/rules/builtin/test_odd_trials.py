@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.rules.builtin import leaking_feature
+from sagemaker_debug_ext.rules.builtin.leaking_feature import explained
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL
@@ -102,6 +104,16 @@ class TestLeakingFeature:
         batches = [self.step(RNG.normal(size=(999, 3)), RNG.normal(size=999), "MSELoss") for _ in range(3)]
         assert judge("LeakingFeature", course(batches)) == []
         assert kept == [(200, 3)]
+
+
+def test_evaluation_that_has_been_better_is_not_one_that_takes_no_notice(judge):
+    """A loss that falls, and then rises for what is learnt by heart, comes by its first value again."""
+    steps = {}
+    for number, evaluated in enumerate([1.0, 0.7, 0.5, 0.7, 0.9, 1.003, 1.2]):
+        steps |= {(TRAIN, 12 * number + each): {"loss": 0.3 if number > 1 else 1.0} for each in range(12)}
+        steps[EVAL, number] = {"loss": evaluated}
+    steps |= {(TRAIN, 84 + each): {"loss": 0.2} for each in range(12)}
+    assert judge("EvaluationMismatch", steps) == []
 
 
 def test_updates_that_lead_nowhere_are_told_of_in_training_only(judge):
