@@ -9,7 +9,10 @@ from jobs import RATES, TASKS, Job
 from registry import Registry
 
 from fourth_author.parts import Task
+from fourth_author.pictures import PICTURE_TASKS
+from fourth_author.series import SERIES_TASKS
 from fourth_author.table_tasks import TABLE_TASKS
+from fourth_author.texts import TEXT_TASKS
 
 FOURTH_AUTHOR = Registry("fourth author", 110_000)
 other = FOURTH_AUTHOR.other
@@ -18,6 +21,9 @@ Change = Callable[[Job], None]
 
 OWN_TASKS: dict[str, Task] = {
     **TABLE_TASKS,
+    **PICTURE_TASKS,
+    **SERIES_TASKS,
+    **TEXT_TASKS,
 }
 for each, task in OWN_TASKS.items():
     TASKS[each], RATES[each] = (task.data, task.model, task.loss), task.lr
