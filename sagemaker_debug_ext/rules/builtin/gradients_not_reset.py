@@ -36,7 +36,10 @@ MAX_REFUTED: Final = 6
 MAX_ELEMENTS: Final = 100_000
 """Larger weights are passed over: one small weight tells as much."""
 NUM_FOLLOWED: Final = 10_000
-"""How many elements of a weight are followed; optimizers treat each by itself."""
+"""How many elements of a weight are followed at most; optimizers treat each by itself."""
+MAX_FOLLOWED: Final = 200_000
+"""How many elements of all weights together are followed, each of which takes 700 bytes at first."""
+FEWEST_FOLLOWED: Final = 100
 
 
 @attrs.define
@@ -173,15 +176,17 @@ class GradientsNotReset(TensorRule):
         """Return for how many steps the sum of gradients, and nothing else, has explained a weight's change."""
         if not is_training(view) or view.mode_step is None or scheme_of(view.trial).is_updated(name):
             return None
-        weight, gradient = _flat(view, name), _flat(view, gradient_in(view, name))
+        watch = self._watches.get(name) if view.mode_step else None
+        count = self._num_followed(view) if watch is None else watch.weight.size
+        weight, gradient = _flat(view, name, count), _flat(view, gradient_in(view, name), count)
         if weight is None or gradient is None or weight.size != gradient.size:
             return None
-        watch = self._watches.get(name)
-        if view.mode_step == 0:
-            sums = [_Sum(period, gradient) for period in PERIODS]
-            self._watches[name] = _Watch(0, weight, gradient, sums=sums)
+        if watch is None:
+            if view.mode_step == 0:
+                sums = [_Sum(period, gradient) for period in PERIODS]
+                self._watches[name] = _Watch(0, weight, gradient, sums=sums)
             return None
-        if watch is None or watch.step != view.mode_step - 1 or watch.weight.size != weight.size:
+        if watch.step != view.mode_step - 1 or watch.weight.size != weight.size:
             self._watches.pop(name, None)  # after a gap nothing can be said any more
             return None
         change = weight - watch.weight
@@ -206,6 +211,11 @@ class GradientsNotReset(TensorRule):
             text=f"{max(by_reset):.3f}" + (f"; they are reset every {best.period} steps" if best.period else ""),
         )
 
+    def _num_followed(self, view: StepView) -> int:
+        """Return how many elements of each weight are followed: the fewer, the more weights there are."""
+        share = MAX_FOLLOWED // max(len(view.selected(self.selection)), 1)
+        return min(max(share, FEWEST_FOLLOWED), NUM_FOLLOWED)
+
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how well the sum explains the change."""
         if first.severity < 0:
@@ -219,10 +229,10 @@ class GradientsNotReset(TensorRule):
         )
 
 
-def _flat(view: StepView, name: str | None) -> Numbers | None:
-    """Return a tensor's values as one axis; None if it was not saved, or is too large."""
+def _flat(view: StepView, name: str | None, count: int) -> Numbers | None:
+    """Return the first values of a tensor as one axis; None if it was not saved, or is too large."""
     value = None if name is None else view.value(name)
     if value is None or value.size > MAX_ELEMENTS or value.dtype.kind == "c":
         return None
-    flat: Numbers = to_float64(value.reshape(-1)[:NUM_FOLLOWED])
+    flat: Numbers = to_float64(value.reshape(-1)[:count])
     return flat

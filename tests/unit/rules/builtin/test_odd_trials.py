@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.builtin import leaking_feature
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.rules.builtin import gradients_not_reset, leaking_feature
 from sagemaker_debug_ext.rules.builtin.leaking_feature import explained
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -58,6 +59,25 @@ class TestMessages:
             assert reset.startswith(f"Gradients are not reset in {names}the change of the first is what")
             assert runs_on.startswith(f"Updates run on in {names}the change of the first is that of a momentum")
             assert f"the layers in 'gradient/{names[1:]}the mean absolute value of the first is" in vanish
+
+
+class TestGradientsNotReset:
+    def test_of_many_weights_a_part_of_each_tells_enough(self, make_trial, monkeypatch):
+        """What is remembered does not grow with their number, and may be of weights that are not always saved."""
+        monkeypatch.setattr(gradients_not_reset, "MAX_FOLLOWED", 200)
+        monkeypatch.setattr(gradients_not_reset, "FEWEST_FOLLOWED", 10)
+        names = [f"{letter}_weight" for letter in "abcdefgh"]
+        weight, total, steps = RNG.normal(size=60), 0.0, {}
+        for step in range(12):
+            gradient = RNG.normal(size=60)
+            saved = names if step % 5 == 0 else names[:4]
+            steps[TRAIN, step] = dict.fromkeys(saved, weight) | {f"gradient/{name}": gradient for name in saved}
+            total = total + gradient
+            weight = weight - 0.01 * total
+        trial = make_trial(steps)
+        rule = create_rule("GradientsNotReset", trial)
+        assert [issue.tensors for issue in evaluate([rule], trial)][-1] == tuple(names[:4])
+        assert {watch.weight.size for watch in rule._watches.values()} == {25}
 
 
 class TestLeakingFeature:
