@@ -40,6 +40,8 @@ class Role(enum.Enum):
     ALL_LABELS = "labels that are all saved at each step"
 
 
+_PARAMETERS: Final = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
+
 NOTHING: Final = r"(?!)"
 """Matches no name."""
 _NLL: Final = "(?<!Poisson)(?<!Gaussian)NLL"
@@ -97,6 +99,25 @@ class Scheme:
         name: name for name in ("CrossEntropy", "NLL", "BCEWithLogits", "MSE", "SmoothL1", "L1", "Huber")
     }
     _kind_pattern: ClassVar[str] = r"(?<!Poisson)(?<!Gaussian)({})Loss"
+
+    def without_losses(self, selected: list[str], names: Names[str], trial: Trial) -> list[str]:
+        """Leave out inputs of losses whose names do not say so: unlike a model beside them they have no parameters.
+
+        Args:
+            selected: What looks like inputs of models by its name.
+            names: All names at hand.
+            trial: The trial, whose collections know of parameters that were saved at other steps.
+        """
+        inputs = [name for name in selected if name.endswith("_input_0")]
+        if len(inputs) < 2:
+            return selected
+        known = trial.collections()
+        groups = [known[group] for group in _PARAMETERS if group in known]
+        parameters = {name for group in groups for name in group.tensor_names}
+        parameters |= {name for name in names if any(group.matches(name) for group in groups)}
+        owners = {name: name.removesuffix("input_0") for name in inputs}
+        others = {name for name in inputs if not any(each.startswith(owners[name]) for each in parameters)}
+        return selected if len(others) == len(inputs) else [name for name in selected if name not in others]
 
     def is_gradient(self, name: str) -> bool:
         """Tell whether a tensor is the gradient of a parameter."""
@@ -236,6 +257,9 @@ class _KerasScheme(Scheme):
         Role.ALL_LABELS: NOTHING,
     }
     _gradient_prefix = "gradients/"
+
+    def without_losses(self, selected: list[str], names: Names[str], trial: Trial) -> list[str]:  # noqa: ARG002
+        return selected
 
     def gradient_of(self, parameter: str, names: Names[str]) -> str | None:
         path = self._path_of(parameter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import attrs
@@ -65,16 +65,17 @@ class Selection:
             roles=(*self.roles, *other.roles),
         )
 
-    def among(self, names: Iterable[str], trial: Trial) -> list[str]:
+    def among(self, names: Collection[str], trial: Trial) -> list[str]:
         """Return the selected ones of some names of tensors of a trial, in their order."""
         known = trial.collections()
         groups = [known[name] for name in self.collections if name in known]
         patterns = self.patterns_in(trial)
-        return [
+        found = [
             name
             for name in names
             if any(pattern.search(name) for pattern in patterns) or any(group.matches(name) for group in groups)
         ]
+        return scheme_of(trial).without_losses(found, names, trial) if Role.MODEL_INPUT in self.roles else found
 
     def patterns_in(self, trial: Trial) -> tuple[re.Pattern[str], ...]:
         """Return the patterns, with those that the names of the roles have in a trial."""
