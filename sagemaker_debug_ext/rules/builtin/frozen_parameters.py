@@ -20,6 +20,7 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 NOISE: Final = 1e-6
 """Gradients smaller than this, relative to the parameter, may change nothing that a float32 can hold."""
 HAS_GRADIENT: Final = "it has a gradient, so no optimizer changes it"
+ZERO_GRADIENT: Final = "its gradient is 0"
 NO_GRADIENT: Final = "no gradient reaches it, while others have one"
 ALL_ZERO: Final = "no parameter at all has a gradient other than 0, while the loss is not 0"
 SLIVER: Final = 0.01
@@ -64,7 +65,8 @@ class FrozenParameters(TensorRule):
     for it the learning rate has become too small.
 
     What does no harm does not fire: offsets and scales, which have one axis, that are less than a hundredth of all
-    these parameters together, such as an offset that the loss takes no notice of. Nor do layers that are frozen on
+    these parameters together, and offsets whose gradient is 0 while that of the weight beside them is not: the loss
+    takes no notice of such an offset, as where answers for two samples are subtracted. Nor do layers that are frozen on
     purpose, as far as that shows: no gradient reaches them, and their values cannot be those of new layers, whose
     weights are drawn from a uniform distribution or whose offsets are small. Others that are frozen on purpose fire:
     leave them out of `tensor_regex`.
@@ -137,7 +139,7 @@ class FrozenParameters(TensorRule):
         if gradient is not None:
             if view.statistic(gradient, any_non_zero):
                 return HAS_GRADIENT
-            return ALL_ZERO if self._nothing_learns(view) else "its gradient is 0"
+            return ALL_ZERO if self._nothing_learns(view) else ZERO_GRADIENT
         if any(map(scheme_of(view.trial).is_gradient, view.tensor_names)):
             return NO_GRADIENT
         return "gradients were not saved"
@@ -152,12 +154,25 @@ class FrozenParameters(TensorRule):
     def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
         """Return the issue, unless what does not change is a sliver of the model or frozen on purpose."""
         frozen = {name: reading for name, reading in readings.items() if reading.fires}
+        taken_out = {name for name, reading in frozen.items() if reading.text == ZERO_GRADIENT}
+        taken_out = {name for name in taken_out if self._is_taken_out(view, name)}
+        frozen = {name: reading for name, reading in frozen.items() if name not in taken_out}
         if not frozen or self._is_sliver(view, list(frozen)):
             return []
         has_none = all(reading.text == NO_GRADIENT for reading in frozen.values())
         if has_none and have_learnt(list(self._weights(view, list(frozen)))):
             return []
         return super().issues_of(view, frozen)
+
+    def _is_taken_out(self, view: StepView, offset: str) -> bool:
+        """Tell whether the loss takes no notice of an offset, as the weight beside it learns and it does not."""
+        value = view.value(offset)
+        if value is None or value.ndim > 1:
+            return False
+        bias_of = scheme_of(view.trial).bias_of
+        beside = (name for name in view.selected(self.selection) if name != offset and bias_of(name) == offset)
+        gradients = (gradient_in(view, name) for name in beside)
+        return any(view.statistic(each, any_non_zero) for each in gradients if each is not None)
 
     def _is_sliver(self, view: StepView, names: Sequence[str]) -> bool:
         values = [value for name in names if (value := view.value(name)) is not None]

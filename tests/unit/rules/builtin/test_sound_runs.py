@@ -31,3 +31,21 @@ class TestInputsOfModels:
         """As far as parameters tell which of the modules are models."""
         trial = make_trial(course([dict.fromkeys(tensors, np.ones((2, 2)))]))
         assert Selection(roles=(Role.MODEL_INPUT,)).names(StepView(trial, 0)) == names
+
+
+class TestFrozenParameters:
+    @pytest.mark.parametrize(("slope_of_weight", "fires"), [(1.0, False), (0.0, True)])
+    def test_an_offset_of_which_the_loss_takes_no_notice_does_no_harm(self, judge, slope_of_weight, fires):
+        """As where answers for two samples are subtracted: the weight beside it learns."""
+        steps = course(
+            {
+                "Net_a.weight": np.full((2, 2), 1.0 + step * slope_of_weight),
+                "Net_a.bias": np.ones(2),
+                "Net_b.weight": np.full((2, 2), 1.0 + step),
+                "gradient/Net_a.weight": np.full((2, 2), slope_of_weight),
+                "gradient/Net_a.bias": np.zeros(2),
+                "gradient/Net_b.weight": np.ones((2, 2)),
+            }
+            for step in range(8)
+        )
+        assert bool(judge("FrozenParameters", steps)) == fires
