@@ -17,6 +17,7 @@ from sagemaker_debug_ext.rules.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
 DROPOUT: Final = Selection(roles=(Role.DROPOUT_OUTPUT,))
+ANSWERS: Final = Selection(roles=(Role.ANSWER,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
 LAYER_OUTPUTS: Final = Selection(roles=(Role.LAYER_OUTPUT,))
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
@@ -62,7 +63,10 @@ class ActivationCollapse(TensorRule):
 
     Looks at outputs of layers at TRAIN steps (all steps that have no mode), axis 0 being the batch. How much outputs
     differ between samples, relative to their size, is their variation; the rule fires if it is below `threshold` at
-    `patience` saved steps in a row. A layer whose outputs are all 0 has the variation 0.
+    `patience` saved steps in a row. A layer whose outputs are all 0 has the variation 0. As long as answers that the
+    loss is given do differ between samples, what is computed of nothing but constants on purpose does not fire: outputs
+    of layers whose inputs are exactly the same for each sample, such as the first state of a recurrent layer, or
+    queries that are learnt.
 
     The message tells where it begins, as far as inputs of layers were saved too: at a layer without weights whose input
     differs between samples, such as an activation all of whose units are in its flat part, which gives one answer to
@@ -113,6 +117,8 @@ class ActivationCollapse(TensorRule):
     def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
         """Return the issue, which tells where outputs became equal."""
         fired = {name: reading for name, reading in readings.items() if reading.fires}
+        if any(self._varies(view, name) for name in view.selected(ANSWERS)):
+            fired = {name: reading for name, reading in fired.items() if not self._has_constant_input(view, name)}
         where = self._where(view, fired) if fired else ""
         return super().issues_of(view, {name: attrs.evolve(each, text=where) for name, each in fired.items()})
 
@@ -129,6 +135,13 @@ class ActivationCollapse(TensorRule):
             return f"; {flat[0]!r} {IS_FLAT}"
         cut = self._cut(view, collapsed) if all(each.text for each in collapsed.values()) else None
         return f"; {cut!r} {CUT}" if cut else ""
+
+    @staticmethod
+    def _has_constant_input(view: StepView, name: str) -> bool:
+        """Tell whether a layer is given exactly the same for each sample."""
+        given = scheme_of(view.trial).input_of(name)
+        value = view.value(given) if given != name and given in view.tensor_names else None
+        return value is not None and value.ndim > 0 and not view.statistic(given, differs)
 
     def _is_silent(self, view: StepView, name: str) -> bool:
         """Tell whether a layer without parameters lets through hardly anything of what it is given."""

@@ -49,3 +49,17 @@ class TestFrozenParameters:
             for step in range(8)
         )
         assert bool(judge("FrozenParameters", steps)) == fires
+
+
+class TestActivationCollapse:
+    @pytest.mark.parametrize(("given_differs", "answers_differ", "fires"), [(0, 1, 0), (1, 1, 1), (0, 0, 1)])
+    def test_what_is_computed_of_constants_on_purpose_is_silent(self, judge, given_differs, answers_differ, fires):
+        """Such as the first state of a recurrent layer, as long as answers differ."""
+        varied = np.random.default_rng(0).normal(size=(8, 4))
+        same = np.tile(varied[:1], (8, 1))
+        tensors = {
+            "again_input_0": varied if given_differs else same,
+            "again_output_0": same,
+            "MSELoss_input_0": varied if answers_differ else same,
+        }
+        assert bool(judge("ActivationCollapse", course([tensors] * 4))) == bool(fires)
