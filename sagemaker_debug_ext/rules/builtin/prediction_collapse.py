@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import math
+import statistics
 from typing import Final
 
 import numpy as np
@@ -15,10 +17,34 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import chosen_or
-from sagemaker_debug_ext.rules.step import Array, StepView
+from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
 OFTEN: Final = 0.1
 """Share of all labels so far above which what none of the latest is comes in an order, and not seldom."""
+
+NUM_BATCHES: Final = 10
+"""Over how many batches it is told whether scores know the labels."""
+TELLING: Final = 0.5
+"""Correlation of scores and classes above which the model tells classes apart, wherever its threshold is."""
+
+
+def knowledge(scores: Array, labels: ClassIds) -> float | None:
+    """Return how scores of a batch go with its labels: their correlation, without what is the same for all samples.
+
+    None if scores are none of the labels', or do not differ between samples.
+    """
+    values = to_float64(scores)
+    if values.size == len(labels):
+        values, wanted = values.reshape(-1, 1), labels.reshape(-1, 1).astype(np.float64)
+    elif values.ndim == 2 and len(values) == len(labels) and labels.min() >= 0 and labels.max() < values.shape[1]:
+        values = np.exp(values - values.max(axis=1, keepdims=True))
+        values /= values.sum(axis=1, keepdims=True)
+        wanted = np.eye(values.shape[1])[labels]
+    else:
+        return None
+    values, wanted = values - values.mean(axis=0), wanted - wanted.mean(axis=0)
+    size = math.sqrt(float(np.square(values).sum() * np.square(wanted).sum()))
+    return float((values * wanted).sum()) / size if size > 0 and math.isfinite(size) else None
 
 
 def predicted_ids(scores: Array) -> ClassIds | None:
@@ -41,9 +67,10 @@ class PredictionCollapse(BuiltinRule):
     Looks at the latest `samples` samples of TRAIN steps (all steps that have no mode). The rule fires if more than
     `max_share` of the predictions are one class while no class has more than `max_label_share` of the labels, or if all
     labels are the same; the message tells whether all before were too, whether others come seldom, or in an order.
-    Predictions are scores, one for each class, or probabilities or margins of class 1; labels are numbers of classes.
-    Labels of a game, as in adversarial training, are not judged: who cannot tell the classes apart there may have met a
-    good generator.
+    Predictions do not count as long as the scores behind them tell the labels apart, class by class, by a correlation
+    of more than a half: then the model knows the classes, and only its threshold is off yet. Predictions are scores,
+    one for each class, or probabilities or margins of class 1; labels are numbers of classes. Labels of a game, as in
+    adversarial training, are not judged: who cannot tell the classes apart there may have met a good generator.
 
     Parameters:
         labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
@@ -76,6 +103,7 @@ class PredictionCollapse(BuiltinRule):
         self._recent_labels: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
         self._recent_predictions: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
         self._all_labels: collections.Counter[int] = collections.Counter()
+        self._known: collections.deque[float] = collections.deque(maxlen=NUM_BATCHES)
         self._games = Games()
         self._num_steps = 0
 
@@ -97,6 +125,9 @@ class PredictionCollapse(BuiltinRule):
             self._recent_labels.extend(each.tolist())
             self._all_labels.update(each.tolist())
         scores = [class_answers(view, name) for name in view.selected(self._predictions)]
+        if len(labels) == len(scores) == 1 and scores[0] is not None:
+            known = knowledge(scores[0], labels[0])
+            self._known.extend([] if known is None else [known])
         for score in scores:
             predicted = None if score is None else predicted_ids(score)
             self._recent_predictions.extend([] if predicted is None else predicted.tolist())
@@ -119,7 +150,7 @@ class PredictionCollapse(BuiltinRule):
             return []
         predicted, share = _commonest(self._recent_predictions)
         limit: float = self.parameters["max_share"]
-        if share <= limit:
+        if share <= limit or (self._known and statistics.fmean(self._known) > TELLING):
             return []
         text = (
             f"Nearly everything is predicted to be class {predicted}: {share:.1%} of the latest predictions, while the "

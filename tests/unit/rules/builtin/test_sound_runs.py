@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.rules.builtin.prediction_collapse import knowledge
 from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView
@@ -63,3 +64,27 @@ class TestActivationCollapse:
             "MSELoss_input_0": varied if answers_differ else same,
         }
         assert bool(judge("ActivationCollapse", course([tensors] * 4))) == bool(fires)
+
+
+class TestPredictionCollapse:
+    @pytest.mark.parametrize(("distance", "fires"), [(2.5, False), (0.8, True)])
+    @pytest.mark.parametrize("of_two", [False, True])
+    def test_scores_that_tell_classes_apart_only_miss_the_threshold(self, judge, distance, fires, of_two):
+        """Whether there is one score or one for each class."""
+        rng = np.random.default_rng(0)
+        steps = []
+        for _ in range(40):
+            labels = rng.integers(0, 2, 20)
+            margins = rng.normal(size=20) + distance * labels - 8
+            scores = np.stack([0 * margins, margins], axis=1) if of_two else margins[:, None]
+            loss = "CrossEntropyLoss" if of_two else "BCEWithLogitsLoss"
+            targets = labels if of_two else labels[:, None].astype(float)
+            steps.append({f"{loss}_input_0": scores, f"{loss}_input_1": targets})
+        assert bool(judge("PredictionCollapse", course(steps))) == fires
+
+    def test_what_is_the_same_for_all_samples_tells_nothing(self):
+        """Nor do scores that are none of the labels'."""
+        labels = np.array([0, 1, 0, 1])
+        assert knowledge(np.ones((4, 1)), labels) is None
+        assert knowledge(np.ones((4, 2, 3)), labels) is None
+        assert knowledge(labels + 7.0, labels) == pytest.approx(1)
