@@ -23,6 +23,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "labels_regex": Role.COUNTED_LABEL,
         "predictions_regex": "^$",
         "samples": 200,
+        "per_sample": True,
     },
     "DeadRelu": {"tensor_regex": Role.RELU_OUTPUT, "threshold_layer": 90},
     "ExplodingTensor": {"tensor_regex": "^(?!trees/)"},  # tables of trees have gaps

@@ -5,8 +5,9 @@ from __future__ import annotations
 import collections
 from collections.abc import Mapping
 
-from sagemaker_debug_ext.rules.builtin.answers import labels_in
+from sagemaker_debug_ext.rules.builtin.answers import class_labels, labels_in
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.builtin.label_mix import MODEL_INPUTS, has_one_for_each_sample
 from sagemaker_debug_ext.rules.classes import ClassIds, joined_ids
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
@@ -33,6 +34,14 @@ def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> 
     return worst, shares[worst]
 
 
+def _is_per_sample(view: StepView, name: str) -> bool:
+    """Tell whether samples have one label each, as far as shapes and the inputs of the model tell."""
+    value, labels = view.value(name), class_labels(view, name)
+    if value is None or value.ndim == 0 or labels is None:
+        return True
+    return labels.size == len(value) and has_one_for_each_sample(view, labels.reshape(-1))
+
+
 class ClassImbalance(BuiltinRule):
     """Labels are unbalanced, or one class is mostly mispredicted.
 
@@ -47,6 +56,8 @@ class ClassImbalance(BuiltinRule):
         threshold_misprediction: Largest share of wrong predictions for a class; 0.7 when not given.
         samples: Labels to count before the first verdict; 500 when not given.
         argmax: Take the arg-max over the last axis of predictions first; False when not given.
+        per_sample: Leave out labels of which a sample has several, such as those of the words of a text, the pixels of
+            an image or a list of tags, which are uneven by nature; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
         predictions_regex: The same for predictions; ``.*predictions`` when not given.
 
@@ -73,14 +84,16 @@ class ClassImbalance(BuiltinRule):
 
     def needs(self) -> tuple[Need, ...]:
         """Return labels, and predictions, which may be missing."""
-        return (
-            Need("labels", self._labels),
-            Need("predictions", self._predictions, is_required=False),
-        )
+        labels, predictions = Need("labels", self._labels), Need("predictions", self._predictions, is_required=False)
+        if not self.parameters["per_sample"]:
+            return labels, predictions
+        return labels, predictions, Need("inputs of the model", MODEL_INPUTS, is_required=False)
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Count the labels and predictions of the step, and return an issue if they are unbalanced."""
         names = view.selected(self._labels)
+        if self.parameters["per_sample"]:
+            names = [name for name in names if _is_per_sample(view, name)]
         labels = labels_in(view, names)
         if labels is None:
             return None

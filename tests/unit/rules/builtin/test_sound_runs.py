@@ -88,3 +88,17 @@ class TestPredictionCollapse:
         assert knowledge(np.ones((4, 1)), labels) is None
         assert knowledge(np.ones((4, 2, 3)), labels) is None
         assert knowledge(labels + 7.0, labels) == pytest.approx(1)
+
+
+class TestClassImbalance:
+    @pytest.mark.parametrize(
+        ("shape", "inputs", "fires"),
+        [((60,), 60, True), ((60,), 6, False), ((20, 3), 20, False), ((60, 1), 60, True)],
+    )
+    def test_labels_of_which_a_sample_has_several_may_be_left_out(self, judge, shape, inputs, fires):
+        """Those of words are uneven by nature, whether they come in rows or one after the other."""
+        labels = np.array([0] * 57 + [1] * 3).reshape(shape)
+        steps = course([{"CrossEntropyLoss_input_1": labels, "Net_input_0": np.ones((inputs, 5))}] * 10)
+        options = {"labels_regex": "Loss_input_1", "predictions_regex": "^$"}
+        assert bool(judge("ClassImbalance", steps, **options, per_sample=True)) == fires
+        assert judge("ClassImbalance", steps, **options)
