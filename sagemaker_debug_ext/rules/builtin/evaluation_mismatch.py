@@ -112,9 +112,11 @@ class EvaluationMismatch(BuiltinRule):
     deviations, or standard deviations that differ by four times. And as long as training has seen each of its samples
     less than three times, so that its loss tells how well the model does on new data, the rule fires if the mean loss
     of an evaluation round is more than `max_ratio` times the mean of the latest training losses: what the model learns
-    does not hold for the data it is evaluated on, and it has had no chance to learn samples by heart. Where answers and
-    targets were saved and are numbers, the median of their differences must be larger in evaluation too, by a quarter:
-    a few samples far off, as they are to be expected of some distributions, are no mismatch.
+    does not hold for the data it is evaluated on, and it has had no chance to learn samples by heart. While the
+    training loss falls fast, averages that evaluation goes by, as those of batch normalisation, lag behind; so the loss
+    of the round must be as far above the ten training losses before the latest ten, where there are as many. Where
+    answers and targets were saved and are numbers, the median of their differences must be larger in evaluation too, by
+    a quarter: a few samples far off, as they are to be expected of some distributions, are no mismatch.
 
     The rule also fires if at the third round of evaluation or later each loss of each round so far is within 1 % of
     what it was in the first one, in the same place, while the training loss has fallen by half: then it is not the
@@ -177,7 +179,7 @@ class EvaluationMismatch(BuiltinRule):
             self._observe_errors(view)
             for loss, value in loss_values(view, LOSSES).items():
                 self._first.setdefault(loss, abs(value))
-                self._training.setdefault(loss, collections.deque(maxlen=RECENT)).append(value)
+                self._training.setdefault(loss, collections.deque(maxlen=2 * RECENT)).append(value)
             return found
         self._observe_errors(view)
         return self._judge_inputs(view, names) or self._judge_losses(view)
@@ -200,7 +202,14 @@ class EvaluationMismatch(BuiltinRule):
         return [self._not_followed(view, stale[0])] if stale else None
 
     def _latest(self, loss: str) -> float:
-        return statistics.fmean(self._training.get(loss, (math.nan,)))
+        return statistics.fmean(list(self._training.get(loss, (math.nan,)))[-RECENT:])
+
+    @staticmethod
+    def _usual(losses: Sequence[float]) -> float:
+        """Return the mean of the latest losses, or of as many before them if that is higher."""
+        values = list(losses)
+        latest, earlier = values[-RECENT:], values[:-RECENT]
+        return max(statistics.fmean(latest), statistics.fmean(earlier) if len(earlier) == RECENT else -math.inf)
 
     def _is_stale(self, loss: str) -> bool:
         """Tell whether a loss of evaluation has stayed what it was at first, while that of training has fallen."""
@@ -268,12 +277,14 @@ class EvaluationMismatch(BuiltinRule):
             before = self._training.get(name, ())
             if not is_fresh or len(before) < RECENT:
                 continue
-            training, evaluation = statistics.fmean(before), statistics.fmean(self._evaluation[name])
+            training, evaluation = self._usual(before), statistics.fmean(self._evaluation[name])
             if training <= 0 or evaluation <= 0 or not math.isfinite(training + evaluation):
                 continue
             ratio = evaluation / training
             is_off = ratio > limit and evaluation - training > MATTERS * self._first[name]
-            if is_off and self._is_stale(name):
+            if is_off and self._is_stale(name) and self._is_as_at_first(name):
+                if len(self._evaluation[name]) < len(self._first_rounds[name]):
+                    continue  # one loss may be the same by chance
                 return [self._not_followed(view, name)]
             if is_off and self._is_widespread(name):
                 text = (

@@ -11,7 +11,7 @@ from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-TRAIN = ModeKeys.TRAIN
+TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL
 
 
 def course(steps, mode=TRAIN):
@@ -102,3 +102,14 @@ class TestClassImbalance:
         options = {"labels_regex": "Loss_input_1", "predictions_regex": "^$"}
         assert bool(judge("ClassImbalance", steps, **options, per_sample=True)) == fires
         assert judge("ClassImbalance", steps, **options)
+
+
+class TestEvaluationMismatch:
+    @pytest.mark.parametrize(("before", "fires"), [(0.5, False), (0.3, True)])
+    def test_evaluation_may_lag_behind_a_loss_that_falls_fast(self, judge, before, fires):
+        """By ten steps, as averages of batch normalisation do."""
+        rng = np.random.default_rng(0)
+        losses = [1.0, 1.0, *[before] * 10, *[0.1] * 10]
+        steps = course({"Net_input_0": rng.normal(size=(16, 6)), "loss": loss} for loss in losses)
+        steps |= course([{"Net_input_0": rng.normal(size=(16, 6)), "loss": 1.0}], EVAL)
+        assert bool(judge("EvaluationMismatch", steps)) == fires
