@@ -5,11 +5,19 @@ from __future__ import annotations
 import collections
 import statistics
 from collections.abc import Sequence
+from typing import Final
 
-from sagemaker_debug_ext.rules.builtin.answers import Games
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS, Games
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin.no_skill import Skill
 from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.step import StepView
+
+GAIN: Final = 4.0
+"""By how many percent answers must be better than the best constant for the model to have learnt something."""
+NUM_STEPS: Final = 20
+"""Over how many steps answers are compared."""
 
 
 class LossPlateau(TensorRule):
@@ -18,8 +26,11 @@ class LossPlateau(TensorRule):
     Looks at the losses of TRAIN steps (all steps that have no mode). The mean of the latest `window` values is compared
     with the mean of the first `window`; from `patience` values on the rule fires if it is not lower by
     `min_fall_percent`. A model that has learnt and then stands still is another matter: see Overtraining. The loss must
-    be saved from the beginning. Losses of which one side of a game wins what the other loses, as in adversarial
-    training, are not judged, as far as their targets were saved and tell.
+    be saved from the beginning. Nor does a model that has something to show for its loss: where answers and targets
+    were saved, the rule fires only if the answers of the latest 20 steps are not better than the best constant by 4 %,
+    as NoSkill measures it, which noise in the targets may bring near, or a start from a trained model. Losses of which
+    one side of a game wins what the other loses, as in adversarial training, are not judged, as far as their targets
+    were saved and tell.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -51,7 +62,13 @@ class LossPlateau(TensorRule):
         self._first: dict[str, list[float]] = {}
         self._latest = Recent(self.parameters["window"])
         self._seen: dict[str, int] = collections.Counter()
+        self._skill = Skill(NUM_STEPS)
+        self._step = -1
         self._games: dict[str, Games] = collections.defaultdict(Games)
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the losses, and what goes into them, which may be missing."""
+        return *super().needs(), Need("inputs of losses", INPUTS, is_required=False)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return by how much the loss has fallen."""
@@ -60,6 +77,9 @@ class LossPlateau(TensorRule):
             return None
         window: int = self.parameters["window"]
         self._games[name].observe(view)
+        if view.step != self._step:
+            self._step = view.step
+            self._skill.observe(view)
         self._seen[name] += 1
         if self._seen[name] <= window:
             self._first.setdefault(name, []).append(loss)
@@ -68,12 +88,12 @@ class LossPlateau(TensorRule):
             return None
         if self._games[name].has(name):
             return None
+        gain = self._skill.gain(name)
         first, latest = statistics.fmean(self._first[name]), statistics.fmean(self._latest.of(name))
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0
         limit: float = self.parameters["min_fall_percent"]
-        return Reading(
-            fall, fires=not fall >= limit, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}"
-        )
+        fires = not fall >= limit and not (gain is not None and gain >= GAIN)
+        return Reading(fall, fires=fires, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}")
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how little the loss has fallen."""

@@ -61,6 +61,50 @@ def error_of_constant(targets: Array, of_classes: bool) -> float:
     return entropy(np.array([mean, 1 - mean]))
 
 
+class Skill:
+    """By how much answers of the latest steps are better than the best constant answer.
+
+    Args:
+        window: How many steps are averaged.
+    """
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._answered: dict[str, collections.deque[_Answered]] = {}
+        self._seen: collections.Counter[str] = collections.Counter()
+
+    def observe(self, view: StepView) -> list[str]:
+        """Take a step, and return the names of the losses that could be compared."""
+        names = []
+        for loss in losses_at(view):
+            error = error_of(loss)
+            of_classes = error is not None and (loss.num_classes is not None or loss.wants_margins)
+            if error is None:
+                error = None if loss.kind is not None else loss.unexplained()
+            if error is None:
+                continue
+            kept = self._answered.setdefault(loss.name, collections.deque(maxlen=self._window))
+            kept.append(_Answered(error, loss.targets.reshape(-1), of_classes))
+            self._seen[loss.name] += 1
+            names.append(loss.name)
+        return names
+
+    def num_seen(self, name: str) -> int:
+        """Return at how many steps a loss could be compared."""
+        return self._seen[name]
+
+    def gain(self, name: str) -> float | None:
+        """Return by how many percent the error behind a loss is below that of a constant; None if that has none."""
+        kept = self._answered.get(name)
+        if not kept:
+            return None
+        targets = np.concatenate([each.targets for each in kept])
+        constant = error_of_constant(targets, kept[-1].of_classes)
+        if not (constant > 0 and np.isfinite(constant)):
+            return None
+        return 100 * (1 - statistics.fmean(each.loss for each in kept) / constant)
+
+
 class NoSkill(BuiltinRule):
     """The model answers no better than the best constant answer, which needs no inputs.
 
@@ -95,8 +139,7 @@ class NoSkill(BuiltinRule):
 
     def configure(self) -> None:
         """Begin without observations."""
-        self._answered: dict[str, collections.deque[_Answered]] = {}
-        self._seen: collections.Counter[str] = collections.Counter()
+        self._skill = Skill(self.parameters["window"])
         self._best: dict[str, _Best] = {}
         self._games = Games()
 
@@ -126,23 +169,12 @@ class NoSkill(BuiltinRule):
 
     def _of_layers(self, view: StepView) -> Iterator[tuple[str, float]]:
         """Yield by how many percent each loss is below that of a constant."""
-        window: int = self.parameters["window"]
-        for loss in losses_at(view):
-            error = error_of(loss)
-            of_classes = error is not None and (loss.num_classes is not None or loss.wants_margins)
-            if error is None:
-                error = None if loss.kind is not None else loss.unexplained()
-            if error is None:
-                continue
-            kept = self._answered.setdefault(loss.name, collections.deque(maxlen=window))
-            kept.append(_Answered(error, loss.targets.reshape(-1), of_classes))
-            self._seen[loss.name] += 1
-            if self._seen[loss.name] < max(self.parameters["patience"], window) or self._games.has(loss.name):
-                continue
-            targets = np.concatenate([each.targets for each in kept])
-            constant = error_of_constant(targets, of_classes)
-            if constant > 0 and np.isfinite(constant):
-                yield loss.name, 100 * (1 - statistics.fmean(each.loss for each in kept) / constant)
+        patience = max(self.parameters["patience"], self.parameters["window"])
+        for name in self._skill.observe(view):
+            is_time = self._skill.num_seen(name) >= patience and not self._games.has(name)
+            gain = self._skill.gain(name) if is_time else None
+            if gain is not None:
+                yield name, gain
 
     def _of_trees(self, view: StepView) -> Iterator[tuple[str, float]]:
         names = view.selected(BOOSTED_LOSS) if view.mode is ModeKeys.GLOBAL else []

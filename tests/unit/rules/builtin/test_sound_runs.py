@@ -113,3 +113,19 @@ class TestEvaluationMismatch:
         steps = course({"Net_input_0": rng.normal(size=(16, 6)), "loss": loss} for loss in losses)
         steps |= course([{"Net_input_0": rng.normal(size=(16, 6)), "loss": 1.0}], EVAL)
         assert bool(judge("EvaluationMismatch", steps)) == fires
+
+
+class TestLossPlateau:
+    @pytest.mark.parametrize(("known", "fires"), [(0.8, False), (0.1, True)])
+    def test_a_model_with_something_to_show_needs_no_fall(self, judge, known, fires):
+        """A start from a trained model, or targets with much noise."""
+        rng = np.random.default_rng(0)
+        steps = []
+        for _ in range(60):
+            targets = rng.normal(size=(32, 1))
+            scores = known * targets
+            loss = float(np.mean((scores - targets) ** 2))
+            steps.append({"MSELoss_input_0": scores, "MSELoss_input_1": targets, "MSELoss_output_0": np.array(loss)})
+            if fires:
+                steps[-1]["MSELoss_input_0"] = known * rng.normal(size=(32, 1))
+        assert bool(judge("LossPlateau", course(steps), tensor_regex="Loss_output_")) == fires
