@@ -15,7 +15,7 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import scheme_of
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import StepView, train_or_all
+from sagemaker_debug_ext.rules.step import StepView, norm, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 
@@ -36,6 +36,7 @@ class UpdateSizeRule(BuiltinRule):
         self._recent = Recent(self.parameters["window"])
         self._known: set[str] = set()
         self._from_zero = set()
+        self._norms: dict[str, float] = {}
 
     def needs(self) -> tuple[Need, ...]:
         """Return the weights."""
@@ -84,6 +85,7 @@ class UpdateSizeRule(BuiltinRule):
             return
         ratio = update_ratio(current, earlier, epsilon=1e-12)
         self._recent.add(name, ratio / (step - before))
+        self._norms[name] = norm(earlier)
         self.note(name, ratio)
 
     def note(self, name: str, ratio: float) -> None:

@@ -129,3 +129,15 @@ class TestLossPlateau:
             if fires:
                 steps[-1]["MSELoss_input_0"] = known * rng.normal(size=(32, 1))
         assert bool(judge("LossPlateau", course(steps), tensor_regex="Loss_output_")) == fires
+
+
+class TestLearningRateTooHigh:
+    @pytest.mark.parametrize(("rate", "fires"), [(0.6, False), (2.0, True)])
+    def test_first_updates_that_shrink_are_waited_for(self, judge, rate, fires):
+        """As those of Adagrad do by the root of the number of steps."""
+        rng = np.random.default_rng(0)
+        weight, steps = rng.normal(size=1000), []
+        for step in range(12):
+            steps.append({"w_weight": weight})
+            weight = weight + rate / np.sqrt(step + 1) * rng.choice([-1, 1], size=1000)
+        assert bool(judge("LearningRateTooHigh", course(steps))) == fires
