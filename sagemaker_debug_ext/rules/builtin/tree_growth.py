@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final, NamedTuple
 
@@ -32,7 +33,10 @@ NOT_THERE: Final = "learn what does not hold for the validation data"
 
 
 class _Round(NamedTuple):
-    """Trees of one round: how many there are, their leaves, and of all of them the cover and what splits gain."""
+    """Trees of one round: how many there are, their leaves, and of all of them the cover and what splits gain.
+
+    The gain of splits by categories is not told from the values of leaves, so it is infinite where there are any.
+    """
 
     trees: int
     leaves: int
@@ -120,10 +124,14 @@ class TreeGrowth(BuiltinRule):
         if len(values) < len(columns) or any(value is None for value in values):
             return None
         node, split, gain, cover = (to_float64(value) for value in values if value is not None)
-        roots, leaves = node == 0, np.isnan(split)
-        if not roots.any() or not len(node) == len(split) == len(gain) == len(cover):
+        roots, has_no_number = node == 0, np.isnan(split)
+        if not roots.any() or not node.shape == split.shape == gain.shape == cover.shape:
             return None
-        return _Round(int(roots.sum()), int(leaves.sum()), float(cover[roots].sum()), float(gain[~leaves].sum()))
+        trees = int(roots.sum())
+        leaves = (node.size + trees) // 2  # each split adds two nodes, and one leaf
+        is_known = np.count_nonzero(has_no_number) == leaves  # splits by categories have no number either
+        gained = float(gain[~has_no_number].sum()) if is_known else math.inf
+        return _Round(trees, leaves, float(cover[roots].sum()), gained)
 
     def _problem(self) -> str:
         course = self._course

@@ -126,6 +126,28 @@ class TestLeakingFeature:
         assert kept == [(200, 3)]
 
 
+class TestTreeGrowth:
+    @staticmethod
+    def rounds(split, gain, shape=(5,)):
+        """Return rounds of one tree, whose first two nodes split."""
+        table = {
+            "trees/Node": np.arange(5).reshape(shape),
+            "trees/Split": np.array([split, split, np.nan, np.nan, np.nan]),
+            "trees/Gain": np.array([gain, gain, 0.5, 0.5, 0.5]),
+            "trees/Cover": np.array([100.0, 60.0, 40.0, 30.0, 30.0]),
+        }
+        return course([{**table, "train-logloss": 0.6}] * 6, ModeKeys.GLOBAL)
+
+    @pytest.mark.parametrize(("split", "gain", "fires"), [(1.5, 0.0, True), (1.5, 9.0, False), (np.nan, 9.0, False)])
+    def test_splits_by_categories_are_no_leaves(self, judge, split, gain, fires):
+        """They have no number to split at, as leaves have none."""
+        assert bool(judge("TreeGrowth", self.rounds(split, gain))) == fires
+
+    def test_tables_of_another_shape_give_no_verdict(self, judge):
+        """Whoever has written them."""
+        assert judge("TreeGrowth", self.rounds(1.5, 0.0, (5, 1))) == []
+
+
 def test_evaluation_that_has_been_better_is_not_one_that_takes_no_notice(judge):
     """A loss that falls, and then rises for what is learnt by heart, comes by its first value again."""
     steps = {}
