@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import numbers
 import os
 import select
 import signal
@@ -45,7 +46,7 @@ PARTING_SECONDS: Final = 5.0
 def _positive(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:  # noqa: ARG001
     if value is None:
         return
-    if not isinstance(value, (int, float)):
+    if not isinstance(value, numbers.Real):
         raise SMDebugTypeError(f"{attribute.name} must be a number (got {value!r})")
     if not (value > 0 and math.isfinite(value)):
         raise SMDebugValueError(f"{attribute.name} must be above 0 (got {value!r})")

@@ -142,3 +142,8 @@ def test_exit_code_when_given_no_statuses_then_refused(trial, given):
 def test_create_rule_when_there_are_no_other_trials_then_none_does_as_well(trial):
     """Callers that pass on what they were given need not turn None into a list."""
     assert create_rule("VanishingGradient", trial, None, None).other_trials is None
+
+
+def test_isolation_when_given_numbers_of_numpy_then_takes_them():
+    """They are numbers like others."""
+    assert Isolation(timeout_seconds=np.float32(2), memory_bytes=np.int64(1 << 30)).timeout_seconds == 2
