@@ -8,6 +8,8 @@ from boosting import BoostingJob, boosting
 from jobs import RATES, TASKS, Job
 from registry import Registry
 
+from fourth_author.making import MAKING_TASKS
+from fourth_author.pairs import PAIR_TASKS
 from fourth_author.parts import Task
 from fourth_author.pictures import PICTURE_TASKS
 from fourth_author.series import SERIES_TASKS
@@ -24,17 +26,19 @@ OWN_TASKS: dict[str, Task] = {
     **PICTURE_TASKS,
     **SERIES_TASKS,
     **TEXT_TASKS,
+    **PAIR_TASKS,
+    **MAKING_TASKS,
 }
 for each, task in OWN_TASKS.items():
     TASKS[each], RATES[each] = (task.data, task.model, task.loss), task.lr
 
 
 def sound(task: str, name: str = "as it should be", change: Change | None = None) -> None:
-    """Add a task, made ready as it needs, with a change that leaves it sound."""
+    """Add a task, with a change that leaves it sound, made ready as it needs after that."""
 
     def all_changes(job: Job) -> None:
         job.steps = OWN_TASKS[task].steps
-        for each in (OWN_TASKS[task].ready, change):
+        for each in (change, OWN_TASKS[task].ready):
             if each:
                 each(job)
 
