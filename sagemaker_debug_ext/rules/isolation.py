@@ -48,7 +48,7 @@ def _positive(instance: object, attribute: attrs.Attribute[Any], value: Any) -> 
         return
     if not isinstance(value, numbers.Real):
         raise SMDebugTypeError(f"{attribute.name} must be a number (got {value!r})")
-    if not (value > 0 and math.isfinite(value)):
+    if not (float(value) > 0 and math.isfinite(value)):
         raise SMDebugValueError(f"{attribute.name} must be above 0 (got {value!r})")
 
 
