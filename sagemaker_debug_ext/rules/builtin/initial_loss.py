@@ -24,7 +24,7 @@ ALIKE = 2
 def times_guessing_of_trees(view: StepView) -> dict[str, float]:
     """Return the losses of boosted trees at a step in terms of those of a constant answer, by name.
 
-    None if losses of training and validation are not about the same, as then it is the data that differ.
+    Empty if losses of training and validation are not about the same, as then it is the data that differ.
     """
     labels = [value for name in view.selected(BOOSTED_LABELS) if (value := view.value(name)) is not None]
     losses = view.scalars(BOOSTED) if labels else {}

@@ -223,7 +223,6 @@ class LossInputMismatch(TensorRule):
     - a binary cross entropy with logits has only been given numbers from 0 to 1, or outputs of a tanh or ReLU;
     - a loss of differences (MSE, L1, …) has only been given outputs in the range of a sigmoid, tanh or ReLU, while many
       targets are outside;
-
     - a loss is the sum over all elements or samples, not the mean, and has not fallen by a tenth: its gradients are as
       many times larger, and so are updates at a rate that was meant for the mean;
 
