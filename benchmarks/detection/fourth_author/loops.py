@@ -1,4 +1,4 @@
-"""Runs with training loops of their own: two networks against each other, and choices that are rewarded."""
+"""Runs with training loops of their own: choices that are rewarded, and values learned from later ones."""
 
 from __future__ import annotations
 
@@ -9,48 +9,13 @@ from torch import nn
 from torch.nn import functional
 
 import sagemaker_debug_ext.pytorch as smd
-from fourth_author.parts import Of, dense
+from fourth_author.parts import LossOf, dense
 
 EVAL_EVERY, BATCH = 20, 48
 
 
 def _hook(folder: str, **settings: bool) -> smd.Hook:
     return smd.Hook(out_dir=folder, save_config=smd.SaveConfig(save_interval=1), save_all=True, **settings)
-
-
-def real_points(number: int) -> torch.Tensor:
-    """Return points of a slanted bell away from zero."""
-    return torch.randn(number, 2) @ torch.tensor([[0.8, 0.3], [0.0, 0.4]]) + torch.tensor([1.5, -1.0])
-
-
-def adversaries(seed: int, rounds: int = 120, lr: float = 5e-3) -> Callable[[str], None]:
-    """Return what makes the trial of a generator and a discriminator, one step of each by turns."""
-
-    def make_trial(folder: str) -> None:
-        torch.manual_seed(seed)
-        make, tell = dense(4, 24, 24, 2), dense(2, 24, 24, 1, act=nn.LeakyReLU)
-        loss = nn.BCEWithLogitsLoss()
-        hook = _hook(folder, explicit_steps=True)
-        hook.register_module(make)
-        hook.register_module(tell)
-        hook.register_loss(loss)
-        of_make = torch.optim.Adam(make.parameters(), lr, betas=(0.5, 0.9))
-        of_tell = torch.optim.Adam(tell.parameters(), lr, betas=(0.5, 0.9))
-        hook.set_mode(smd.modes.TRAIN)
-        real, made = torch.full((BATCH, 1), 0.9), torch.zeros(BATCH, 1)
-        for _ in range(rounds):
-            points = make(torch.randn(BATCH, 4))
-            of_tell.zero_grad()
-            (loss(tell(real_points(BATCH)), real) + loss(tell(points.detach()), made)).backward()
-            of_tell.step()
-            of_make.zero_grad()
-            loss(tell(points), torch.ones(BATCH, 1)).backward()
-            of_make.step()
-            hook.step()
-        hook.close()
-        make_trial.made = make(torch.randn(500, 4)).detach()
-
-    return make_trial
 
 
 def chosen(scores: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
@@ -65,7 +30,7 @@ def rewarded(seed: int, steps: int = 140, lr: float = 1e-2) -> Callable[[str], N
 
     def make_trial(folder: str) -> None:
         torch.manual_seed(seed)
-        worth, policy, loss = torch.randn(6, 4), dense(6, 24, 4, act=nn.Tanh), Of(chosen)
+        worth, policy, loss = torch.randn(6, 4), dense(6, 24, 4, act=nn.Tanh), LossOf(chosen)
         hook = _hook(folder)
         hook.register_module(policy)
         hook.register_loss(loss)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fourth_author.parts import ROWS, Of, Task, dense
+from fourth_author.parts import ROWS, LossOf, Task, dense
 
 # --- data ------------------------------------------------------------------------------------------------------------
 
@@ -169,14 +169,14 @@ class Near(nn.Module):
 
 
 class Cosines(nn.Module):
-    """Cosines with a direction for each class, sixteen-fold."""
+    """Cosines with a direction for each class, eight-fold."""
 
     def __init__(self):
         super().__init__()
         self.encoder, self.classes = dense(10, 32, 16), nn.Parameter(torch.randn(12, 16))
 
     def forward(self, x):
-        return 16 * functional.normalize(self.encoder(x), dim=1) @ functional.normalize(self.classes, dim=1).T
+        return 8 * functional.normalize(self.encoder(x), dim=1) @ functional.normalize(self.classes, dim=1).T
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------
@@ -228,14 +228,14 @@ def sampled(scores, _):
 
 
 PAIR_TASKS = {
-    "triplets": Task(triplets, lambda: Shared(dense(10, 32, 8)), lambda: Of(nearer)),
-    "triplets, all at once": Task(triplets, lambda: Shared(dense(10, 32, 12, act=nn.GELU)), lambda: Of(supervised)),
+    "triplets": Task(triplets, lambda: Shared(dense(10, 32, 8)), lambda: LossOf(nearer)),
+    "triplets, all at once": Task(triplets, lambda: Shared(dense(10, 32, 12, act=nn.GELU)), lambda: LossOf(supervised)),
     "couples": Task(couples, Alike, nn.BCEWithLogitsLoss, 1e-2, 120),
-    "couples, pulled": Task(couples, lambda: Shared(dense(10, 24, 6), normed=False), lambda: Of(pulled)),
+    "couples, pulled": Task(couples, lambda: Shared(dense(10, 24, 6), normed=False), lambda: LossOf(pulled)),
     "persons": Task(persons, Cosines, nn.CrossEntropyLoss, 5e-3),
-    "captions": Task(captions, Towers, lambda: Of(both_ways), 1e-2, 100),
-    "duels": Task(duels, Strengths, lambda: Of(won), 5e-2, 100),
-    "searches": Task(searches, Search, lambda: Of(listed), 1e-2, 120),
-    "baskets": Task(baskets, Wanted, lambda: Of(hinge), 2e-2, 140),
-    "neighbours": Task(neighbours, Near, lambda: Of(sampled), 3e-2, 120),
+    "captions": Task(captions, Towers, lambda: LossOf(both_ways), 1e-2, 100),
+    "duels": Task(duels, Strengths, lambda: LossOf(won), 5e-2, 100),
+    "searches": Task(searches, Search, lambda: LossOf(listed), 1e-2, 120),
+    "baskets": Task(baskets, Wanted, lambda: LossOf(hinge), 2e-2, 140),
+    "neighbours": Task(neighbours, Near, lambda: LossOf(sampled), 3e-2, 120),
 }

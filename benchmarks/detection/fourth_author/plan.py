@@ -45,6 +45,6 @@ def sound(task: str, name: str = "as it should be", change: Change | None = None
     FOURTH_AUTHOR.sound(task, name, all_changes)
 
 
-def boosted(kind: str, name: str, change: Callable[[BoostingJob], None] | None = None, rows: int = 600) -> None:
+def boosted(kind: str, name: str, change: Callable[[BoostingJob], None] | None = None, rows: int = 1500) -> None:
     """Add a run of boosted trees."""
     other("", f"boosting {kind}: {name}", boosting(kind, FOURTH_AUTHOR.next_seed, change, rows))

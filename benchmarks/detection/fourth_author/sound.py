@@ -13,7 +13,7 @@ from registry import setting
 from replicas import replicas
 from torch import nn
 
-from fourth_author.loops import adversaries, bootstrapped, rewarded
+from fourth_author.loops import bootstrapped, rewarded
 from fourth_author.parts import dense
 from fourth_author.pictures import resnet
 from fourth_author.plan import FOURTH_AUTHOR, OWN_TASKS, boosted, other, sound
@@ -130,7 +130,6 @@ OTHERWISE: list[tuple[str, str, Callable[[Job], None]]] = [
 for task, name, change in OTHERWISE:
     sound(task, name, change)
 
-other("", "makers against tellers", adversaries(FOURTH_AUTHOR.next_seed))
 other("", "choices that are rewarded", rewarded(FOURTH_AUTHOR.next_seed))
 other("", "values of a walk", bootstrapped(FOURTH_AUTHOR.next_seed))
 

@@ -220,6 +220,8 @@ class WideAndDeep(nn.Module):
         self.wide = nn.ModuleList(nn.Embedding(count, 1) for count in codes)
         self.tables = nn.ModuleList(nn.Embedding(count, size) for count in codes)
         self.deep = dense(size * len(codes), 32, 16, 1)
+        for table in self.wide:
+            nn.init.zeros_(table.weight)
 
     def forward(self, x):
         wide = sum(table(x[:, column]) for column, table in enumerate(self.wide))
