@@ -84,7 +84,10 @@ class Skill:
             if error is None:
                 continue
             kept = self._answered.setdefault(loss.name, collections.deque(maxlen=self._window))
-            kept.append(_Answered(error, loss.targets.reshape(-1), of_classes))
+            targets = loss.targets.reshape(-1)
+            if loss.num_classes is not None:  # others are ignored, as padding is
+                targets = targets[(targets >= 0) & (targets < loss.num_classes)]
+            kept.append(_Answered(error, targets, of_classes))
             self._seen[loss.name] += 1
             names.append(loss.name)
         return names

@@ -131,6 +131,18 @@ class TestLossPlateau:
         assert bool(judge("LossPlateau", course(steps), tensor_regex="Loss_output_")) == fires
 
 
+class TestNoSkill:
+    @pytest.mark.parametrize(("known", "fires"), [(1.0, False), (0.0, True)])
+    def test_places_that_the_loss_ignores_are_no_class(self, judge, known, fires):
+        """Such as the words that were not hidden."""
+        labels = np.tile(np.arange(5), 20)
+        scores = known * np.eye(5)[labels]
+        labels = np.where(np.arange(100) < 80, -100, labels)
+        tensors = {"CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_input_1": labels}
+        tensors["CrossEntropyLoss_output_0"] = np.array(1.0)
+        assert bool(judge("NoSkill", course([tensors] * 60))) == fires
+
+
 class TestLearningRateTooHigh:
     @pytest.mark.parametrize(("rate", "fires"), [(0.6, False), (2.0, True)])
     def test_first_updates_that_shrink_are_waited_for(self, judge, rate, fires):
