@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 import sagemaker_debug_ext.pytorch as smd
-from fourth_author.parts import LossOf, dense
+from fourth_author.parts import OwnLoss, dense
 
 EVAL_EVERY, BATCH = 20, 48
 
@@ -30,7 +30,7 @@ def rewarded(seed: int, steps: int = 140, lr: float = 1e-2) -> Callable[[str], N
 
     def make_trial(folder: str) -> None:
         torch.manual_seed(seed)
-        worth, policy, loss = torch.randn(6, 4), dense(6, 24, 4, act=nn.Tanh), LossOf(chosen)
+        worth, policy, loss = torch.randn(6, 4), dense(6, 24, 4, act=nn.Tanh), OwnLoss(chosen)
         hook = _hook(folder)
         hook.register_module(policy)
         hook.register_loss(loss)

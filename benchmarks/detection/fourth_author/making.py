@@ -10,7 +10,7 @@ from jobs import Job
 from torch import nn
 from torch.nn import functional
 
-from fourth_author.parts import ROWS, LossOf, Task, dense
+from fourth_author.parts import ROWS, OwnLoss, Task, dense
 from fourth_author.pictures import conv, shapes
 
 # --- data ------------------------------------------------------------------------------------------------------------
@@ -230,13 +230,13 @@ def trained_only(job: Job) -> None:
 MAKING_TASKS = {
     "sensors": Task(sensors, lambda: dense(16, 24, 3, 24, 16, act=nn.ELU), nn.MSELoss, 1e-2, 100),
     "sensors, tied": Task(sensors, TiedAutoencoder, nn.MSELoss, 1e-2, 100),
-    "sensors, sparsely": Task(sensors, Sparse, lambda: LossOf(few), 1e-2),
-    "sketches": Task(sketches, Variational, lambda: LossOf(evidence), 5e-3, 100),
+    "sensors, sparsely": Task(sensors, Sparse, lambda: OwnLoss(few), 1e-2),
+    "sketches": Task(sketches, Variational, lambda: OwnLoss(evidence), 5e-3, 100),
     "smudged": Task(smudged, squeezed, nn.MSELoss, 1e-2, 100),
-    "moons": Task(moons, Flow, lambda: LossOf(likelihood), 1e-2, 140),
+    "moons": Task(moons, Flow, lambda: OwnLoss(likelihood), 1e-2, 140),
     "diffused": Task(diffused, lambda: dense(5, 48, 48, 2, act=nn.SiLU), nn.MSELoss, 5e-3, 100),
     "orbits": Task(orbits, Motion, nn.MSELoss, 1e-2),
-    "taught": Task(taught, lambda: dense(8, 20, 20, 3), lambda: LossOf(distilled), 1e-2, 120),
+    "taught": Task(taught, lambda: dense(8, 20, 20, 3), lambda: OwnLoss(distilled), 1e-2, 120),
     "rings": Task(rings, lambda: dense(8, 32, 32, 3, norm=nn.LayerNorm), nn.CrossEntropyLoss, 5e-3, 100),
     "shapes, with what was learned before": Task(shapes, pretrained, nn.CrossEntropyLoss, 2e-2, 70, trained_only),
     "shapes, fine-tuned": Task(shapes, lambda: pretrained(frozen=False), nn.CrossEntropyLoss, 3e-3),

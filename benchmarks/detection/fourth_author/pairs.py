@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fourth_author.parts import ROWS, LossOf, Task, dense
+from fourth_author.parts import ROWS, OwnLoss, Task, dense
 
 # --- data ------------------------------------------------------------------------------------------------------------
 
@@ -228,14 +228,16 @@ def sampled(scores, _):
 
 
 PAIR_TASKS = {
-    "triplets": Task(triplets, lambda: Shared(dense(10, 32, 8)), lambda: LossOf(nearer)),
-    "triplets, all at once": Task(triplets, lambda: Shared(dense(10, 32, 12, act=nn.GELU)), lambda: LossOf(supervised)),
+    "triplets": Task(triplets, lambda: Shared(dense(10, 32, 8)), lambda: OwnLoss(nearer)),
+    "triplets, all at once": Task(
+        triplets, lambda: Shared(dense(10, 32, 12, act=nn.GELU)), lambda: OwnLoss(supervised)
+    ),
     "couples": Task(couples, Alike, nn.BCEWithLogitsLoss, 1e-2, 120),
-    "couples, pulled": Task(couples, lambda: Shared(dense(10, 24, 6), normed=False), lambda: LossOf(pulled)),
+    "couples, pulled": Task(couples, lambda: Shared(dense(10, 24, 6), normed=False), lambda: OwnLoss(pulled)),
     "persons": Task(persons, Cosines, nn.CrossEntropyLoss, 5e-3),
-    "captions": Task(captions, Towers, lambda: LossOf(both_ways), 1e-2, 100),
-    "duels": Task(duels, Strengths, lambda: LossOf(won), 5e-2, 100),
-    "searches": Task(searches, Search, lambda: LossOf(listed), 1e-2, 120),
-    "baskets": Task(baskets, Wanted, lambda: LossOf(hinge), 2e-2, 140),
-    "neighbours": Task(neighbours, Near, lambda: LossOf(sampled), 3e-2, 120),
+    "captions": Task(captions, Towers, lambda: OwnLoss(both_ways), 1e-2, 100),
+    "duels": Task(duels, Strengths, lambda: OwnLoss(won), 5e-2, 100),
+    "searches": Task(searches, Search, lambda: OwnLoss(listed), 1e-2, 120),
+    "baskets": Task(baskets, Wanted, lambda: OwnLoss(hinge), 2e-2, 140),
+    "neighbours": Task(neighbours, Near, lambda: OwnLoss(sampled), 3e-2, 120),
 }

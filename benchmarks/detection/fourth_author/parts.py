@@ -34,7 +34,7 @@ class Task(NamedTuple):
     ready: Callable[[Job], None] | None = None
 
 
-class LossOf(nn.Module):
+class OwnLoss(nn.Module):
     """A loss that is a function of outputs and targets."""
 
     def __init__(self, function):

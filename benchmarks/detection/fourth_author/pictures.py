@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fourth_author.parts import Applied, LossOf, Residual, Task, dense
+from fourth_author.parts import Applied, OwnLoss, Residual, Task, dense
 
 IMAGES = 600
 
@@ -266,7 +266,7 @@ PICTURE_TASKS = {
     "textures, weighed": Task(textures, excited, nn.CrossEntropyLoss, 1e-2),
     "spots": Task(spots, Finder, nn.SmoothL1Loss, 1e-2),
     "spots, flat": Task(spots, lambda: flat(conv(1, 8), conv(8, 8), size=800, outputs=2), nn.MSELoss, 3e-3),
-    "cells": Task(cells, Unet, lambda: LossOf(by_pixel), 1e-2),
+    "cells": Task(cells, Unet, lambda: OwnLoss(by_pixel), 1e-2),
     "hills": Task(hills, enlarged, nn.L1Loss, 5e-3),
     "clips": Task(clips, moving, nn.CrossEntropyLoss, 1e-2),
     "beats": Task(beats, lambda: along((5, 5)), lambda: nn.CrossEntropyLoss(torch.tensor([1.0, 3.0])), 1e-2, 100),

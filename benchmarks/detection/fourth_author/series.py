@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fourth_author.parts import ROWS, LossOf, Task
+from fourth_author.parts import ROWS, OwnLoss, Task
 
 # --- data ------------------------------------------------------------------------------------------------------------
 
@@ -172,16 +172,16 @@ def at_each_place(scores, y):
 
 SERIES_TASKS = {
     "tags": Task(
-        tags, lambda: Reader("lstm", 8, 4, words=18, both=True, takes="all"), lambda: LossOf(at_each_place), 1e-2
+        tags, lambda: Reader("lstm", 8, 4, words=18, both=True, takes="all"), lambda: OwnLoss(at_each_place), 1e-2
     ),
     "tags, plainly": Task(
-        tags, lambda: Reader("rnn", 8, 4, words=18, takes="all"), lambda: LossOf(at_each_place), 1e-2
+        tags, lambda: Reader("rnn", 8, 4, words=18, takes="all"), lambda: OwnLoss(at_each_place), 1e-2
     ),
     "marked sums": Task(marked_sums, lambda: Reader("gru", 2, 1, size=32), nn.MSELoss, 1e-2, 150),
     "highest": Task(highest, lambda: Reader("gru", 1, 1, takes="all"), nn.MSELoss, 1e-2),
     "highest, by LSTM": Task(highest, lambda: Reader("lstm", 1, 1, layers=2, takes="all"), nn.SmoothL1Loss, 1e-2),
-    "syllables": Task(syllables, Tied, lambda: LossOf(at_each_place), 1e-2),
-    "syllables, by LSTM": Task(syllables, lambda: Tied(nn.LSTM), lambda: LossOf(at_each_place), 2e-2, 100),
+    "syllables": Task(syllables, Tied, lambda: OwnLoss(at_each_place), 1e-2),
+    "syllables, by LSTM": Task(syllables, lambda: Tied(nn.LSTM), lambda: OwnLoss(at_each_place), 2e-2, 100),
     "swings": Task(swings, Continued, nn.MSELoss, 1e-2, 100),
     "swings, at once": Task(swings, lambda: Reader("lstm", 1, 4, size=32), nn.HuberLoss, 1e-2, 100),
     "gestures": Task(gestures, Steady, nn.CrossEntropyLoss, 1e-2),

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from fourth_author import tables
-from fourth_author.parts import Applied, LossOf, Task, dense, standard_inputs
+from fourth_author.parts import Applied, OwnLoss, Task, dense, standard_inputs
 
 
 def focal(scores, y):
@@ -94,7 +94,7 @@ def highways():
 TABLE_TASKS = {
     "houses": Task(tables.houses, lambda: tables.residual(8, 1), nn.MSELoss, ready=standard_inputs),
     "leavers": Task(tables.leavers, tables.Coded, weighted, 1e-2),
-    "cheats": Task(tables.cheats, lambda: dense(10, 24, 24, 1), lambda: LossOf(focal), 5e-3),
+    "cheats": Task(tables.cheats, lambda: dense(10, 24, 24, 1), lambda: OwnLoss(focal), 5e-3),
     "highways": Task(tables.cheats, highways, nn.BCEWithLogitsLoss, 5e-3),
     "spirals": Task(tables.spirals, lambda: dense(2, 32, 32, 2, act=nn.Tanh), nn.CrossEntropyLoss, 1e-2, 160),
     "signs": Task(tables.signs, lambda: dense(6, 32, 32, 2, act=nn.SELU), nn.CrossEntropyLoss, 5e-3, 120),
@@ -102,22 +102,26 @@ TABLE_TASKS = {
     "kelvins": Task(tables.kelvins, lambda: dense(6, 32, 32, 1), nn.MSELoss, 1e-2, 90, begin_at_mean),
     "celsius": Task(tables.kelvins, lambda: dense(6, 32, 32, 1, act=nn.ELU), nn.MSELoss, 5e-3, 90, spread_of_targets),
     "claims": Task(tables.claims, tables.Exposed, nn.PoissonNLLLoss, 1e-2),
-    "rents": Task(tables.rents, lambda: dense(6, 32, 32, 3), lambda: LossOf(pinball), 1e-2),
+    "rents": Task(tables.rents, lambda: dense(6, 32, 32, 3), lambda: OwnLoss(pinball), 1e-2),
     "rents, at the median": Task(tables.rents, lambda: dense(6, 32, 1, act=nn.SiLU), nn.L1Loss, 1e-2, 90),
-    "rents, with rare surprises": Task(tables.rents, lambda: dense(6, 32, 32, 2), lambda: LossOf(students_t), 5e-3, 90),
+    "rents, with rare surprises": Task(
+        tables.rents, lambda: dense(6, 32, 32, 2), lambda: OwnLoss(students_t), 5e-3, 90
+    ),
     "genres": Task(tables.genres, lambda: dense(12, 48, 24, 6, drop=0.1), nn.MultiLabelSoftMarginLoss, 1e-2, 120),
-    "patients": Task(tables.patients, tables.TwoHeads, lambda: LossOf(both), 5e-3, 90),
-    "lifetimes": Task(tables.lifetimes, lambda: dense(6, 24, 1, act=nn.Tanh), lambda: LossOf(partial_likelihood), 1e-2),
-    "hazards": Task(tables.lifetimes, lambda: dense(6, 24, 24, 4), lambda: LossOf(hazards), 1e-2),
-    "queues": Task(tables.queues, lambda: dense(5, 24, 24, 1, act=nn.GELU), lambda: LossOf(gamma_likelihood)),
-    "arms": Task(tables.arms, lambda: dense(1, 32, 32, 9, act=nn.Tanh), lambda: LossOf(mixture_likelihood), 1e-2, 140),
+    "patients": Task(tables.patients, tables.TwoHeads, lambda: OwnLoss(both), 5e-3, 90),
+    "lifetimes": Task(
+        tables.lifetimes, lambda: dense(6, 24, 1, act=nn.Tanh), lambda: OwnLoss(partial_likelihood), 1e-2
+    ),
+    "hazards": Task(tables.lifetimes, lambda: dense(6, 24, 24, 4), lambda: OwnLoss(hazards), 1e-2),
+    "queues": Task(tables.queues, lambda: dense(5, 24, 24, 1, act=nn.GELU), lambda: OwnLoss(gamma_likelihood)),
+    "arms": Task(tables.arms, lambda: dense(1, 32, 32, 9, act=nn.Tanh), lambda: OwnLoss(mixture_likelihood), 1e-2, 140),
     "meetings": Task(tables.meetings, tables.Factors, nn.BCEWithLogitsLoss, 3e-2, 140),
     "meetings, wide and deep": Task(tables.meetings, tables.WideAndDeep, nn.BCEWithLogitsLoss, 1e-2, 140),
     "regimes": Task(tables.regimes, tables.Experts, nn.MSELoss, 2e-2, 120),
     "bearings": Task(
         tables.bearings,
         lambda: nn.Sequential(dense(6, 24, 2), Applied(lambda x: functional.normalize(x, dim=1))),
-        lambda: LossOf(turned_away),
+        lambda: OwnLoss(turned_away),
     ),
     "paintings": Task(tables.paintings, sines, nn.MSELoss, 5e-3, 120),
 }

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fourth_author.parts import ROWS, LossOf, Residual, Task, dense, standard_inputs
+from fourth_author.parts import ROWS, OwnLoss, Residual, Task, dense, standard_inputs
 from fourth_author.series import at_each_place, reviews, syllables, tags
 from fourth_author.tables import leavers, patients
 
@@ -183,18 +183,18 @@ def kinds(scores, y):
 
 
 TEXT_TASKS = {
-    "gaps": Task(gaps, lambda: Encoder(11, 8, 10, size=32, layers=2), lambda: LossOf(at_each_place), 5e-3, 130),
-    "lots": Task(lots, lambda: Encoder(8, 6, 8), lambda: LossOf(at_each_place), 5e-3, 100),
-    "lots, written": Task(lots, Sorted, lambda: LossOf(at_each_place), 5e-3, 100),
-    "copies": Task(copies, lambda: Decoder(7, 8), lambda: LossOf(at_each_place), 1e-2, 100),
-    "syllables, attended": Task(syllables, lambda: Decoder(10, 14), lambda: LossOf(at_each_place), 5e-3),
+    "gaps": Task(gaps, lambda: Encoder(11, 8, 10, size=32, layers=2), lambda: OwnLoss(at_each_place), 5e-3, 130),
+    "lots": Task(lots, lambda: Encoder(8, 6, 8), lambda: OwnLoss(at_each_place), 5e-3, 100),
+    "lots, written": Task(lots, Sorted, lambda: OwnLoss(at_each_place), 5e-3, 100),
+    "copies": Task(copies, lambda: Decoder(7, 8), lambda: OwnLoss(at_each_place), 1e-2, 100),
+    "syllables, attended": Task(syllables, lambda: Decoder(10, 14), lambda: OwnLoss(at_each_place), 5e-3),
     "tags, attended": Task(
-        tags, lambda: Encoder(18, 10, 4, layers=2, drop=0.1), lambda: LossOf(at_each_place), 5e-3, 100
+        tags, lambda: Encoder(18, 10, 4, layers=2, drop=0.1), lambda: OwnLoss(at_each_place), 5e-3, 100
     ),
     "reviews, attended": Task(
         reviews, lambda: Encoder(24, 10, 2, mean=True, first=False, act="relu"), nn.CrossEntropyLoss, 5e-3, 100
     ),
     "crowds": Task(crowds, Asked, nn.MSELoss, 5e-3, 140),
-    "patients, by column": Task(patients, lambda: Columns(8, 3), lambda: LossOf(kinds), 5e-3, 120),
+    "patients, by column": Task(patients, lambda: Columns(8, 3), lambda: OwnLoss(kinds), 5e-3, 120),
     "leavers, by column": Task(leavers, lambda: Columns(6, 1), nn.BCEWithLogitsLoss, 1e-2, 120, standard_inputs),
 }
