@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Sequence
 from typing import Final
 
@@ -31,6 +32,10 @@ MANY: Final = 0.5
 """Share of the elements that are not 0 that must differ from each other."""
 NUM_LOOKS: Final = 4
 """At how many steps of evaluation layers are compared with each other."""
+MAX_LOOKED_AT: Final = 32
+"""How many of the tensors of a large model are looked at: a call that knows of no modes is seldom made once."""
+MAX_OTHERS: Final = 64
+"""With how many tensors of the same shape each of them is compared."""
 LAYERS: Final = Selection(roles=(Role.LAYER_INPUT, Role.LAYER_OUTPUT))
 
 
@@ -50,7 +55,7 @@ def drops_by_chance(given: Array, output: Array) -> bool:
     """
     width = output.shape[-1] if output.ndim > 1 else 0
     rows = min(output.size, MAX_ELEMENTS) // max(width, 1)
-    if given.shape != output.shape or output.size < MIN_ELEMENTS or rows < 1 or width < 2:
+    if output.size < MIN_ELEMENTS or rows < 1 or width < 2:
         return False
     zeros = output.reshape(-1, width)[:rows] == 0
     share = float(zeros.mean())
@@ -98,6 +103,7 @@ class TrainEvalMixup(TensorRule):
     of batch normalisations. And it fires if at as many of the first EVAL steps what goes into a layer, or comes out of
     it, has zeros by chance where what was computed before has none, as a call of dropout leaves them that does not know
     of modes: a function of each element of another tensor, but for some elements in nearly each sample and each unit.
+    Of a large model up to 32 tensors are looked at so.
 
     Parameters:
         dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
@@ -149,13 +155,16 @@ class TrainEvalMixup(TensorRule):
         patience: int = self.parameters["patience"]
         if view.mode is not ModeKeys.EVAL or self._looks[name] >= max(NUM_LOOKS, patience):
             return None
+        layers = view.selected(LAYERS)
+        if name not in layers[:: -(-len(layers) // MAX_LOOKED_AT)]:
+            return None
         self._looks[name] += 1
         output = view.value(name)
         if output is None or output.ndim < 2 or output.dtype.kind not in "fV" or not np.any(output == 0):
             return None
-        others = (other for other in view.selected(LAYERS) if other != name)
-        values = (value for other in others if (value := view.value(other)) is not None)
-        drops = any(value.dtype == output.dtype and drops_by_chance(value, output) for value in values)
+        values = (value for other in layers if other != name and (value := view.value(other)) is not None)
+        alike = (value for value in values if (value.dtype, value.shape) == (output.dtype, output.shape))
+        drops = any(drops_by_chance(value, output) for value in itertools.islice(alike, MAX_OTHERS))
         length = self._streaks.observe(name, drops)
         text = "training while the job evaluates: it has zeros by chance"
         return Reading(length, fires=length >= patience, threshold=patience, severity=length, text=text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.rules.builtin import train_eval_mixup
 from sagemaker_debug_ext.rules.builtin.input_scale import STANDS_FOR_MISSING, placeholder
 from sagemaker_debug_ext.rules.builtin.leaking_feature import explained
 from sagemaker_debug_ext.rules.builtin.train_eval_mixup import drops_by_chance
@@ -349,6 +350,14 @@ class TestEvaluation:
             steps[EVAL, number] = {"a_output_0": given, "b_input_0": evaluated}
         issues = judge("TrainEvalMixup", steps)
         assert first_cause(issues) == ("wrong mode" if is_dropped else None)
+
+    def test_in_a_large_model_dropout_is_looked_for_in_some_tensors(self, judge, monkeypatch):
+        """Comparing each with each would take longer than the training; dropout is seldom called once."""
+        compared = []
+        monkeypatch.setattr(train_eval_mixup, "drops_by_chance", lambda *_: bool(compared.append(1)))
+        output = np.maximum(RNG.normal(size=(8, 8)), 0).astype(np.float32)
+        assert judge("TrainEvalMixup", {(EVAL, 0): {f"layer{number}_output_0": output for number in range(200)}}) == []
+        assert 0 < len(compared) <= train_eval_mixup.MAX_LOOKED_AT * train_eval_mixup.MAX_OTHERS
 
 
 class TestRegularisation:
