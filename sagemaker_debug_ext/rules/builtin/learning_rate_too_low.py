@@ -8,9 +8,12 @@ from typing import Final
 
 import attrs
 
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS
 from sagemaker_debug_ext.rules.builtin.base import naming
 from sagemaker_debug_ext.rules.builtin.frozen_parameters import any_non_zero
 from sagemaker_debug_ext.rules.builtin.learning_rate import UpdateSizeRule
+from sagemaker_debug_ext.rules.builtin.loss_plateau import GAIN
+from sagemaker_debug_ext.rules.builtin.no_skill import Skill
 from sagemaker_debug_ext.rules.builtin.watching import LOSSES, Recent, gradient_in, is_training, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
@@ -71,7 +74,8 @@ class LearningRateTooLow(UpdateSizeRule):
 
     It fires as well if all weights that have moved stand still, at 20 or more saved steps in a row and four times as
     many as before any earlier update, although gradients tell them where to go: then a schedule has come to 0. And if
-    the first 50 updates together are less than 3 % of its norm for every weight, while the loss has not fallen by 5 %.
+    the first 50 updates together are less than 3 % of its norm for every weight, while the loss has not fallen by 5 %,
+    unless answers are better than the best constant by 4 % already, as those of a model that was trained before.
 
     Parameters:
         threshold: Least part of its norm that a step must usually change some weight by; 1e-5 when not given.
@@ -96,6 +100,7 @@ class LearningRateTooLow(UpdateSizeRule):
         self._ways: dict[str, _Way] = {}
         self._first_losses: dict[str, list[float]] = {}
         self._losses = Recent(NUM_LOSSES)
+        self._skill = Skill(NUM_LOSSES)
 
     def needs(self) -> tuple[Need, ...]:
         """Return the weights, and what tells whether they should change."""
@@ -104,12 +109,14 @@ class LearningRateTooLow(UpdateSizeRule):
             *super().needs(),
             Need("gradients", gradients, is_required=False),
             Need("losses", LOSSES, is_required=False),
+            Need("inputs of losses", INPUTS, is_required=False),
         )
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue if updates are too small, have ceased, or lead nowhere."""
         found = super().judge(view)
         if is_training(view):
+            self._skill.observe(view)
             for name, loss in loss_values(view, LOSSES).items():
                 self._losses.add(name, loss)
                 first = self._first_losses.setdefault(name, [])
@@ -137,7 +144,7 @@ class LearningRateTooLow(UpdateSizeRule):
             return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
         longest = max(way.length for way in moved.values())
         is_time = min(way.updates for way in moved.values()) == PATIENCE
-        if is_time and longest < LEAST_WAY and self._has_not_fallen():
+        if is_time and longest < LEAST_WAY and self._has_not_fallen() and not self._has_skill():
             text = (
                 f"The learning rate is too low for {naming(names)}: {PATIENCE} updates together have changed no weight "
                 f"by more than {longest:.2g} of its norm, and the loss has hardly fallen."
@@ -149,6 +156,11 @@ class LearningRateTooLow(UpdateSizeRule):
     def _have_gradients(view: StepView, names: list[str]) -> bool:
         gradients = (gradient_in(view, name) for name in names)
         return any(view.statistic(each, any_non_zero) for each in gradients if each is not None)
+
+    def _has_skill(self) -> bool:
+        """Tell whether answers are better than the best constant, as those of a model that was trained before."""
+        gains = (self._skill.gain(name) for name in self._first_losses)
+        return any(gain is not None and gain >= GAIN for gain in gains)
 
     def _has_not_fallen(self) -> bool:
         """Tell whether losses were saved, and none of them has become lower."""

@@ -143,6 +143,17 @@ class TestNoSkill:
         assert bool(judge("NoSkill", course([tensors] * 60))) == fires
 
 
+class TestLearningRateTooLow:
+    @pytest.mark.parametrize(("known", "fires"), [(0.8, False), (0.0, True)])
+    def test_a_model_that_was_trained_before_may_be_tuned_slowly(self, judge, known, fires):
+        """Its answers show it."""
+        targets = np.random.default_rng(0).normal(size=(32, 1))
+        tensors = {"MSELoss_input_0": known * targets, "MSELoss_input_1": targets, "loss": 1.0}
+        tensors["MSELoss_output_0"] = np.array(1.0)
+        steps = course({**tensors, "w_weight": np.full(3, 1 + 4e-4 * step)} for step in range(60))
+        assert bool(judge("LearningRateTooLow", steps)) == fires
+
+
 class TestLearningRateTooHigh:
     @pytest.mark.parametrize(("rate", "fires"), [(0.6, False), (2.0, True)])
     def test_first_updates_that_shrink_are_waited_for(self, judge, rate, fires):
