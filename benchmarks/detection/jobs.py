@@ -184,30 +184,47 @@ def curve(rng, n=700):
     return x, y.astype(np.float32)[:, None]
 
 
-TASKS = {
-    "mlp": (blobs, Mlp, nn.CrossEntropyLoss),
-    "mlp_tanh": (blobs, lambda: Mlp(act="tanh"), nn.CrossEntropyLoss),
-    "mlp_norm": (blobs, lambda: Mlp(norm=True, drop=0.2), nn.CrossEntropyLoss),
-    "mlp_deep": (blobs, lambda: Mlp(depth=4, act="gelu"), nn.CrossEntropyLoss),
-    "cnn": (images, Cnn, nn.CrossEntropyLoss),
-    "cnn_plain": (images, lambda: Cnn(norm=False), nn.CrossEntropyLoss),
-    "rnn": (sequences, lambda: Rnn("rnn"), nn.CrossEntropyLoss),
-    "gru": (sequences, lambda: Rnn("gru"), nn.CrossEntropyLoss),
-    "lstm": (sequences, lambda: Rnn("lstm"), nn.CrossEntropyLoss),
-    "transformer": (tokens, Transformer, nn.CrossEntropyLoss),
-    "transformer_drop": (tokens, lambda: Transformer(drop=0.1), nn.CrossEntropyLoss),
-    "regression": (curve, lambda: Mlp(6, outputs=1), nn.MSELoss),
-}
-OPTIMIZERS = {
-    "adam": torch.optim.Adam,
-    "adamw": torch.optim.AdamW,
-    "sgd": torch.optim.SGD,
-    "momentum": functools.partial(torch.optim.SGD, momentum=0.9),
-    "heavy": functools.partial(torch.optim.SGD, momentum=0.99),
-    "rmsprop": torch.optim.RMSprop,
-    "adagrad": torch.optim.Adagrad,
-}
-RATES = {"rnn": 5e-3, "gru": 1e-2, "lstm": 2e-2, "transformer": 3e-3, "transformer_drop": 3e-3, "regression": 5e-3}
+class Table(dict):
+    """A table that every list of runs may add to, and nobody may change what is there."""
+
+    def __ior__(self, more):
+        """Add some entries."""
+        twice = sorted(self.keys() & more.keys())
+        if twice:
+            raise ValueError(f"there is something else of the name {', '.join(twice)} already")
+        return super().__ior__(more)
+
+
+TASKS = Table(
+    {
+        "mlp": (blobs, Mlp, nn.CrossEntropyLoss),
+        "mlp_tanh": (blobs, lambda: Mlp(act="tanh"), nn.CrossEntropyLoss),
+        "mlp_norm": (blobs, lambda: Mlp(norm=True, drop=0.2), nn.CrossEntropyLoss),
+        "mlp_deep": (blobs, lambda: Mlp(depth=4, act="gelu"), nn.CrossEntropyLoss),
+        "cnn": (images, Cnn, nn.CrossEntropyLoss),
+        "cnn_plain": (images, lambda: Cnn(norm=False), nn.CrossEntropyLoss),
+        "rnn": (sequences, lambda: Rnn("rnn"), nn.CrossEntropyLoss),
+        "gru": (sequences, lambda: Rnn("gru"), nn.CrossEntropyLoss),
+        "lstm": (sequences, lambda: Rnn("lstm"), nn.CrossEntropyLoss),
+        "transformer": (tokens, Transformer, nn.CrossEntropyLoss),
+        "transformer_drop": (tokens, lambda: Transformer(drop=0.1), nn.CrossEntropyLoss),
+        "regression": (curve, lambda: Mlp(6, outputs=1), nn.MSELoss),
+    }
+)
+OPTIMIZERS = Table(
+    {
+        "adam": torch.optim.Adam,
+        "adamw": torch.optim.AdamW,
+        "sgd": torch.optim.SGD,
+        "momentum": functools.partial(torch.optim.SGD, momentum=0.9),
+        "heavy": functools.partial(torch.optim.SGD, momentum=0.99),
+        "rmsprop": torch.optim.RMSprop,
+        "adagrad": torch.optim.Adagrad,
+    }
+)
+RATES = Table(
+    {"rnn": 5e-3, "gru": 1e-2, "lstm": 2e-2, "transformer": 3e-3, "transformer_drop": 3e-3, "regression": 5e-3}
+)
 
 
 def make(task: str, seed: int) -> Job:

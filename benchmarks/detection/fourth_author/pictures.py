@@ -262,7 +262,7 @@ PICTURE_TASKS = {
     "shapes, densely": Task(shapes, Densely, nn.CrossEntropyLoss, 1e-2),
     "shapes, as once": Task(shapes, lenet, nn.CrossEntropyLoss, 1e-2, 120),
     "shapes, mixed": Task(shapes, Mixer, nn.CrossEntropyLoss, 5e-3),
-    "textures": Task(textures, separable, nn.CrossEntropyLoss, 1e-2),
+    "weaves": Task(textures, separable, nn.CrossEntropyLoss, 1e-2),
     "textures, weighed": Task(textures, excited, nn.CrossEntropyLoss, 1e-2),
     "spots": Task(spots, Finder, nn.SmoothL1Loss, 1e-2),
     "spots, flat": Task(spots, lambda: flat(conv(1, 8), conv(8, 8), size=800, outputs=2), nn.MSELoss, 3e-3),

@@ -29,8 +29,8 @@ OWN_TASKS: dict[str, Task] = {
     **PAIR_TASKS,
     **MAKING_TASKS,
 }
-for each, task in OWN_TASKS.items():
-    TASKS[each], RATES[each] = (task.data, task.model, task.loss), task.lr
+TASKS |= {name: (task.data, task.model, task.loss) for name, task in OWN_TASKS.items()}
+RATES |= {name: task.lr for name, task in OWN_TASKS.items()}
 
 
 def sound(task: str, name: str = "as it should be", change: Change | None = None) -> None:

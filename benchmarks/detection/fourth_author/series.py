@@ -186,7 +186,7 @@ SERIES_TASKS = {
     "swings, at once": Task(swings, lambda: Reader("lstm", 1, 4, size=32), nn.HuberLoss, 1e-2, 100),
     "gestures": Task(gestures, Steady, nn.CrossEntropyLoss, 1e-2),
     "gestures, heard": Task(gestures, Listened, nn.CrossEntropyLoss, 1e-2),
-    "reviews": Task(
+    "critiques": Task(
         reviews, lambda: Reader("gru", 12, 2, words=24, both=True, takes="mean"), nn.CrossEntropyLoss, 1e-2
     ),
     "reviews, looked at": Task(

@@ -93,10 +93,10 @@ OTHERWISE: list[tuple[str, str, Callable[[Job], None]]] = [
     ("houses", "by momentum", setting(optimizer="momentum", lr=0.02)),
     ("houses", "with blocks that do nothing at first", nothing_at_first),
     ("houses", "with much weight decay", setting(optimizer="adamw", weight_decay=0.3)),
-    ("textures", "by gradient descent", setting(optimizer="sgd", lr=0.2, steps=100)),
-    ("spirals", "by RMSprop", setting(optimizer="rmsprop", lr=3e-3)),
+    ("weaves", "by gradient descent", setting(optimizer="sgd", lr=0.2, steps=100)),
+    ("coils", "by RMSprop", setting(optimizer="rmsprop", lr=3e-3)),
     ("tags", "by Adagrad", setting(optimizer="adagrad", lr=0.1)),
-    ("genres", "warmed up and slowed down", setting(optimizer="adamw", weight_decay=0.05, rate=warmed_up(120))),
+    ("styles", "warmed up and slowed down", setting(optimizer="adamw", weight_decay=0.05, rate=warmed_up(120))),
     ("lots", "warmed up and slowed down", setting(optimizer="adamw", lr=8e-3, rate=warmed_up(100))),
     ("shapes", "slowed down twice", setting(
         optimizer="momentum", lr=0.05, rate=lambda n: 1 if n < 40 else 0.1 if n < 60 else 0.01
@@ -104,7 +104,7 @@ OTHERWISE: list[tuple[str, str, Callable[[Job], None]]] = [
     ("spots", "up and down", setting(rate=triangles, steps=120)),
     ("patients", "clipped", setting(clip=1.0)),
     ("swings", "clipped", setting(clip=0.3)),
-    ("claims", "in large batches", setting(batch=256)),
+    ("damages", "in large batches", setting(batch=256)),
     ("leavers", "in batches of eight", setting(batch=8, steps=220, lr=5e-3)),
     ("grades", "gathered over four batches of eight", setting(
         batch=8, zero_every=4, update_every=4, loss_factor=0.25, steps=240, lr=2e-2
@@ -114,11 +114,11 @@ OTHERWISE: list[tuple[str, str, Callable[[Job], None]]] = [
     ("rings", "with dropout", model(lambda: dense(8, 64, 64, 3, drop=0.2))),
     ("queues", "with sigmoids", model(begun(nn.init.xavier_normal_, 5, 32, 1, act=nn.Sigmoid))),
     ("rings", "with batch normalisation", model(lambda: dense(8, 32, 32, 3, norm=nn.BatchNorm1d, act=nn.SiLU))),
-    ("spirals", "begun for ReLU", model(begun(nn.init.kaiming_normal_, 2, 48, 48, 2, act=nn.ReLU))),
+    ("coils", "begun for ReLU", model(begun(nn.init.kaiming_normal_, 2, 48, 48, 2, act=nn.ReLU))),
     ("signs", "begun with directions at right angles", model(begun(nn.init.orthogonal_, 6, 32, 32, 2, act=nn.Mish))),
     ("cheats", "evened out", evened_out),
     ("shapes", "flipped, with noise", setting(prepare=flipped)),
-    ("textures", "with squares cut out", setting(prepare=cut_out)),
+    ("weaves", "with squares cut out", setting(prepare=cut_out)),
     ("shapes", "with normalised instances", model(lambda: resnet(lambda size: nn.InstanceNorm2d(size, affine=True)))),
     ("sensors", "with some of them silent", setting(prepare=lambda x, y: (x * (torch.rand_like(x) > 0.15), y))),
     ("bearings", "long after it has learned", setting(steps=220)),

@@ -96,18 +96,18 @@ TABLE_TASKS = {
     "leavers": Task(tables.leavers, tables.Coded, weighted, 1e-2),
     "cheats": Task(tables.cheats, lambda: dense(10, 24, 24, 1), lambda: OwnLoss(focal), 5e-3),
     "highways": Task(tables.cheats, highways, nn.BCEWithLogitsLoss, 5e-3),
-    "spirals": Task(tables.spirals, lambda: dense(2, 32, 32, 2, act=nn.Tanh), nn.CrossEntropyLoss, 1e-2, 160),
+    "coils": Task(tables.spirals, lambda: dense(2, 32, 32, 2, act=nn.Tanh), nn.CrossEntropyLoss, 1e-2, 160),
     "signs": Task(tables.signs, lambda: dense(6, 32, 32, 2, act=nn.SELU), nn.CrossEntropyLoss, 5e-3, 120),
     "grades": Task(tables.grades, tables.Ordered, nn.BCEWithLogitsLoss, 1e-2),
     "kelvins": Task(tables.kelvins, lambda: dense(6, 32, 32, 1), nn.MSELoss, 1e-2, 90, begin_at_mean),
     "celsius": Task(tables.kelvins, lambda: dense(6, 32, 32, 1, act=nn.ELU), nn.MSELoss, 5e-3, 90, spread_of_targets),
-    "claims": Task(tables.claims, tables.Exposed, nn.PoissonNLLLoss, 1e-2),
+    "damages": Task(tables.claims, tables.Exposed, nn.PoissonNLLLoss, 1e-2),
     "rents": Task(tables.rents, lambda: dense(6, 32, 32, 3), lambda: OwnLoss(pinball), 1e-2),
     "rents, at the median": Task(tables.rents, lambda: dense(6, 32, 1, act=nn.SiLU), nn.L1Loss, 1e-2, 90),
     "rents, with rare surprises": Task(
         tables.rents, lambda: dense(6, 32, 32, 2), lambda: OwnLoss(students_t), 5e-3, 90
     ),
-    "genres": Task(tables.genres, lambda: dense(12, 48, 24, 6, drop=0.1), nn.MultiLabelSoftMarginLoss, 1e-2, 120),
+    "styles": Task(tables.genres, lambda: dense(12, 48, 24, 6, drop=0.1), nn.MultiLabelSoftMarginLoss, 1e-2, 120),
     "patients": Task(tables.patients, tables.TwoHeads, lambda: OwnLoss(both), 5e-3, 90),
     "lifetimes": Task(
         tables.lifetimes, lambda: dense(6, 24, 1, act=nn.Tanh), lambda: OwnLoss(partial_likelihood), 1e-2
