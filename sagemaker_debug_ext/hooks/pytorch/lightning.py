@@ -29,8 +29,8 @@ class DebuggerCallback(Callback):  # type: ignore[misc]
         self.hook = Hook.create_from_json_file() if hook is None else hook
         self.hook.explicit_steps = True
 
-    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
-        """Register the module."""
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
+        """Register the module, once the trainer has tried out whether validation works: that makes no steps."""
         self.hook.register_module(pl_module)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, *_: Any) -> None:  # noqa: ARG002

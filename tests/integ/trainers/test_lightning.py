@@ -39,9 +39,19 @@ class Module(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
-def train(folder, callbacks):
+class CalledModule(Module):
+    """The same, with a validation that calls the module itself."""
+
+    def forward(self, batch):
+        return self.fc(batch)
+
+    def validation_step(self, batch, _):
+        self.log("val_loss", self(batch).square().mean())
+
+
+def train(folder, callbacks, kind=Module):
     lightning.seed_everything(0)
-    module = Module()
+    module = kind()
     data = torch.utils.data.DataLoader(torch.randn(12, 3), batch_size=4)
     trainer = lightning.Trainer(
         default_root_dir=folder,
@@ -70,3 +80,16 @@ def test_trainer_when_callback_is_given_then_each_batch_is_a_step(make_hook, tmp
     assert {"Module_fc.weight", "gradient/Module_fc.bias", "loss_output_0", "fc_output_0", "scalar/val_loss"} <= set(
         trial.tensor_names()
     )
+
+
+def test_trainer_when_it_tries_out_validation_then_that_makes_no_step(make_hook, tmp_path):
+    """The batches on which validation is tried out before training are no steps, also if the module itself is called."""
+    hook = make_hook(include_regex=["CalledModule_output"])
+    train(tmp_path / "a", [DebuggerCallback(hook)], CalledModule)
+    assert hook.failure is None
+    trial = create_trial(hook.out_dir)
+    assert trial.steps(smd.modes.TRAIN) == list(range(6))
+    assert trial.steps(smd.modes.EVAL) == list(range(6))
+    assert len(trial.steps()) == 12
+    assert trial.tensor("CalledModule_output_0").steps(smd.modes.EVAL) == list(range(6))
+    assert "CalledModule_output_1" not in trial.tensor_names()
