@@ -11,6 +11,13 @@ from transformers import TrainerCallback
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 
 
+class _LossFindingHook(Hook):
+    """A hook that finds losses by what ``backward`` is called on: the trainer's models compute theirs inside."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, detect_losses=True, **kwargs)
+
+
 class DebuggerCallback(TrainerCallback):  # type: ignore[misc]
     """Captures what a `Trainer` trains: ``Trainer(..., callbacks=[DebuggerCallback()])``.
 
@@ -18,14 +25,15 @@ class DebuggerCallback(TrainerCallback):  # type: ignore[misc]
     The mode follows the model. What the trainer logs is saved as scalars, and the hook is closed when training ends.
 
     Args:
-        hook: The hook; one made from the hook configuration file when not given.
+        hook: The hook; make it with ``detect_losses=True`` if losses are to be saved. When not given, one that does
+            so is made from the hook configuration file.
 
     Raises:
         FileNotFoundError: No hook is given, and there is no configuration file.
     """
 
     def __init__(self, hook: Hook | None = None) -> None:
-        self.hook = Hook.create_from_json_file() if hook is None else hook
+        self.hook = _LossFindingHook.create_from_json_file() if hook is None else hook
         self.hook.explicit_steps = True
         self.hook.mode_follows_model = True
         self._is_registered = False

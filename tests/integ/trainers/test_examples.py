@@ -65,7 +65,12 @@ def test_transformers_example_when_run_as_a_job_then_updates_and_evaluations_are
     trial = check(
         run_example("transformers_characters", epochs=2),
         num_updates=2 * math.ceil(num_windows / (8 * 2)),
-        names=["GPT2LMHeadModel_transformer.h.0.attn.c_attn.weight", "scalar/loss", "scalar/eval_loss"],
+        names=[
+            "GPT2LMHeadModel_transformer.h.0.attn.c_attn.weight",
+            "loss_output_0",
+            "scalar/loss",
+            "scalar/eval_loss",
+        ],
         num_evaluations=4,
     )
     first, *_, last = trial.tensor("scalar/loss").values().values()

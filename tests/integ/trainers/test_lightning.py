@@ -83,7 +83,7 @@ def test_trainer_when_callback_is_given_then_each_batch_is_a_step(make_hook, tmp
 
 
 def test_trainer_when_it_tries_out_validation_then_that_makes_no_step(make_hook, tmp_path):
-    """The batches on which validation is tried out before training are no steps, also if the module itself is called."""
+    """What is tried out before training is no step, also if validation calls the module itself."""
     hook = make_hook(include_regex=["CalledModule_output"])
     train(tmp_path / "a", [DebuggerCallback(hook)], CalledModule)
     assert hook.failure is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 transformers = pytest.importorskip("transformers")
@@ -59,3 +61,14 @@ def test_trainer_when_callback_is_given_then_each_update_is_a_step(make_hook, tm
     assert {"loss_output_0", "loss_output_1"} <= set(names)  # two batches a step
     assert "BertForSequenceClassification_output_0" in names  # the loss in the model's own output
     assert "scalar/eval_loss" in names
+
+
+def test_callback_when_no_hook_is_given_then_losses_are_saved(tmp_path, monkeypatch):
+    """A hook made from the configuration file finds the losses, which the model computes itself."""
+    configuration = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1"}}
+    (tmp_path / "hook.json").write_text(json.dumps(configuration))
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    train(tmp_path / "run", [DebuggerCallback()])
+    smd.del_hook()
+    losses = create_trial(str(tmp_path / "out")).scalars(collection="losses")
+    assert list(losses["loss_output_0"]) == [0, 1, 2]
