@@ -168,16 +168,16 @@ class BaseHook(Framework):
         self._spill_limit_bytes = spill_limit_bytes if when_full == "spill" else 0
         self._recorder = FlightRecorder(flight_recorder, memory_limit_bytes) if flight_recorder else None
         self._counters = StepCounters()
-        self._last_step = -1
+        self._idle_steps = IdleSteps()
+        self._step_begun = -1
         self._metrics = MetricsFile.find(os.environ)
         self._checkpoints = CheckpointState.find(os.environ)
         if self._checkpoints is not None:
             self._checkpoints.restore(self._counters)
-        self._step: OpenStep | None = None
+        self._open: OpenStep | None = None
         self._ended_step: OpenStep | None = None
         self._plan: SavePlan | None = None
         self._step_plan: StepPlan | None = None
-        self._idle_steps = IdleSteps()
         self._custom_tensors: dict[str, _CustomTensor] = {}
         self._scalars = Scalars()
         self._delivery: Delivery | None = None
@@ -247,12 +247,12 @@ class BaseHook(Framework):
         Raises:
             SMDebugValueError: There is none of that name, and `create` is false.
         """
-        self._plan = None
+        self._forget_plan()
         return self._collections.get(name, create)
 
     def get_collections(self) -> dict[str, Collection]:
         """Return all collections by name."""
-        self._plan = None
+        self._forget_plan()
         return {collection.name: collection for collection in self._collections}
 
     def add_collection(self, collection: Collection) -> None:
@@ -261,7 +261,7 @@ class BaseHook(Framework):
         Raises:
             SMDebugTypeError: It is no `Collection`.
         """
-        self._plan = None
+        self._forget_plan()
         self._collections.add(collection)
 
     def has_default_hook_configuration(self) -> bool:
@@ -297,7 +297,7 @@ class BaseHook(Framework):
             raise SMDebugValueError(
                 f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){meant_mode(mode)}"
             )
-        self._counters.mode = mode
+        self._enter_mode(mode)
 
     def save_scalar(
         self,
@@ -325,6 +325,7 @@ class BaseHook(Framework):
         if not self._accepts():
             return
         with self._lock:
+            self._idle_steps.forget()
             scalar = Scalar(captured, self._counters.mode, sm_metric)
             self._scalars.save(f"scalar/{name}", scalar, self._step, self.export_tensorboard)
 
@@ -358,7 +359,7 @@ class BaseHook(Framework):
         with self._lock:
             for name in names:
                 if name not in self._collections:
-                    self._plan = None
+                    self._forget_plan()
                 self._collections.get(name).add_tensor_name(tensor_name)
             self._custom_tensors[tensor_name] = _CustomTensor(captured, tuple(names))
 
@@ -388,6 +389,7 @@ class BaseHook(Framework):
         if self._is_closed or PROCESS.mark is not self._process:
             return
         self._is_closed = True
+        self._idle_steps.forget()
         folders.note_closed(self, self.out_dir)
         if self._requests is not None:
             self._requests.close()
@@ -419,7 +421,7 @@ class BaseHook(Framework):
                 to be called once the framework's hook has done its own work, which then does not compete with the
                 writing thread for the interpreter.
         """
-        if self._begin_idle_step():
+        if self._idle_steps.begin():
             return None
         if not self._accepts():
             self._step = self._ended_step = None  # let go of what was captured before saving was switched off
@@ -436,26 +438,51 @@ class BaseHook(Framework):
                 return None
             self._open_step()
             self._save_custom_tensors()
-            plan = self._current_plan()
-            if not plan and self._step is not None and self._plan is not None and self._checkpoints is None:
-                self._idle_steps.expect_after(self._step.position, self._plan)
+            plan, step = self._current_plan(), self._step
+            has_nothing_to_do = not plan and not step and self._checkpoints is None
+            if has_nothing_to_do and step is not None and self._plan is not None:
+                self._idle_steps.expect_after(step.position, self._plan)
             return plan or None
 
-    def _begin_idle_step(self) -> bool:
-        """Begin a step at which nothing is due after one that has saved nothing; False if that may not be so.
+    @property
+    def _step(self) -> OpenStep | None:
+        """The open step."""
+        if self._idle_steps.num_begun:
+            self._catch_up()
+        return self._open
 
-        The open step then only gets another number.
-        """
-        step = self._step
-        if step is None or step or self._scalars.waiting or self._custom_tensors or not self._accepts():
-            return False
+    @_step.setter
+    def _step(self, step: OpenStep | None) -> None:
+        self._open = step
+
+    @property
+    def _last_step(self) -> int:
+        """Global step of the last step begun; -1 before the first."""
+        if self._idle_steps.num_begun:
+            self._catch_up()
+        return self._step_begun
+
+    def _catch_up(self) -> None:
+        """Count the idle steps that have begun: nothing is in the open step, which gets the number of the last."""
         with self._lock:
-            if not self._idle_steps.take(self._plan, self._counters.mode):
-                return False
-            step.position = self._counters.advance()
-            self._last_step = step.position.global_step
-            self._step_plan = None
-        return True
+            num_steps = self._idle_steps.catch_up()
+            if num_steps and self._open is not None:
+                self._open.position = self._counters.advance(num_steps)
+                self._step_begun = self._open.position.global_step
+                self._step_plan = None
+
+    def _enter_mode(self, mode: ModeKeys) -> None:
+        """Have the steps to come be of a mode."""
+        if mode is not self._counters.mode:
+            with self._lock:
+                self._catch_up()
+                self._idle_steps.forget()
+                self._counters.mode = mode
+
+    def _forget_plan(self) -> None:
+        """Find out anew what is due, at the next step at the latest."""
+        self._plan = None
+        self._idle_steps.forget()
 
     def _cancel_step(self) -> None:
         """Forget the open step, which did not take place after all; the next one takes its numbers.
@@ -466,7 +493,7 @@ class BaseHook(Framework):
             if self._step is not None:
                 self._idle_steps.forget()
                 self._counters.retreat(self._step.position)
-                self._last_step = self._counters.last_global_step
+                self._step_begun = self._counters.last_global_step
                 self._step, self._ended_step = self._ended_step, None
                 self._step_plan = None
 
@@ -595,7 +622,7 @@ class BaseHook(Framework):
         if self._checkpoints is not None:
             self._note_checkpoints(self._checkpoints)
         position = self._counters.advance()
-        self._last_step = position.global_step
+        self._step_begun = position.global_step
         self._step_plan = None
         self._step = OpenStep(position, reduction_ddof=self.reduction_ddof)
         if self._scalars.waiting:
@@ -698,6 +725,7 @@ class BaseHook(Framework):
     def _give_up(self, error: Exception) -> None:
         """Switch saving off because of an error; called from any thread."""
         self._is_off = True
+        self._idle_steps.forget()
         if self.failure is not None:
             return
         self.failure = error

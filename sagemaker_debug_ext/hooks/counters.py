@@ -52,14 +52,14 @@ class StepCounters:
         self._next_global_step = self._first_mode_step = global_step + 1
         self._next_mode_steps = {mode: step + 1 for mode, step in mode_steps.items()}
 
-    def advance(self) -> StepPosition:
-        """Begin the next step of the current mode and return where it stands."""
-        global_step = self._next_global_step
+    def advance(self, num_steps: int = 1) -> StepPosition:
+        """Begin the next step of the current mode, or several, and return where the last of them stands."""
+        global_step = self._next_global_step + num_steps - 1
         self._next_global_step = global_step + 1
         mode = self.mode
         if mode is _GLOBAL:
             return StepPosition(global_step, mode, global_step)
-        mode_step = self._next_mode_steps.get(mode, self._first_mode_step)
+        mode_step = self._next_mode_steps.get(mode, self._first_mode_step) + num_steps - 1
         self._next_mode_steps[mode] = mode_step + 1
         return StepPosition(global_step, mode, mode_step)
 

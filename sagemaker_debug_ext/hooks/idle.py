@@ -6,32 +6,40 @@ import sys
 
 from sagemaker_debug_ext.hooks.counters import StepPosition
 from sagemaker_debug_ext.hooks.decisions import SavePlan
-from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
 class IdleSteps:
-    """Knows how many steps to come have nothing due, as long as plan and mode stay what they are."""
+    """Counts steps that need nothing but to be counted, as many as are known to follow one at which nothing was due.
+
+    A training step empties the processor's caches, so that what a hook does between two of them costs ten times what it
+    costs alone. While steps are idle nothing else of the hook is touched: whoever asks where it stands catches up.
+    """
 
     def __init__(self) -> None:
         self.num_left = 0
         """How many steps to come these are, as far as is known."""
-        self._plan: SavePlan | None = None
-        self._mode = ModeKeys.GLOBAL
+        self.num_begun = 0
+        """How many have begun that nobody has caught up on."""
 
-    def expect_after(self, position: StepPosition, plan: SavePlan) -> None:
-        """Find out how many steps after one have nothing due."""
-        _, self._mode, mode_step = position
-        self._plan = plan
-        due = plan.next_due(self._mode, mode_step)
-        self.num_left = sys.maxsize if due is None else due - mode_step - 1
-
-    def take(self, plan: SavePlan | None, mode: ModeKeys) -> bool:
-        """Tell whether the step that comes is one of them; it then is one less."""
-        if self.num_left <= 0 or plan is not self._plan or mode is not self._mode:
+    def begin(self) -> bool:
+        """Begin a step if it is one of them, and tell whether it is."""
+        # Needs no lock: the interpreter does not leave a thread between these lines.
+        if self.num_left <= 0:
             return False
         self.num_left -= 1
+        self.num_begun += 1
         return True
 
+    def expect_after(self, position: StepPosition, plan: SavePlan) -> None:
+        """Find out how many steps after one have nothing due, as long as plan and mode stay what they are."""
+        due = plan.next_due(position.mode, position.mode_step)
+        self.num_left = sys.maxsize if due is None else due - position.mode_step - 1
+
     def forget(self) -> None:
-        """Know of none, because steps are counted anew."""
+        """Expect none: something is to happen at the next step, or it is not known."""
         self.num_left = 0
+
+    def catch_up(self) -> int:
+        """Return how many have begun since this was asked last."""
+        num_begun, self.num_begun = self.num_begun, 0
+        return num_begun

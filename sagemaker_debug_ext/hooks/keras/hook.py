@@ -234,7 +234,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             batches_per_call = int(getattr(self.model, "steps_per_execution", 1) or 1)
             batch = self._batches.get(phase, -1) + batches_per_call
         self._batch = self._batches[phase] = batch
-        self._counters.mode = phase.mode
+        self._enter_mode(phase.mode)
         self._is_in_step = True
         plan = self._begin_step(hand_over=False)
         return self._can_record() and plan is not None and self._has_to_record(plan, phase)

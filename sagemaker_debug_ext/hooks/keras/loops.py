@@ -150,7 +150,7 @@ class LoopHook(TensorHook):
     @harmless
     def _begin_tape_step(self) -> bool:
         """Begin a step of a loop of the script's own; tell whether it saves anything."""
-        self._counters.mode = ModeKeys.TRAIN
+        self._enter_mode(ModeKeys.TRAIN)
         return bool(self._begin_step())
 
     def _tape_hook(self, what: str) -> Any:

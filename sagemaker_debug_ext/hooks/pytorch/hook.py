@@ -216,7 +216,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             return
         if self.mode_follows_model:
             self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
-        if not (self.explicit_steps or self._num_seen or self._step_handles) and self._begin_idle_step():
+        if not self.explicit_steps and self._idle_steps.begin():
             return
         if self.explicit_steps and self._step is not None and not self._is_step_over:
             plan = self._current_plan()

@@ -236,7 +236,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
                 self.get_collection(collection).add_tensor_name(f"{collection}/{BASE_VALUE}")
         self._check_data(kind)
         first = kind.num_rounds
-        if first > self._counters.last_global_step + 1 or (first and self._last_step < 0):
+        if first and (self._last_step < 0 or first > self._counters.last_global_step + 1):
             self._counters.resume_after(first - 1, {})
         return _Training(weakref.ref(model), kind, first)
 

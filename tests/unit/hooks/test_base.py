@@ -137,7 +137,7 @@ class TestSteps:
     @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.lists(
-            st.sampled_from(["step", "step", "step", "TRAIN", "EVAL", "scalar", "tensor", "collection", "cancel"]),
+            st.sampled_from(["step"] * 4 + ["TRAIN", "EVAL", "scalar", "tensor", "collection", "cancel", "ask"]),
             max_size=30,
         ),
         st.integers(1, 7),
@@ -152,7 +152,8 @@ class TestSteps:
             backend = MemoryBackend()
             hook = make_hook(backend, save_config=SaveConfig(save_interval=interval, save_steps=sorted(save_steps)))
             if not passes_over:
-                hook._begin_idle_step = lambda: False
+                hook._idle_steps.expect_after = lambda *_: None
+            asked = []
             for number, call in enumerate(calls):
                 if call in ("TRAIN", "EVAL"):
                     hook.set_mode(ModeKeys[call])
@@ -164,13 +165,15 @@ class TestSteps:
                     hook.save_tensor("own", np.full(2, number), "losses")
                 elif call == "collection":
                     hook.get_collection("losses").save_config = SaveConfig(save_interval=interval + number % 3)
+                elif call == "ask":
+                    asked.append((hook.step, hook.should_save_tensor_or_collection("loss", "losses")))
                 else:
                     hook._cancel_step()
             hook.close()
-            return read_trial(backend).steps, hook.step
+            return read_trial(backend).steps, [*asked, hook.step]
 
-        (found, last), (expected, expected_last) = run(passes_over=True), run(passes_over=False)
-        assert last == expected_last
+        (found, asked), (expected, expected_asked) = run(passes_over=True), run(passes_over=False)
+        assert asked == expected_asked
         np.testing.assert_equal(found, expected)
 
     @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
