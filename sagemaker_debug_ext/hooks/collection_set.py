@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -81,6 +82,18 @@ class CollectionSet:
         """Add patterns to a collection and have it saved."""
         self.get(name).include(list(patterns))
         self._saved.add(name)
+
+    def include_outputs(self, name: str, of: str) -> None:
+        """Have the outputs of a module or block in a collection.
+
+        Args:
+            name: The collection, which gets a pattern of its own for them unless it takes them anyway.
+            of: What their names begin with: that of the module or block.
+        """
+        collection = self.get(name)
+        if not collection.matches(f"{of}_output_0"):
+            collection.include(rf"^{re.escape(of)}_output_\d+$")
+            self.has_news = True
 
     def plan(self, save_config: SaveConfig, reduction_config: ReductionConfig | None, strict: bool) -> SavePlan:
         """Complete all settings and return when what is due.

@@ -142,15 +142,19 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def register_loss(self, block: gluon.Block) -> None:
         """Capture the inputs and outputs of a block that makes no steps: a loss that is no `gluon.loss.Loss`.
 
+        Its outputs are members of collection ``losses``, whatever it is called.
+
         Raises:
             SMDebugTypeError: It is no block of Gluon.
             SMDebugValueError: It is a part of what is registered already, or the other way round.
         """
         if not self._register(block, self._losses):
             return
-        name = f"{block_name(block)}_output_0"
-        if not self._collections.get(CollectionKeys.LOSSES).matches(name):
-            LOG.warning("%s is no member of collection 'losses', whose patterns do not match it", name)
+        self._plan = None
+        self._collections.include_outputs(CollectionKeys.LOSSES, of=block_name(block))
+        plan = self._current_plan()
+        if plan:  # in the middle of a step, whose blocks are watched already
+            self._tap(part for part in parts_of(block) if plan.may_select_of(block_name(part)))
 
     # --- what MXNet calls ---------------------------------------------------------------------------------------------
 
@@ -234,9 +238,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         blocks.append(block)
         self._parameters[id(block)] = Parameters(block)
         self._forget_plans()
-        plan = self._current_plan()
-        if plan and blocks is self._losses:
-            self._tap(part for part in parts_of(block) if plan.may_select_of(block_name(part)))
         return True
 
     def _continues(self, begun: _Begun) -> bool:

@@ -137,7 +137,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     register_hook = register_module
 
     def register_loss(self, loss_module: nn.Module) -> None:
-        """Capture the outputs of a loss.
+        """Capture the outputs of a loss, whatever its class is called, as members of collection ``losses``.
 
         Registering a loss again changes nothing but writes a warning.
 
@@ -151,9 +151,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 "give the value of a loss function to record_tensor_value"
             )
         loss = Root.of_loss(loss_module)
-        is_new = self._register(loss)
-        if is_new and not self._collections.get(CollectionKeys.LOSSES).matches(f"{loss.name}_output_0"):
-            LOG.warning("%s_output_0 is no member of collection 'losses', whose patterns do not match it", loss.name)
+        if self._register(loss):
+            self._plan = None
+            self._collections.include_outputs(CollectionKeys.LOSSES, of=loss.name)
 
     def record_tensor_value(self, tensor_name: str, tensor_value: Tensor) -> None:
         """Save a tensor as ``<tensor_name>_output_<i>``, if a saved collection includes that name.

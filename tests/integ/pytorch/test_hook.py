@@ -302,10 +302,34 @@ class TestRegister:
         with pytest.raises(SMDebugValueError, match=r"'inner' of a Bilinear is the Tanh itself"):
             hook.register_loss(whole.inner)
 
-    def test_register_loss_when_no_pattern_takes_it_then_warns(self, make_hook, caplog):
-        """A loss whose name the collection of losses does not take is not dropped silently."""
-        make_hook().register_loss(Echo(lambda x: x))
-        assert "Echo_output_0 is no member of collection 'losses'" in caplog.text
+    def test_register_loss_when_its_class_is_not_called_so_then_is_among_losses(self, make_hook, open_trial, caplog):
+        """What is registered as a loss is one, whatever its name; nothing else becomes one by that."""
+        hook = make_hook(save_all=True)
+        model = nn.Linear(1, 1)
+        model.inner = nn.Sequential(Echo(lambda x: x))  # a module of the model with a name that is much the same
+        model.inner.MyEcho = Echo(lambda x: x)
+        model.forward = model.inner
+        criterion = Echo(lambda x: x.mean())
+        hook.register_module(model)
+        hook.register_loss(criterion)
+        hook.register_loss(nn.MSELoss())
+        criterion(model(torch.ones(4, 1)))
+        trial = open_trial(hook)
+        assert trial.tensor_names(collection="losses") == ["Echo_output_0"]
+        assert {"Echo_output_0", "inner.0_output_0", "inner.MyEcho_output_0"} <= set(trial.tensor_names())
+        assert hook.get_collection("losses").include_regex == ["[Ll]oss_(?!input).*output", r"^Echo_output_\d+$"]
+        assert not caplog.records
+
+    def test_register_loss_when_a_step_is_open_then_is_captured_from_the_next_one_on(self, make_hook, open_trial):
+        """A loss may be made late, whatever its name."""
+        hook = make_hook()
+        model, criterion = nn.Linear(1, 1), Echo(lambda x: x.mean())
+        hook.register_module(model)
+        model(torch.ones(4, 1))
+        hook.register_loss(criterion)
+        for _ in range(2):
+            criterion(model(torch.ones(4, 1)))
+        assert open_trial(hook).tensor("Echo_output_0").steps() == [1, 2]
 
     def test_count_parameters_when_some_are_frozen_then_counts_the_others(self, make_hook):
         """Counted is what is trained."""

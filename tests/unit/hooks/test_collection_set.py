@@ -83,6 +83,17 @@ def test_plan_when_strict_and_custom_collection_is_empty_then_raises(collections
         saved_at_first_step(collections, strict=True)
 
 
+def test_include_outputs_when_no_pattern_takes_them_then_adds_one_for_them_alone(collections):
+    """A module's outputs become members, and nothing that is merely called alike."""
+    losses = collections.get("losses")
+    collections.include_outputs("losses", of="Dice[2]")
+    assert losses.matches("Dice[2]_output_10")
+    assert not any(map(losses.matches, ["MyDice[2]_output_0", "Dice[2]_input_0", "Dice2_output_0"]))
+    before = list(losses.include_regex)
+    collections.include_outputs("losses", of="Dice[2]")
+    assert losses.include_regex == before
+
+
 def test_note_when_tensor_is_new_then_there_is_news(collections):
     """The collections file is written again only if a member was added."""
     collections.export()
