@@ -9,10 +9,20 @@ from __future__ import annotations
 import runpy
 import sys
 from pathlib import Path
+from typing import Final
 
+from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.auto import attach
 
-attach()
+_EXIT_USAGE: Final = 2
+
+try:
+    attach()
+except DebugExtError as error:
+    if __name__ != "__main__":
+        raise
+    print(f"sagemaker-debug: {error}", file=sys.stderr)  # before the script has begun, so the status is not its own
+    sys.exit(_EXIT_USAGE)
 
 if __name__ == "__main__":
     del sys.argv[0]

@@ -24,6 +24,11 @@ _FEWEST_COLUMNS: Final = 24
 _FEWEST_ISSUES: Final = 3
 """So many issues are shown of each rule that was not named, unless more are asked for."""
 
+_SUMMARY: Final = "List the rules, or run some over a trial."
+
+_ABOUT: Final = """Rules judge what a trial has saved, while its job runs or afterwards. List them, or run some:
+sagemaker-debug rules run TRIAL --recommended."""
+
 _RUN: Final = "Run rules over a trial, and tell what they find."
 
 _ABOUT_RUN: Final = """Run rules over a trial. Before the first step each rule that was named says which tensors it will
@@ -35,7 +40,7 @@ likeliest cause first."""
 
 def add_parser(commands: Any) -> None:
     """Add the command with its two parts."""
-    parser = commands.add_parser("rules", help="List the rules, or run some over a trial.")
+    parser = commands.add_parser("rules", help=_SUMMARY, description=_ABOUT)
     parser.set_defaults(run=None, command=parser, words=None)
     parts = parser.add_subparsers(title="commands", metavar="COMMAND")
     listing = _arguments.add_command(parts, "list", "List the rules and their parameters.", run_list)
@@ -59,7 +64,7 @@ def add_parser(commands: Any) -> None:
         default=[],
         type=_pair,
         metavar="[RULE.]NAME=VALUE",
-        help="repeatable; without RULE for every rule given",
+        help="a parameter, repeatable; without RULE for every rule given; rules of --source get the value as text",
     )
     running.add_argument("--source", metavar="FILE", help="Python file that has the rules; they run in own processes")
     running.add_argument("--smdebug", action="store_true", help="let the file import this package as smdebug")

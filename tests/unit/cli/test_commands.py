@@ -1,6 +1,7 @@
 """The commands: what they print, as text and as JSON, and their exit status."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.store.keys import event_key, reduction_tensor_name
+from sagemaker_debug_ext.testing.scripts import run_captured
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -242,6 +244,22 @@ def test_wrong_use_exits_with_2_and_says_why(arguments, expected, trial, tmp_pat
     output = capsys.readouterr()
     assert output.out == ""
     assert expected in output.err
+
+
+def test_run_when_configuration_is_no_json_then_says_so_before_the_script_runs(tmp_path, monkeypatch):
+    """One line names the file; the script does not run uncaptured."""
+    (tmp_path / "hook.json").write_text("{bad")
+    (tmp_path / "train.py").write_text("print('ran')")
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    done = run_captured(tmp_path / "train.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"sagemaker-debug: \S+hook\.json: must hold JSON \(.+\)\n", done.stderr)
+
+
+def test_rules_when_asked_for_help_then_says_what_rules_are_for(capsys):
+    """The group of commands has more to say than their names."""
+    assert main(["rules", "--help"]) == 0
+    assert "rules run TRIAL --recommended" in " ".join(capsys.readouterr().out.split())
 
 
 def test_help_and_version_exit_with_0(capsys):
