@@ -1,0 +1,11 @@
+"""Runs by a fifth author, who did not know the rules either: sound runs first of all, and everyday faults.
+
+They were written without a look at any rule, at what a rule needs, or at what rules made of any run. Of each sound run
+it was seen that its loss falls and that it becomes clearly better than guessing; of each fault, beside the same job
+without it, that it harms the job or shows.
+"""
+
+from fifth_author import sound  # noqa: F401 - it adds the runs
+from fifth_author.plan import FIFTH_AUTHOR
+
+__all__ = ["FIFTH_AUTHOR"]
