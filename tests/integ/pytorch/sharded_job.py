@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import sagemaker_debug_ext.pytorch as smd
 
@@ -35,7 +37,21 @@ def build(kind: str) -> nn.Module:
     return parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
 
 
-def train(model: nn.Module, hook: smd.Hook | None, *gathered: str) -> list[torch.Tensor]:
+class Exchanges(TorchDispatchMode):
+    """Counts what processes send each other, by operation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.namespace in ("c10d", "_c10d_functional"):
+            self.counts[func.name()] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def train(model: nn.Module, hook: smd.Hook | None, *gathered: str) -> tuple[list[torch.Tensor], list[Counter[str]]]:
+    """Return what the process has of the parameters at the end, and what it has exchanged in each step."""
     if hook is not None:
         hook.register_module(model)
         if gathered:
@@ -43,14 +59,18 @@ def train(model: nn.Module, hook: smd.Hook | None, *gathered: str) -> list[torch
         hook.set_mode(smd.modes.TRAIN)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     torch.manual_seed(1)
+    exchanged = []
     for _ in range(3):
-        optimizer.zero_grad()
-        model(torch.randn(3, 4)).square().mean().backward()
-        optimizer.step()
-    return [
+        with Exchanges() as exchanges:
+            optimizer.zero_grad()
+            model(torch.randn(3, 4)).square().mean().backward()
+            optimizer.step()
+        exchanged.append(exchanges.counts)
+    shards = [
         parameter.to_local().detach().clone() if hasattr(parameter, "to_local") else parameter.detach().clone()
         for parameter in model.parameters()
     ]
+    return shards, exchanged
 
 
 def train_and_note_wholes(model: nn.Module) -> dict[str, torch.Tensor]:
@@ -90,7 +110,7 @@ def work(rank: int, folder: str, kind: str, include_workers: str = "all", *gathe
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=NUM_WORKERS)
-    without = train(build(kind), None)
+    without, exchanged_without = train(build(kind), None)
     hook = smd.Hook(
         f"{folder}/trial",
         save_config=smd.SaveConfig(save_interval=2),
@@ -99,10 +119,15 @@ def work(rank: int, folder: str, kind: str, include_workers: str = "all", *gathe
         strict=True,
     )
     calls = count_calls()
-    attached = train(build(kind), hook, *gathered)
+    attached, exchanged = train(build(kind), hook, *gathered)
     hook.close()
     assert len(calls) == (4 if gathered else 0)  # weights and gradients, of the two steps that are saved
-    if gathered:
+    assert exchanged_without[1]
+    if not gathered:
+        assert exchanged == exchanged_without
+    else:
+        assert [more > less for more, less in zip(exchanged, exchanged_without, strict=True)] == [True, False, True]
+        assert exchanged[1] == exchanged_without[1]
         wholes = train_and_note_wholes(build(kind))
         if rank == 0:
             torch.save(wholes, f"{folder}/wholes.pt")

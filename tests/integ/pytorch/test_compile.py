@@ -60,6 +60,8 @@ def train(compile_it, hook=None, steps=6):
         optimizer.zero_grad()
         loss_function(model(x), x[:, :2]).backward()
         optimizer.step()
+        if hook:
+            hook.save_scalar("lr", 0.1)
     return [parameter.detach().clone() for parameter in net.parameters()]
 
 
@@ -81,7 +83,9 @@ def test_compiled_model_when_captured_then_its_graph_stays_whole(make_hook, open
         "gradient/Net_a.weight",
         "gradient/Net_b.bias",
         "gradient/Net_b.weight",
+        "scalar/lr",
     ]
+    assert trial.tensor("scalar/lr").steps() == list(range(6))
     assert trial.tensor("gradient/Net_a.weight").steps() == [0, 2, 4]
 
 

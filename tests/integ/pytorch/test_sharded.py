@@ -36,7 +36,10 @@ SHARDS = {
 
 @pytest.mark.parametrize("kind", SHARDS)
 def test_shards_when_model_is_spread_then_each_worker_saves_its_own(tmp_path, kind):
-    """Training ends the same to the bit; shards of weights and gradients carry the shape of the whole."""
+    """Training ends the same to the bit; shards of weights and gradients carry the shape of the whole.
+
+    The job itself asserts that in no step anything is exchanged that is not exchanged without the hook.
+    """
     trial = run_job(tmp_path, kind)
     assert trial.workers() == ["worker_0", "worker_1"]
     assert trial.steps(smd.modes.TRAIN) == [0, 2]

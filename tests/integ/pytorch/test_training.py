@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import sagemaker_debug_ext.pytorch as smd
 from sagemaker_debug_ext.store.backends import LocalBackend
@@ -42,6 +43,32 @@ def registered_hooks(model):
 
 def attributes(model):
     return {name: sorted(vars(module)) for name, module in model.named_modules()}
+
+
+class Operations(TorchDispatchMode):
+    """Notes every operation that PyTorch is asked for, copies and looks at single numbers included.
+
+    All but `detach`, which looks at the same memory and waits for nothing.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.name() != "aten::detach":
+            self.names.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
+def operations_of_steps(training, num_steps):
+    """Train, and return the names of the operations of each step."""
+    steps = []
+    for _ in range(num_steps):
+        with Operations() as operations:
+            training.train(1)
+        steps.append(operations.names)
+    return steps
 
 
 class TestResult:
@@ -147,6 +174,29 @@ class TestDetach:
         assert len(parameters) == 6
         training.train(1)
         assert touched() == root_only
+
+    @pytest.mark.parametrize(
+        "config",
+        [
+            {},
+            {"reduction_config": smd.ReductionConfig(reductions=["mean"], norms=["l2"])},
+            {"statistics": ["nonfinite", "histogram"]},
+            {"explicit_steps": True, "detect_losses": True},
+            {"flight_recorder": 2},
+        ],
+        ids=lambda config: "-".join(config) or "values",
+    )
+    def test_operations_when_step_is_not_saved_then_are_those_without_hook(self, make_hook, trainer, config):
+        """The hook asks PyTorch for nothing then: no copy, no number, nothing that a device would be waited for."""
+        without = operations_of_steps(trainer(), 6)
+        hook = make_hook(save_all=True, save_config=smd.SaveConfig(save_interval=3), **config)
+        attached = trainer(hook)
+        if hook.explicit_steps:
+            attached.optimizer.register_step_post_hook(lambda *_: hook.step())
+        found = operations_of_steps(attached, 6)
+        assert hook.failure is None
+        for step in (1, 2, 4, 5):
+            assert found[step] == without[step]
 
     def test_model_when_configuration_is_the_default_then_modules_are_never_touched(self, make_hook, trainer):
         """With losses alone, no module but the loss is watched, even in saved steps."""
