@@ -152,7 +152,7 @@ class Rule(abc.ABC):
     def issues_while_waiting(self) -> list[Issue]:
         """Return what the rule finds in the fact that no step has come since the last one it was shown.
 
-        Called again and again while a running trial has no news. Few rules care.
+        Called again and again while a running trial has no news, and once more when its job has ended. Few rules care.
         """
         return []
 

@@ -53,7 +53,8 @@ def follow_steps(
         sleep: Waits that long.
 
     Returns:
-        The steps; None each time it has waited because there was no news.
+        The steps; None each time it has waited because there was no news, and once when a job that was followed has
+        ended since the last step.
 
     Raises:
         SMDebugTypeError: A bound is no number.
@@ -76,6 +77,7 @@ def _follow(
 ) -> Iterator[int | None]:
     last = start_step - 1
     waited = 0.0
+    was_running = False
     follow = follow and trial.dynamic_refresh
     while True:
         ended = trial.loaded_all_steps  # asked first: a list made afterwards misses nothing
@@ -88,7 +90,10 @@ def _follow(
                 yield step
             last = step
         if ended or not follow:
+            if was_running and not new:
+                yield None
             return
+        was_running = True
         if not new and not trial.loaded_all_steps:
             if should_stop():
                 return

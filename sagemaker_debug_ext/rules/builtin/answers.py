@@ -158,11 +158,14 @@ class Games:
 
     There a loss of yes and no is computed more than once a step: on what is to be told apart, which has both answers as
     its targets, and after it on what shall be taken for real, all of whose targets are 1. What one side gains the other
-    loses, so no loss of a game needs to fall, and a side that wins is no better than one that holds out.
+    loses, so no loss of a game needs to fall, and a side that wins is no better than one that holds out. Where each
+    computation is a step of its own, all targets of a step are the same, 0 or 1 by turns.
     """
 
     def __init__(self) -> None:
         self._is_game: dict[str, bool] = {}
+        self._only: dict[str, set[float]] = {}
+        self._mixed: set[str] = set()
 
     def observe(self, view: StepView) -> None:
         """Take a step of training; it must have both computations for the losses to stay a game."""
@@ -170,10 +173,23 @@ class Games:
             stem = name.removesuffix("_output_1")
             if stem != name and "BCE" in stem:
                 self._is_game[stem] = self._is_game.get(stem, True) and _wants_both_ways(view, stem)
+        self._observe_turns(view)
+
+    def _observe_turns(self, view: StepView) -> None:
+        """Note which losses of yes and no have had one of them only as the target, at each step by itself."""
+        for name in view.tensor_names:
+            stem = name.removesuffix("_input_1")
+            targets = view.value(name) if stem != name and "BCE" in stem and stem not in self._mixed else None
+            if targets is not None and targets.size > 1:
+                least, most = float(targets.min()), float(targets.max())
+                self._only.setdefault(stem, set()).add(least)
+                self._mixed |= {stem} if least != most else set()
 
     def has(self, name: str) -> bool:
         """Tell whether a loss, an answer or a target is of a game, at each step so far."""
-        return self._is_game.get(re.sub(r"_(input|output)_[0-9]+$", "", name), False)
+        stem = re.sub(r"_(input|output)_[0-9]+$", "", name)
+        takes_turns = stem not in self._mixed and len(self._only.get(stem, ())) > 1
+        return takes_turns or self._is_game.get(stem, False)
 
 
 def _wants_both_ways(view: StepView, stem: str) -> bool:

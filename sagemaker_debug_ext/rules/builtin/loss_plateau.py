@@ -7,10 +7,13 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
+import attrs
+
 from sagemaker_debug_ext.rules.builtin.answers import INPUTS, Games
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.no_skill import Skill
-from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.builtin.watching import Recent, is_last, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.step import StepView
 
@@ -24,19 +27,21 @@ class LossPlateau(TensorRule):
     """The loss has hardly fallen since training began: the model does not learn.
 
     Looks at the losses of TRAIN steps (all steps that have no mode). The mean of the latest `window` values is compared
-    with the mean of the first `window`; from `patience` values on the rule fires if it is not lower by
-    `min_fall_percent`. A model that has learnt and then stands still is another matter: see Overtraining. The loss must
-    be saved from the beginning. Nor does a model that has something to show for its loss: where answers and targets
-    were saved, the rule fires only if the answers of the latest 20 steps are not better than the best constant by 4 %,
-    as NoSkill measures it, which noise in the targets may bring near, or a start from a trained model. Losses of which
-    one side of a game wins what the other loses, as in adversarial training, are not judged, as far as their targets
-    were saved and tell.
+    with the mean of the first `window`; the rule fires if it is not lower by `min_fall_percent` when the job has ended,
+    after `patience` values at least, or while it runs after `patience_running` values: many a sound model stands still
+    before it begins to learn. A model that has learnt and then stands still is another matter: see Overtraining. The
+    loss must be saved from the beginning. Nor does a model that has something to show for its loss: where answers and
+    targets were saved, the rule fires only if the answers of the latest 20 steps are not better than the best constant
+    by 4 %, as NoSkill measures it, which noise in the targets may bring near, or a start from a trained model. Losses
+    of which one side of a game wins what the other loses, as in adversarial training, are not judged, as far as their
+    targets were saved and tell.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
         window: How many values are averaged; 10 when not given.
-        patience: How many values are seen before the first verdict; 50 when not given.
+        patience: How many values must be seen for a verdict when the job has ended; 50 when not given.
+        patience_running: How many values must be seen for a verdict while it runs; 1000 when not given.
         min_fall_percent: Least fall, in percent of the first mean; 5 when not given.
 
     Source:
@@ -44,7 +49,7 @@ class LossPlateau(TensorRule):
         Shen, AutoTrainer, ICSE 2021.
 
     Example:
-        >>> rule = create_rule("LossPlateau", trial, {"patience": 200, "min_fall_percent": 1})
+        >>> rule = create_rule("LossPlateau", trial, {"patience_running": 200, "min_fall_percent": 1})
         >>> invoke_rule(rule)
     """
 
@@ -65,6 +70,7 @@ class LossPlateau(TensorRule):
         self._skill = Skill(NUM_STEPS)
         self._step = -1
         self._games: dict[str, Games] = collections.defaultdict(Games)
+        self._pending: dict[str, tuple[StepView, Reading]] = {}
 
     def needs(self) -> tuple[Need, ...]:
         """Return the losses, and what goes into them, which may be missing."""
@@ -92,8 +98,22 @@ class LossPlateau(TensorRule):
         first, latest = statistics.fmean(self._first[name]), statistics.fmean(self._latest.of(name))
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0
         limit: float = self.parameters["min_fall_percent"]
-        fires = not fall >= limit and not (gain is not None and gain >= GAIN)
-        return Reading(fall, fires=fires, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}")
+        stands = not fall >= limit and not (gain is not None and gain >= GAIN)
+        fires = stands and (self._seen[name] >= self.parameters["patience_running"] or is_last(view, name))
+        found = Reading(fall, fires=fires, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}")
+        self._pending.pop(name, None)
+        if stands and not fires:
+            self._pending[name] = (view, attrs.evolve(found, fires=True))
+        return found
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return what was found at the last steps, if no others are to come."""
+        if not self.base_trial.loaded_all_steps or not self._pending:
+            return []
+        view = max((view for view, _ in self._pending.values()), key=lambda view: view.step)
+        found = {name: reading for name, (_, reading) in self._pending.items()}
+        self._pending.clear()
+        return self.issues_of(view, found)
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how little the loss has fallen."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import attrs
@@ -12,7 +12,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.answers import INPUTS, Games, LossView, entropy, label_entropy, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
-from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.builtin.watching import is_last, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
@@ -21,6 +21,8 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 BOOSTED_LOSS = Selection(patterns=("^(validation|valid|val|eval|test)-m?logloss$",))
 BOOSTED_LABELS = Selection(patterns=("^labels$",))
+FEWEST_TARGETS: Final = 200
+"""How many targets there must be for the error of a constant to be known."""
 FROM_NEW_DATA: Final = "that holds for new data"
 """What the message says of validation losses, which tell more than that training gets nowhere."""
 
@@ -54,9 +56,11 @@ def error_of(loss: LossView) -> float | None:
 def error_of_constant(targets: Array, of_classes: bool) -> float:
     """Return the error of the best constant answer: entropy or variance."""
     if not of_classes:
-        return float(np.var(to_float64(targets)))
+        return float(np.var(to_float64(targets), ddof=1)) if targets.size > 1 else 0.0
     if targets.dtype.kind in "iu" or np.array_equal(targets, np.trunc(targets)):
-        return label_entropy(targets)
+        entropy_of_sample = label_entropy(targets)
+        # of a small sample it is too small; Miller and Madow's correction
+        return entropy_of_sample + (len(np.unique(targets)) - 1) / (2 * targets.size) if entropy_of_sample else 0.0
     mean = float(np.mean(to_float64(targets)))  # shares of class 1
     return entropy(np.array([mean, 1 - mean]))
 
@@ -65,12 +69,13 @@ class Skill:
     """By how much answers of the latest steps are better than the best constant answer.
 
     Args:
-        window: How many steps are averaged.
+        window: How many steps are averaged; more if they have fewer than `FEWEST_TARGETS` targets together.
     """
 
     def __init__(self, window: int) -> None:
         self._window = window
         self._answered: dict[str, collections.deque[_Answered]] = {}
+        self._num_targets: collections.Counter[str] = collections.Counter()
         self._seen: collections.Counter[str] = collections.Counter()
 
     def observe(self, view: StepView) -> list[str]:
@@ -83,23 +88,32 @@ class Skill:
                 error = None if loss.kind is not None else loss.unexplained()
             if error is None:
                 continue
-            kept = self._answered.setdefault(loss.name, collections.deque(maxlen=self._window))
             targets = loss.targets.reshape(-1)
             if loss.num_classes is not None:  # others are ignored, as padding is
                 targets = targets[(targets >= 0) & (targets < loss.num_classes)]
-            kept.append(_Answered(error, targets, of_classes))
+            self._keep(loss.name, _Answered(error, targets, of_classes))
             self._seen[loss.name] += 1
             names.append(loss.name)
         return names
+
+    def _keep(self, name: str, latest: _Answered) -> None:
+        kept = self._answered.setdefault(name, collections.deque())
+        kept.append(latest)
+        self._num_targets[name] += latest.targets.size
+        while len(kept) > self._window and self._num_targets[name] - kept[0].targets.size >= FEWEST_TARGETS:
+            self._num_targets[name] -= kept.popleft().targets.size
 
     def num_seen(self, name: str) -> int:
         """Return at how many steps a loss could be compared."""
         return self._seen[name]
 
     def gain(self, name: str) -> float | None:
-        """Return by how many percent the error behind a loss is below that of a constant; None if that has none."""
+        """Return by how many percent the error behind a loss is below that of a constant; None if that cannot be told.
+
+        Few targets tell nothing, nor do those that are all the same.
+        """
         kept = self._answered.get(name)
-        if not kept:
+        if not kept or self._num_targets[name] < FEWEST_TARGETS:
             return None
         targets = np.concatenate([each.targets for each in kept])
         constant = error_of_constant(targets, kept[-1].of_classes)
@@ -114,15 +128,21 @@ class NoSkill(BuiltinRule):
     Looks at scores and targets of losses at TRAIN steps (all steps that have no mode). The best constant has the
     entropy of the labels as its cross entropy, or the variance of the targets as its mean squared error. A loss that is
     none of these by its name or its value, such as one of quantiles, does not want the targets themselves: what no
-    linear function of the scores explains counts as its error. From `patience` steps on, the rule fires if the mean
-    error of the latest `window` steps is not below that of the constant over the same samples by `min_gain_percent`.
+    linear function of the scores explains counts as its error. The mean error of the latest `window` steps, or of as
+    many more as have 200 targets, must be below that of the constant over the same samples by `min_gain_percent`.
+
+    Some sound models learn nothing for long before they begin to, while their rate is warmed up or because the first
+    step is the hardest. So the rule fires if it is not when the job has ended, after `patience` steps at least; or
+    while it runs if it has not been at any of `patience_running` steps.
+
     Losses of which one side of a game wins what the other loses, as in adversarial training, are not judged. Of boosted
     trees it compares the validation loss of each round with the entropy of the labels that are saved, and fires if it
     has not been lower in `patience_rounds` rounds.
 
     Parameters:
         window: How many steps are averaged; 20 when not given.
-        patience: How many steps are seen before the first verdict; 50 when not given.
+        patience: How many steps must be seen for a verdict when the job has ended; 50 when not given.
+        patience_running: How many steps must be seen for a verdict while it runs; 1000 when not given.
         patience_rounds: The same for rounds of boosted trees; 15 when not given.
         min_gain_percent: How much better than a constant the model must be; 4 when not given.
 
@@ -130,7 +150,7 @@ class NoSkill(BuiltinRule):
         An input-independent baseline as a check: Karpathy, A Recipe for Training Neural Networks, 2019.
 
     Example:
-        >>> rule = create_rule("NoSkill", trial, {"patience": 500})
+        >>> rule = create_rule("NoSkill", trial, {"patience_running": 500})
         >>> invoke_rule(rule)
     """
 
@@ -145,6 +165,8 @@ class NoSkill(BuiltinRule):
         self._skill = Skill(self.parameters["window"])
         self._best: dict[str, _Best] = {}
         self._games = Games()
+        self._best_gain: dict[str, float] = {}
+        self._pending: list[Issue] = []
 
     def needs(self) -> tuple[Need, ...]:
         """Return what goes into losses, and what boosted trees save instead."""
@@ -156,19 +178,43 @@ class NoSkill(BuiltinRule):
             return None
         self._games.observe(view)
         of_trees = dict(self._of_trees(view))
-        gains = dict(self._of_layers(view)) | of_trees
+        of_layers = dict(self._of_layers(view))
+        gains = of_layers | of_trees
         if not gains:
             return None
+        limit: float = self.parameters["min_gain_percent"]
+        if of_layers:
+            without = {name: gain for name, gain in of_layers.items() if gain < limit}
+            self._pending = [self._without_skill(view, without, "from the inputs")] if without else []
+        due = {name: gain for name, gain in of_trees.items() if gain < limit}
+        if due:
+            return [self._without_skill(view, due, FROM_NEW_DATA)]
+        due = {name: gain for name, gain in of_layers.items() if gain < limit and self._is_due(view, name)}
+        if not due:
+            return []
+        self._pending = []
+        return [self._without_skill(view, due, "from the inputs")]
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return what was found at the last step, if no other is to come."""
+        if not self.base_trial.loaded_all_steps:
+            return []
+        found, self._pending = self._pending, []
+        return found
+
+    def _is_due(self, view: StepView, name: str) -> bool:
+        """Tell whether it is time to say that there is no skill."""
+        is_late = self._skill.num_seen(name) >= self.parameters["patience_running"]
+        return (is_late and self._best_gain[name] < self.parameters["min_gain_percent"]) or is_last(view, name)
+
+    def _without_skill(self, view: StepView, gains: Mapping[str, float], what: str) -> Issue:
         worst = min(gains, key=lambda name: gains[name])
         limit: float = self.parameters["min_gain_percent"]
-        if gains[worst] >= limit:
-            return []
-        what = FROM_NEW_DATA if worst in of_trees else "from the inputs"
         text = (
             f"Nothing is learnt {what}: the error behind {worst!r} is {gains[worst]:.2g} % below that of the "
             f"best constant answer, where at least {limit:g} % was expected by now."
         )
-        return [self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)]
+        return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)
 
     def _of_layers(self, view: StepView) -> Iterator[tuple[str, float]]:
         """Yield by how many percent each loss is below that of a constant."""
@@ -177,6 +223,7 @@ class NoSkill(BuiltinRule):
             is_time = self._skill.num_seen(name) >= patience and not self._games.has(name)
             gain = self._skill.gain(name) if is_time else None
             if gain is not None:
+                self._best_gain[name] = max(gain, self._best_gain.get(name, gain))
                 yield name, gain
 
     def _of_trees(self, view: StepView) -> Iterator[tuple[str, float]]:

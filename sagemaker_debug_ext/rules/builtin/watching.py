@@ -32,6 +32,16 @@ def is_training(view: StepView) -> bool:
     return view.mode in (ModeKeys.TRAIN, ModeKeys.GLOBAL)
 
 
+def is_last(view: StepView, name: str) -> bool:
+    """Tell whether the job has ended, and saved a tensor at no later step of the same mode.
+
+    What has not come by then does not come; as long as a job runs, it still may.
+    """
+    step = view.step_in(view.mode) if view.trial.loaded_all_steps else None
+    saved = [] if step is None else view.trial.tensor(name).steps(mode=view.mode)
+    return bool(saved) and saved[-1] == step
+
+
 def gradient_in(view: StepView, parameter: str) -> str | None:
     """Return the name of a parameter's gradient; None if it was not saved at the step."""
     return scheme_of(view.trial).gradient_of(parameter, view.tensor_names)

@@ -53,11 +53,11 @@ def test_steps_of_an_ended_trial_are_visited_once_in_order(ended, bounds, steps)
 
 
 def test_a_running_trial_is_followed_until_its_end(tmp_path):
-    """Gaps are no steps, the last steps before the end are not lost, and each wait is told as None."""
+    """Gaps are no steps, the last steps before the end are not lost; each wait is told as None, and the end too."""
     job = Job(tmp_path, [[0], [10, 20], [], [35], [40, "end"]])
     trial = create_trial(str(tmp_path))
     steps = list(follow_steps(trial, poll_seconds=0.5, sleep=job.sleep))
-    assert steps == [None, 0, None, 10, 20, None, None, 35, None, 40]
+    assert steps == [None, 0, None, 10, 20, None, None, 35, None, 40, None]
     assert set(job.slept) == {0.5}
     assert job.plan == []
 
