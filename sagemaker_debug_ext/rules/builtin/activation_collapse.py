@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
+from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training, used_value
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.roles import Role, scheme_of
 from sagemaker_debug_ext.rules.selection import Selection, chosen_or
@@ -63,10 +63,11 @@ class ActivationCollapse(TensorRule):
 
     Looks at outputs of layers at TRAIN steps (all steps that have no mode), axis 0 being the batch. How much outputs
     differ between samples, relative to their size, is their variation; the rule fires if it is below `threshold` at
-    `patience` saved steps in a row. A layer whose outputs are all 0 has the variation 0. As long as answers that the
-    loss is given do differ between samples, what is computed of nothing but constants on purpose does not fire: outputs
-    of layers whose inputs are exactly the same for each sample, such as the first state of a recurrent layer, or
-    queries that are learnt.
+    `patience` saved steps in a row. Where the layer adds a bias, that is taken off before: answers about numbers far
+    from 0 may differ by little of what they are. A layer whose outputs are all 0 has the variation 0. As long as
+    answers that the loss is given do differ between samples, what is computed of nothing but constants on purpose does
+    not fire: outputs of layers whose inputs are exactly the same for each sample, such as the first state of a
+    recurrent layer, or queries that are learnt.
 
     The message tells where it begins, as far as inputs of layers were saved too: at a layer without weights whose input
     differs between samples, such as an activation all of whose units are in its flat part, which gives one answer to
@@ -107,12 +108,41 @@ class ActivationCollapse(TensorRule):
         if measured is None:
             return None
         limit: float = self.parameters["threshold"]
+        if measured < limit:
+            measured = self._without_bias(view, name, measured)
         length = self._streaks.observe(name, measured < limit)
         if not length:
             self._have_varied.add(name)
         fires = length >= self.parameters["patience"]
         since = "" if name in self._have_varied else SINCE_FIRST
         return Reading(measured, fires=fires, threshold=limit, severity=-measured, text=since)
+
+    def _without_bias(self, view: StepView, name: str, measured: float) -> float:
+        """Return the variation of an output without the bias that its layer adds; what was measured if it has none.
+
+        The output of a module may be that of the last layer in it.
+        """
+        scheme, output = scheme_of(view.trial), view.value(name)
+        if output is None:
+            return measured
+        axis = -1 if scheme.has_channels_last(name) else 1
+        for each in (name, *(other for other in view.selected(self.selection) if other != name)):
+            bias = self._bias_of(view, each)
+            if bias is None or bias.ndim != 1 or output.shape[axis] != len(bias):
+                continue
+            value = view.value(each)
+            if each == name or (value is not None and np.array_equal(value, output)):
+                found = variation(to_float64(np.moveaxis(output, axis, -1)) - to_float64(bias))
+                return measured if found is None else found
+        return measured
+
+    @staticmethod
+    def _bias_of(view: StepView, output: str) -> Array | None:
+        scheme = scheme_of(view.trial)
+        beside = scheme.parameters_beside(output, view.tensor_names)
+        weights = [each for each in beside if not scheme.is_gradient(each)]
+        biases = [bias for each in weights if (bias := scheme.bias_of(each)) != each and bias in view.tensor_names]
+        return used_value(view, biases[0]) if len(biases) == 1 else None
 
     def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
         """Return the issue, which tells where outputs became equal."""

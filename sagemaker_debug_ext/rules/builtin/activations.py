@@ -94,16 +94,36 @@ def takes_unchanged(view: StepView, name: str) -> bool:
 
     Where layers may prepare what they are given, an input that is not scaled is no fault if such a layer comes first.
     """
-    scheme = scheme_of(view.trial)
     given = view.value(name)
-    if not scheme.hides_kinds or given is None:
+    if given is None:
         return True
-    of_matrices = [
-        each
-        for each in view.selected(LAYER_INPUTS)
-        if any(_is_matrix(view, parameter) for parameter in scheme.parameters_beside(each, view.tensor_names))
-    ]
-    return not of_matrices or any(_is_equal(view.value(each), given) for each in of_matrices)
+    layers = [each for each in view.selected(LAYER_INPUTS) if each != name]
+    of_matrices = [each for each in layers if any(_is_matrix(view, mine) for mine in _parameters_of(view, each))]
+    if not of_matrices or any(_holds(view.value(each), given) for each in of_matrices):
+        return True
+    if scheme_of(view.trial).hides_kinds:
+        return False
+    others = [each for each in layers if each not in of_matrices and _parameters_of(view, each)]
+    is_normalised = any(_is_equal(view.value(each), given) for each in others)
+    is_computed = any((value := view.value(each)) is not None and value.size == given.size for each in of_matrices)
+    return not (is_normalised or is_computed)
+
+
+def _parameters_of(view: StepView, layer_input: str) -> list[str]:
+    """Return the parameters of the layer that has an input, not those of layers within it."""
+    beside = scheme_of(view.trial).parameters_beside(layer_input, view.tensor_names)
+    if beside or scheme_of(view.trial).hides_kinds:
+        return beside
+    layer = re.escape(re.sub(r"_input_\d+$", "", layer_input))
+    own = re.compile(rf"(^|[_.]){layer}[._][a-z_]*weight[^.]*$")  # of recurrent layers, and of attention
+    return [each for each in view.tensor_names if not each.startswith("gradient") and own.search(each)]
+
+
+def _holds(value: Array | None, given: Array) -> bool:
+    """Tell whether a layer is given the same numbers, be it in another order of axes."""
+    if value is None or value.size != given.size:
+        return False
+    return _is_equal(value, given) or bool(np.array_equal(np.sort(value, axis=None), np.sort(given, axis=None)))
 
 
 def _is_equal(one: Array | None, other: Array) -> bool:

@@ -9,13 +9,15 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.activations import takes_unchanged
-from sagemaker_debug_ext.rules.builtin.answers import class_labels
+from sagemaker_debug_ext.rules.builtin.answers import class_labels, losses_at
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Streaks
 from sagemaker_debug_ext.rules.roles import Role, scheme_of
 from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
+MATTERS: Final = 0.75
+"""Part of the mean of targets that does not matter."""
 STANDS_FOR_MISSING: Final = "seems to stand for targets that are missing, as the others are scaled"
 
 
@@ -25,6 +27,14 @@ def largest_scale(inputs: Array) -> float | None:
         return None
     found = float(np.sqrt(np.mean(np.square(to_float64(inputs)))))
     return found if math.isfinite(found) else None
+
+
+def scale_of_targets(targets: Array) -> float | None:
+    """Return the root mean square of what is left of targets without three quarters of their mean."""
+    if targets.dtype.kind not in "fV" or not targets.size:
+        return None
+    values = to_float64(targets)
+    return largest_scale(values - MATTERS * float(values.mean()))
 
 
 def placeholder(values: Array, limit: float) -> float | None:
@@ -42,14 +52,27 @@ def are_numbers(view: StepView, targets: str) -> bool:
     return not scheme_of(view.trial).hides_kinds or class_labels(view, targets) is None
 
 
+def comes_near(view: StepView, targets: str, limit: float) -> bool:
+    """Tell whether answers differ from their targets by no more than a limit, as far as they were saved."""
+    for loss in losses_at(view):
+        if loss.targets_name == targets and loss.scores.shape == loss.targets.shape:
+            apart = to_float64(loss.scores) - to_float64(loss.targets)
+            return float(np.sqrt(np.mean(np.square(apart)))) <= limit
+    return False
+
+
 class InputScale(TensorRule):
     """Inputs of the model are far from the scale that networks are initialised for.
 
     Looks at inputs of floating-point numbers at every saved step of every mode. The rule fires if their root mean
-    square is above `max_scale` or below `min_scale` at `patience` saved steps in a row. Targets of losses of
-    differences (MSE, L1, …) must not be above `max_scale` either; if they are so for one whole number only, the same at
-    all of these steps, the message says that it stands for missing targets. Inputs of a Keras model do not count if
-    layers were saved and none with a matrix of weights takes them as they are: then the model scales them itself.
+    square is above `max_scale` or below `min_scale` at `patience` saved steps in a row. Inputs do not count if layers
+    were saved and none with a matrix of weights takes them as they are: then the model scales them itself, as by a
+    normalisation.
+
+    Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either, where their mean counts a
+    quarter only, as a single bias learns it; unless the answers are as far from 0 as they are: where the two differ by
+    no more than `max_scale`, the model was told where its targets lie. If one whole number alone makes targets too
+    large, the same at all of these steps, the message says that it stands for missing targets.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -83,15 +106,17 @@ class InputScale(TensorRule):
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the root mean square of an input."""
-        scale = view.statistic(name, largest_scale)
+        is_target = name in view.selected(self._targets)
+        scale = view.statistic(name, scale_of_targets if is_target else largest_scale)
         if scale is None:
             return None
         high: float = self.parameters["max_scale"]
-        is_target = name in view.selected(self._targets)
         low: float = 0.0 if is_target else self.parameters["min_scale"]
         is_beyond = scale > high or scale < low
-        if is_beyond:
-            is_beyond = are_numbers(view, name) if is_target else takes_unchanged(view, name)
+        if is_beyond and is_target:
+            is_beyond = are_numbers(view, name) and not comes_near(view, name, high)
+        elif is_beyond:
+            is_beyond = takes_unchanged(view, name)
         length = self._streaks.observe(name, is_beyond)
         limit = high if scale > high else low
         text = self._missing(view, name, length) if is_target and length else ""
