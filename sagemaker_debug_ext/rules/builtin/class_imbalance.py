@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import collections
+import math
 from collections.abc import Mapping
+from typing import Final
 
-from sagemaker_debug_ext.rules.builtin.answers import class_labels, labels_in
+from sagemaker_debug_ext.rules.builtin.answers import INPUTS, class_labels, labels_in, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.label_mix import MODEL_INPUTS, has_one_for_each_sample
 from sagemaker_debug_ext.rules.classes import ClassIds, joined_ids
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import StepView
+from sagemaker_debug_ext.rules.step import StepView, to_float64
+
+PLAIN: Final = 0.01
+"""Part of the mean cross entropy by which a loss may differ from it and still be it."""
 
 
 def imbalance(counts: Mapping[int, int]) -> float | None:
@@ -42,6 +47,20 @@ def _is_per_sample(view: StepView, name: str) -> bool:
     return labels.size == len(value) and has_one_for_each_sample(view, labels.reshape(-1))
 
 
+def is_weighed(view: StepView, labels: str) -> bool:
+    """Tell whether a loss of labels is another number than the mean cross entropy, as far as answers tell."""
+    for loss in losses_at(view):
+        if loss.targets_name == labels and math.isfinite(loss.value):
+            plain = loss.cross_entropy() if loss.num_classes is not None else None
+            if plain is None and loss.is_binary:
+                shares = to_float64(loss.scores)
+                are_shares = shares.min() >= 0 and shares.max() <= 1
+                plain = None if are_shares else loss.margin_entropy()
+            if plain is not None:
+                return abs(loss.value - plain) > PLAIN * abs(plain)
+    return False
+
+
 class ClassImbalance(BuiltinRule):
     """Labels are unbalanced, or one class is mostly mispredicted.
 
@@ -58,6 +77,8 @@ class ClassImbalance(BuiltinRule):
         argmax: Take the arg-max over the last axis of predictions first; False when not given.
         per_sample: Leave out labels of which a sample has several, such as those of the words of a text, the pixels of
             an image or a list of tags, which are uneven by nature; False when not given.
+        unless_weighed: Leave out labels of a loss that is not the plain mean over the samples, as where rare classes
+            count more; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
         predictions_regex: The same for predictions; ``.*predictions`` when not given.
 
@@ -81,19 +102,26 @@ class ClassImbalance(BuiltinRule):
         self._counts: collections.Counter[int] = collections.Counter()
         self._predicted: collections.Counter[int] = collections.Counter()
         self._wrong: collections.Counter[int] = collections.Counter()
+        self._weighed: set[str] = set()
 
     def needs(self) -> tuple[Need, ...]:
         """Return labels, and predictions, which may be missing."""
         labels, predictions = Need("labels", self._labels), Need("predictions", self._predictions, is_required=False)
-        if not self.parameters["per_sample"]:
-            return labels, predictions
-        return labels, predictions, Need("inputs of the model", MODEL_INPUTS, is_required=False)
+        found = [labels, predictions]
+        if self.parameters["per_sample"]:
+            found.append(Need("inputs of the model", MODEL_INPUTS, is_required=False))
+        if self.parameters["unless_weighed"]:
+            found.append(Need("inputs of losses", INPUTS, is_required=False))
+        return tuple(found)
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Count the labels and predictions of the step, and return an issue if they are unbalanced."""
         names = view.selected(self._labels)
         if self.parameters["per_sample"]:
             names = [name for name in names if _is_per_sample(view, name)]
+        if self.parameters["unless_weighed"]:
+            self._weighed |= {name for name in names if is_weighed(view, name)}
+            names = [name for name in names if name not in self._weighed]
         labels = labels_in(view, names)
         if labels is None:
             return None

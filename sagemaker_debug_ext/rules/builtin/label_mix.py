@@ -14,9 +14,10 @@ from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
-from sagemaker_debug_ext.rules.roles import Role
+from sagemaker_debug_ext.rules.roles import Role, scheme_of
 from sagemaker_debug_ext.rules.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 MIN_BATCH: Final = 8
 MAX_CLASSES: Final = 20
@@ -25,6 +26,7 @@ FEW: Final = 8
 MIN_ENTROPY: Final = 0.3
 """Entropy of all labels below which nothing is said of how they are mixed."""
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
+PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
 METRICS_OF_NUMBERS: Final = Selection(
     patterns=[
         (
@@ -68,6 +70,14 @@ def has_one_for_each_sample(view: StepView, targets: Array) -> bool:
     return targets.ndim == 1 and (not inputs or any(len(targets) in value.shape[:2] for value in inputs))
 
 
+def has_unit_for_each(view: StepView, num_classes: int) -> bool:
+    """Tell whether a layer may have a unit for each class, as far as parameters were saved; True if they were not."""
+    scheme = scheme_of(view.trial)
+    shapes = [value.shape for name in view.selected(PARAMETERS) if (value := view.value(name)) is not None]
+    axes = (0, -1) if scheme.framework == "Keras" else (0,)
+    return not shapes or any(num_classes == shape[axis] for shape in shapes if shape for axis in axes)
+
+
 class LabelMix(BuiltinRule):
     """A class of the output never or hardly ever comes up, or the data come sorted by their label.
 
@@ -75,11 +85,12 @@ class LabelMix(BuiltinRule):
     for each sample: the words of a sentence or the pixels of an image do not come independently of each other, and some
     classes, such as that of the beginning, are none of theirs. Where inputs of the model were saved, they tell how many
     samples there are. The rule fires if after `samples_per_class` samples for each class of the output, 20 classes at
-    most, one of them has not come up; and if batches, over the latest `window`, have labels whose entropy is in the
-    mean below `min_mixing` of that of all their labels together. Of tensors that hold all labels at each step, as
-    boosted trees save them, it fires if the commonest class is more than `max_ratio` times as frequent as the rarest,
-    unless the trial has a metric of numbers, such as the root of the mean squared error: counts and ranks are no
-    classes. See also ClassImbalance.
+    most, one of them has not come up, unless parameters were saved and none has a unit for each: a loss that chooses
+    among candidates, as in contrastive learning, may have the right one always in the same place. It fires too if
+    batches, over the latest `window`, have labels whose entropy is in the mean below `min_mixing` of that of all their
+    labels together. Of tensors that hold all labels at each step, as boosted trees save them, it fires if the commonest
+    class is more than `max_ratio` times as frequent as the rarest, unless the trial has a metric of numbers, such as
+    the root of the mean squared error: counts and ranks are no classes. See also ClassImbalance.
 
     Parameters:
         samples_per_class: How many samples of each class there should have been; 100 when not given.
@@ -112,6 +123,7 @@ class LabelMix(BuiltinRule):
             Need("inputs of losses", INPUTS, is_required=False),
             Need("labels", self._labels, is_required=False),
             Need("inputs of the model", MODEL_INPUTS, is_required=False),
+            Need("parameters", PARAMETERS, is_required=False),
             Need("metrics", METRICS_OF_NUMBERS, is_required=False),
         )
 
@@ -138,7 +150,7 @@ class LabelMix(BuiltinRule):
         are_classes = is_training(view) and not view.selected(METRICS_OF_NUMBERS)
         for name in view.selected(self._labels) if are_classes else ():
             labels = view.value(name)
-            if labels is not None and np.array_equal(labels, np.trunc(labels)):
+            if labels is not None and labels.dtype.kind in "biuf" and np.array_equal(labels, np.trunc(labels)):
                 was_judged = True
                 issues += self._rare(view, name, labels)
         return issues[:1] if was_judged else None
@@ -147,6 +159,8 @@ class LabelMix(BuiltinRule):
         missing = [number for number in range(num_classes) if number not in seen.total]
         enough = num_classes * self.parameters["samples_per_class"]
         if not missing or num_classes > MAX_CLASSES or seen.total.total() < enough:
+            return []
+        if not has_unit_for_each(view, num_classes):
             return []
         text = (
             f"Class {missing[0]} never comes up among the {seen.total.total()} labels of {name!r} so far, although the "

@@ -97,6 +97,9 @@ class LeakingFeature(BuiltinRule):
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
             given: those of the whole model, as the framework names them.
         samples: How many samples are looked at; 200 when not given.
+        copies: Whether targets that are the very same as the inputs count, as they do where the next word is to be
+        told,
+            and do not where words are to be told again; True when not given.
         threshold: Largest part of a feature's variance that the target may explain; 0.999 when not given.
 
     Source:
@@ -143,7 +146,8 @@ class LeakingFeature(BuiltinRule):
             is_copy = loss.targets.dtype.kind in "iu" and inputs.ndim > 1 and np.array_equal(inputs, loss.targets)
             table.copies += len(inputs)
             table.is_judged = not is_copy or table.copies >= wanted
-            return "Targets are the inputs themselves" if is_copy and table.is_judged else ""
+            is_wrong = is_copy and table.is_judged and self.parameters["copies"]
+            return "Targets are the inputs themselves" if is_wrong else ""
         is_table = inputs.ndim == 2 and 1 < inputs.shape[1] <= MAX_FEATURES and inputs.dtype.kind in "fV"
         is_series = is_table and table.rows and table.rows[0].shape[1] != inputs.shape[1]  # of different lengths
         if not is_table or is_series or not _are_numbers_of(loss.targets, len(inputs)):

@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin.answers import Games, class_answers, class_labels
+from sagemaker_debug_ext.rules.builtin.answers import Games, class_answers, class_labels, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.builtin.label_mix import has_unit_for_each
 from sagemaker_debug_ext.rules.builtin.watching import is_training
 from sagemaker_debug_ext.rules.classes import ClassIds, class_ids
 from sagemaker_debug_ext.rules.issue import Issue
@@ -22,6 +23,8 @@ from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 OFTEN: Final = 0.1
 """Share of all labels so far above which what none of the latest is comes in an order, and not seldom."""
 
+NEVER: Final = 0.005
+"""Share of all labels so far up to which what none of the latest is hardly ever comes."""
 NUM_BATCHES: Final = 10
 """Over how many batches it is told whether scores know the labels."""
 TELLING: Final = 0.5
@@ -66,7 +69,8 @@ class PredictionCollapse(BuiltinRule):
 
     Looks at the latest `samples` samples of TRAIN steps (all steps that have no mode). The rule fires if more than
     `max_share` of the predictions are one class while no class has more than `max_label_share` of the labels, or if all
-    labels are the same; the message tells whether all before were too, whether others come seldom, or in an order.
+    labels are the same; the message tells whether all before were too, whether others come as seldom as one in two
+    hundred, or in an order. Labels of a loss that chooses among candidates may be the same: see LabelMix.
     Predictions do not count as long as the scores behind them tell the labels apart, class by class, by a correlation
     of more than a half: then the model knows the classes, and only its threshold is off yet. Predictions are scores,
     one for each class, or probabilities or margins of class 1; labels are numbers of classes. Labels of a game, as in
@@ -141,7 +145,9 @@ class PredictionCollapse(BuiltinRule):
     def _judge(self, view: StepView, names: list[str]) -> list[Issue]:
         label, label_share = _commonest(self._recent_labels)
         if label_share == 1:
-            text = self._of_one_class(label)
+            text = self._of_one_class(view, names, label)
+            if not text:
+                return []
             return [self.found(view, text, tensors=names, value=1.0, threshold=self.parameters["max_label_share"])]
         if (
             len(self._recent_predictions) < self.parameters["samples"]
@@ -159,15 +165,20 @@ class PredictionCollapse(BuiltinRule):
         tensors = view.selected(self._predictions) or names
         return [self.found(view, text, tensors=tensors, value=share, threshold=limit)]
 
-    def _of_one_class(self, label: int) -> str:
-        """Return what to say of labels that are all the same."""
+    def _of_one_class(self, view: StepView, names: list[str], label: int) -> str:
+        """Return what to say of labels that are all the same; nothing of candidates, and of events that are rare."""
         total = self._all_labels.total()
+        numbers = {loss.num_classes for loss in losses_at(view) if loss.targets_name in names}
+        if numbers and None not in numbers and not any(has_unit_for_each(view, number) for number in numbers if number):
+            return ""
         others = 1 - self._all_labels[label] / total
         latest = f"the latest {len(self._recent_labels)} labels are all of class {label}"
         if not others:
             return f"All of the {total} labels so far are of class {label}: there is nothing to learn."
         if others > OFTEN:
             return f"Labels come sorted: {latest}, and {others:.0%} of all so far are not."
+        if others > NEVER:
+            return ""
         return f"Other classes hardly ever come up: {latest}, and {others:.2%} of all so far are not."
 
 
