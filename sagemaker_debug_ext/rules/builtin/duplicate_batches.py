@@ -6,6 +6,7 @@ import collections
 import hashlib
 import statistics
 from collections.abc import Sequence
+from typing import Final
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
@@ -15,6 +16,9 @@ from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView
 
+MAY_BE_ALL: Final = 200
+"""How many samples of a batch may well be all there are."""
+
 
 def digest(value: Array) -> bytes:
     """Return a hash of shape, type and elements."""
@@ -23,10 +27,32 @@ def digest(value: Array) -> bytes:
     return found.digest()
 
 
+def num_samples(batch: Array) -> int:
+    """Return the length of the first axis, which is that of the batch."""
+    return len(batch) if batch.ndim else 1
+
+
 def is_of_one_sample(batch: Array) -> bool:
     """Tell whether a batch has the same sample again and again."""
     samples = row_digests(batch)
     return samples is not None and len(samples) > 1 and len(set(samples)) == 1
+
+
+def share_of_samples(batches: Sequence[Sequence[bytes] | None]) -> float:
+    """Return the mean percentage of samples of a batch that are different ones; 100 if there are but few kinds.
+
+    Args:
+        batches: A hash of each sample of some batches; None where samples cannot be told apart.
+    """
+    known = [batch for batch in batches if batch]
+    if len(known) < len(batches):
+        return 100.0
+    kinds = [set(batch) for batch in known]
+    numbers = [len(each) for each in kinds]
+    has_few_kinds = len(set().union(*kinds)) <= 2 * max(numbers)
+    if has_few_kinds and max(numbers) > 1:
+        return 100.0
+    return statistics.fmean(100.0 * number / len(batch) for number, batch in zip(numbers, known, strict=True))
 
 
 class DuplicateBatches(TensorRule):
@@ -34,8 +60,11 @@ class DuplicateBatches(TensorRule):
 
     Looks at inputs of the model at TRAIN steps (all steps that have no mode). From `window` saved steps that follow
     each other without a gap on, the rule fires if no more than `max_share_percent` of the latest `window` batches are
-    different ones, or of the samples in them; and if all of them were the same for another worker. Training on all data
-    at once fires: leave the rule out.
+    different ones, or of the samples in them; and if all of them were the same for another worker. Samples that can
+    only be one of few, such as the places on a board, come again in each batch: those of a batch count only if all of
+    them are equal, or if the batches together have more than twice as many different ones. Nor does it fire for the
+    same batch again if that has 200 samples or more, which may be all the data. Training on fewer at once fires: leave
+    the rule out.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -61,7 +90,7 @@ class DuplicateBatches(TensorRule):
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._seen: dict[str, collections.deque[bytes]] = {}
         self._last: dict[str, int] = {}
-        self._samples: dict[str, collections.deque[float]] = {}
+        self._samples: dict[str, collections.deque[Sequence[bytes] | None]] = {}
         self._shared = Streaks()
 
     def measure(self, view: StepView, name: str) -> Reading | None:
@@ -78,12 +107,14 @@ class DuplicateBatches(TensorRule):
         self._last[name] = step
         seen.append(found)
         samples = self._samples.setdefault(name, collections.deque(maxlen=window))
-        samples.append(_share_of_samples(view, name))
+        samples.append(view.statistic(name, row_digests))
         shared = self._shared.observe(name, _another_worker_has(view, name, found))
         if len(seen) < window:
             return None
         limit: float = self.parameters["max_share_percent"]
-        of_batches, of_samples = 100.0 * len(set(seen)) / window, statistics.fmean(samples)
+        of_batches, of_samples = 100.0 * len(set(seen)) / window, share_of_samples(list(samples))
+        if (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL:
+            of_batches = 100.0
         if shared >= window:
             return Reading(0, fires=True, threshold=limit, text=f"in {shared} steps another worker had the same batch")
         share, kind = min((of_batches, "batches"), (of_samples, "samples in a batch"))
@@ -95,12 +126,6 @@ class DuplicateBatches(TensorRule):
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how few batches differ."""
         return f"Training sees the same data again and again in {naming(names)}: {first.text}."
-
-
-def _share_of_samples(view: StepView, name: str) -> float:
-    """Return the percentage of samples of a batch that are different ones; 100 if they cannot be told apart."""
-    samples = view.statistic(name, row_digests)
-    return 100.0 if samples is None else 100.0 * len(set(samples)) / len(samples)
 
 
 def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:

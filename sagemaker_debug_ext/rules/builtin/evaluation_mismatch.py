@@ -29,6 +29,8 @@ MIN_SAMPLES: Final = 64
 MAX_FEATURES: Final = 4096
 FEW: Final = 0.1
 """Share of features that must differ."""
+SELDOM: Final = 0.5
+"""Part of the usual deviation of features that a deviation must be for it to matter that it is another one."""
 MAX_VISITS: Final = 2.7
 """How often training may have seen each sample for its loss to tell how well the model does on new data."""
 MATTERS: Final = 0.25
@@ -83,8 +85,14 @@ def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
     pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
     is_off = np.abs(one.mean - other.mean) > limit * pooled
     larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
-    is_off |= larger > 4 * smaller + 1e-12
+    # a feature that is nearly always the same, such as a pixel at the edge, may differ in a few samples by chance
+    usual = min(_size(one.deviation), _size(other.deviation))
+    is_off |= larger > 4 * smaller + SELDOM * usual + 1e-12
     return float(np.mean(is_off))
+
+
+def _size(deviations: Numbers) -> float:
+    return float(np.sqrt(np.mean(np.square(deviations))))
 
 
 def features(batch: Array) -> Numbers | None:

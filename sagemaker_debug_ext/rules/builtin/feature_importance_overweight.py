@@ -22,10 +22,11 @@ class FeatureImportanceOverweight(BuiltinRule):
 
     Looks at the importances of each saved step, one scalar for each feature, and fires if the `nfeatures` largest hold
     more than `threshold` of their sum. With no more features than that, the share is 1. If the sum is 0 there is no
-    verdict.
+    verdict, nor before `start_step`: the first few trees may well split by the same feature.
 
     Parameters:
         threshold: Largest share of the leading features, from 0 to 1; 0.8 when not given.
+        start_step: First global step to judge; 0 when not given.
         nfeatures: How many leading features are summed; 3 when not given.
         tensor_regex: Regular expressions searched in the names of importances, as a list or separated by commas;
             ``.*feature_importance/weight`` when not given.
@@ -57,7 +58,7 @@ class FeatureImportanceOverweight(BuiltinRule):
         importances = view.scalars(self.selection)
         number: int = self.parameters["nfeatures"]
         share = leading_share(importances, number) if importances else None
-        if share is None:
+        if share is None or view.step < self.parameters["start_step"]:
             return None
         limit: float = self.parameters["threshold"]
         if not share > limit:

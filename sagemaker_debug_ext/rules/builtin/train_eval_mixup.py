@@ -36,6 +36,7 @@ MAX_LOOKED_AT: Final = 32
 """How many of the tensors of a large model are looked at: a call that knows of no modes is seldom made once."""
 MAX_OTHERS: Final = 64
 """With how many tensors of the same shape each of them is compared."""
+MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
 LAYERS: Final = Selection(roles=(Role.LAYER_INPUT, Role.LAYER_OUTPUT))
 
 
@@ -103,7 +104,8 @@ class TrainEvalMixup(TensorRule):
     of batch normalisations. And it fires if at as many of the first EVAL steps what goes into a layer, or comes out of
     it, has zeros by chance where what was computed before has none, as a call of dropout leaves them that does not know
     of modes: a function of each element of another tensor, but for some elements in nearly each sample and each unit.
-    Of a large model up to 32 tensors are looked at so.
+    What the model itself is given may have parts left out by chance, to be filled in. Of a large model up to 32 tensors
+    are looked at so.
 
     Parameters:
         dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
@@ -162,7 +164,9 @@ class TrainEvalMixup(TensorRule):
         output = view.value(name)
         if output is None or output.ndim < 2 or output.dtype.kind not in "fV" or not np.any(output == 0):
             return None
+        given = [value for each in view.selected(MODEL_INPUTS) if (value := view.value(each)) is not None]
         values = (value for other in layers if other != name and (value := view.value(other)) is not None)
+        values = (value for value in values if not any(np.array_equal(value, each) for each in given))
         alike = (value for value in values if (value.dtype, value.shape) == (output.dtype, output.shape))
         drops = any(drops_by_chance(value, output) for value in itertools.islice(alike, MAX_OTHERS))
         length = self._streaks.observe(name, drops)
