@@ -11,6 +11,8 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.step import StepView
 
+LARGEST: Final = 3.0
+"""Largest of the first updates, in terms of the weight, of what may yet settle: small weights are soon outgrown."""
 SHRUNK: Final = 0.7
 """Part of the first update below which later ones are shrinking."""
 
@@ -22,10 +24,10 @@ class LearningRateTooHigh(UpdateSizeRule):
     weight since it was saved before, relative to its norm and divided by the steps between, is its update; the rule
     fires if the median of the latest `window` updates of any weight is above `threshold`. Some optimizers begin with
     updates that shrink by themselves, as Adagrad does: if the latest of the first `window` updates is less than 0.7 of
-    the first, and none of them was as large as the weight, the verdict waits for as many further ones, unless a loss
-    becomes more than twice its least value so far. Weights that were 0 when they were first saved are not judged: they
-    have no size yet that updates could be too large for, as offsets in a table or what is added to a layer that was
-    trained before.
+    the first, and none of them was three times as large as the weight, the verdict waits for as many further ones,
+    unless a loss becomes more than twice its least value so far. Weights that were 0 when they were first saved are not
+    judged: they have no size yet that updates could be too large for, as offsets in a table or what is added to a layer
+    that was trained before.
 
     Parameters:
         threshold: Largest part of its norm that a step may usually change a weight by; 0.25 when not given.
@@ -77,7 +79,7 @@ class LearningRateTooHigh(UpdateSizeRule):
     def _settles(self, name: str) -> bool:
         """Tell whether updates shrink as those of the first steps do, so that it is too early to judge them."""
         first = self._first[name]
-        is_shrinking = self._largest[name] < 1 and first[-1] < SHRUNK * first[0]
+        is_shrinking = self._largest[name] < LARGEST and first[-1] < SHRUNK * first[0]
         return is_shrinking and self._is_early(name) and not self._has_jumped
 
     def _is_early(self, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 import statistics
 from collections.abc import Sequence
@@ -21,13 +22,15 @@ class LossSpike(TensorRule):
     Looks at the losses of TRAIN steps (all steps that have no mode). A value is compared with the median of the
     `window` values before it; the rule fires if it is larger than `factor` times that median and further above it than
     `factor` times the spread of those values, their mean absolute distance from the median, and at least half of the
-    first value. It also fires at values that are not finite.
+    first value; and if that is the case for the `patience`-th time, be it once more or because the loss stays where it
+    jumped to: one hard batch is no fault. It also fires at values that are not finite.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
         window: How many values before are looked at; 20 when not given.
         factor: How far above them a value must be; 5 when not given.
+        patience: How many such values there must have been; 1 when not given.
 
     Source:
         Loss spikes in the training of large models, and their handling: Chowdhery and others, PaLM, 2022, section 5.1.
@@ -49,6 +52,7 @@ class LossSpike(TensorRule):
         self.selection = losses_or(self.parameters["tensor_regex"])
         self._recent = Recent(self.parameters["window"])
         self._first: dict[str, float] = {}
+        self._num_jumps: collections.Counter[str] = collections.Counter()
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return how many times its usual value a loss is."""
@@ -67,7 +71,9 @@ class LossSpike(TensorRule):
         spread = statistics.fmean(abs(value - usual) for value in recent)
         times = loss / usual if usual > 0 else 0.0
         # when nearly nothing is left to learn, ten times nearly nothing is no accident
-        fires = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
+        jumps = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
+        self._num_jumps[name] += jumps
+        fires = jumps and self._num_jumps[name] >= self.parameters["patience"]
         return Reading(times, fires=fires, threshold=factor, severity=times, text=f"{loss:.4g} after about {usual:.4g}")
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
