@@ -10,7 +10,7 @@ import pytest
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.rules import evaluate
 from sagemaker_debug_ext.rules.builtin.activation_collapse import variation
-from sagemaker_debug_ext.rules.builtin.frozen_parameters import have_learnt
+from sagemaker_debug_ext.rules.builtin.frozen_parameters import has_directions, have_learnt
 from sagemaker_debug_ext.rules.builtin.train_eval_mixup import drops, is_centred_on
 from sagemaker_debug_ext.rules.loading import load_rule_class
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED, recommended_rules
@@ -65,10 +65,14 @@ class TestNonFiniteOrigin:
 class TestLossPlateau:
     @pytest.mark.parametrize(("last", "fires"), [(0.96, True), (0.94, False), (2.0, True)])
     def test_the_latest_mean_must_be_below_the_first(self, judge, last, fires):
-        """By five percent by default, from enough values on."""
-        issues = judge("LossPlateau", course("loss", [1.0] * 10 + [last] * 45))
-        assert bool(issues) == fires
-        assert fired(issues)[:1] == ([49] if fires else [])
+        """By five percent by default, when the job has ended."""
+        assert fired(judge("LossPlateau", course("loss", [1.0] * 10 + [last] * 45))) == ([54] if fires else [])
+
+    def test_a_loss_that_falls_late_does_not_fire(self, judge):
+        """Unless it stood still for longer than a job may take to begin."""
+        steps = course("loss", [1.0] * 50 + [0.5] * 10)
+        assert judge("LossPlateau", steps) == []
+        assert fired(judge("LossPlateau", steps, patience=30, patience_running=40))[:1] == [39]
 
     def test_few_values_and_those_of_evaluation_give_no_verdict(self, judge):
         """Patience comes first."""
@@ -165,7 +169,7 @@ class TestFrozenParameters:
         ("scale", "offset", "gradient", "fires"),
         [
             (0.5, 0.5, False, False),  # trained before, and left out of training
-            (0.5, 0.5, True, True),  # left out of the optimizer only
+            (0.5, 0.5, True, False),  # left out of the optimizer only
             (0.5, 0.3, False, True),  # drawn from a normal distribution, offsets as they are by default
             (0.1, 0.5, False, True),  # too small to have been trained
         ],
@@ -189,6 +193,28 @@ class TestFrozenParameters:
         assert not have_learnt([(uniform, np.ones(30), 0)])
         assert have_learnt([(other, np.ones(30), 0)])
         assert not have_learnt([(other, None, 0)])
+
+    @pytest.mark.parametrize(("scale", "learnt"), [(1.0, False), (np.linspace(0.9, 1.1, 8), True)])
+    def test_new_normalisations_have_one_scale(self, scale, learnt):
+        """Whatever the weights beside them are."""
+        assert have_learnt([(np.ones((3, 3)), None, 0)], [np.full(8, scale)]) == learnt
+
+    @pytest.mark.parametrize(("strength", "learnt"), [(1.0, False), (2.5, True)])
+    def test_random_weights_have_no_direction_of_their_own(self, strength, learnt):
+        """As vectors of words have that were learnt before."""
+        rng = np.random.default_rng(5)
+        table = rng.normal(size=(200, 16))
+        table[:, 0] *= strength
+        assert has_directions(table, 0) == have_learnt([(table, None, 0)]) == learnt
+
+    @pytest.mark.parametrize(("moves_at", "fires"), [(30, False), (99, True)])
+    def test_layers_may_be_trained_later(self, judge, moves_at, fires):
+        """Within the patience for a job that runs on."""
+        head = [np.full((3, 3), float(step)) for step in range(40)]
+        body = [np.eye(3) + (step >= moves_at) * step for step in range(40)]
+        steps = {(TRAIN, step): {"a_weight": body[step], "b_weight": head[step]} for step in range(40)}
+        issues = judge("FrozenParameters", steps, patience=10, patience_running=50)
+        assert fired(issues) == ([39] if fires else [])
 
 
 class TestGradientOutlier:
@@ -330,7 +356,7 @@ class TestPredictionCollapse:
         assert judge("PredictionCollapse", self.steps([0, 1] * 10, [0.5] * 20)) == []
 
     @pytest.mark.parametrize(
-        ("others", "text"), [(0, "so far are of class 2"), (10, "hardly ever come up"), (400, "Labels come sorted")]
+        ("others", "text"), [(0, "so far are of class 2"), (1, "hardly ever come up"), (400, "Labels come sorted")]
     )
     def test_labels_of_one_class_are_told_apart_from_rare_and_sorted_ones(self, judge, others, text):
         """By how many of all before were of others."""
@@ -338,6 +364,21 @@ class TestPredictionCollapse:
         steps[TRAIN, 0] = {"CrossEntropyLoss_input_1": np.array([0] * others + [2])}
         (issue,) = judge("PredictionCollapse", steps)
         assert text in issue.message
+
+    def test_a_rare_event_may_be_missing_for_a_while(self, judge):
+        """One in a hundred, say."""
+        steps = self.steps([0, 1] * 10, [2] * 20)
+        steps[TRAIN, 0] = {"CrossEntropyLoss_input_1": np.array([0] * 10 + [2])}
+        assert judge("PredictionCollapse", steps) == []
+
+    @pytest.mark.parametrize(("units", "fires"), [(4, True), (6, False)])
+    def test_the_right_candidate_may_always_be_the_first(self, judge, units, fires):
+        """Where no layer has a unit for each of four."""
+        labels, scores = np.zeros(20, np.int64), RNG.normal(size=(20, 4))
+        tensors = {"CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_input_1": labels}
+        tensors |= {"CrossEntropyLoss_output_0": np.array(1.0), "head.weight": np.ones((units, 3))}
+        steps = {(TRAIN, step): tensors for step in range(45)}
+        assert bool(judge("PredictionCollapse", steps)) == bool(judge("LabelMix", steps)) == fires
 
 
 class TestLossInputMismatch:

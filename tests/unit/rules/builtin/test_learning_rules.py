@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.builtin.answers import LossView, label_entropy
 from sagemaker_debug_ext.rules.builtin.initial_weights import gain
 from sagemaker_debug_ext.rules.builtin.label_mix import mixing
@@ -121,8 +122,32 @@ class TestNoSkill:
 
     @pytest.mark.parametrize(("confidence", "fires"), [(0.0, True), (0.02, True), (0.3, False)])
     def test_a_model_must_beat_the_best_constant(self, judge, confidence, fires):
-        """After fifty steps."""
-        assert fired(judge("NoSkill", self.steps(confidence)))[:1] == ([49] if fires else [])
+        """When the job has ended."""
+        assert fired(judge("NoSkill", self.steps(confidence))) == ([59] if fires else [])
+
+    @pytest.mark.parametrize(("num", "fires"), [(40, True), (20, False)])
+    def test_a_model_may_begin_to_learn_late(self, judge, num, fires):
+        """But not for ever: what counts is the best so far."""
+        steps = {**self.steps(3.0, num=60), **self.steps(0.0, num=num)}
+        assert judge("NoSkill", steps) == []
+        assert bool(judge("NoSkill", steps, patience_running=35, patience=20)) == fires
+
+    @pytest.mark.parametrize("rule", ["NoSkill", "LossPlateau"])
+    def test_a_job_that_was_followed_is_judged_at_its_end(self, tmp_path, rule):
+        """Once, as one that has ended before is."""
+        job = SmallTrial(tmp_path)
+        for (mode, step), tensors in self.steps(0.0).items():
+            job.write(mode, step, tensors)
+        trial = create_trial(str(tmp_path))
+        parameters = {"tensor_regex": "Loss_output_0"} if rule == "LossPlateau" else {}
+        issues = evaluate([create_rule(rule, trial, parameters)], trial, sleep=lambda _: job.end())
+        assert fired(issues) == [59]
+
+    def test_a_few_samples_tell_nothing(self, judge):
+        """Fewer than two hundred."""
+        steps = self.steps(0.0)
+        few = {key: {name: each[:3] if np.ndim(each) else each for name, each in steps[key].items()} for key in steps}
+        assert judge("NoSkill", few) == []
 
     def test_few_steps_and_other_modes_give_no_verdict(self, judge):
         """Patience comes first."""
@@ -498,9 +523,33 @@ class TestDuplicateBatches:
 class TestFurtherChecks:
     def test_targets_of_a_regression_must_be_scaled(self, judge):
         """Small ones may be."""
-        for scale, fires in ((21.0, True), (1e-9, False)):
+        for scale, fires in ((90.0, True), (70.0, False), (1e-9, False)):
             values = [np.full((4, 1), scale)] * 3
             assert bool(judge("InputScale", course("MSELoss_input_1", values))) == fires
+
+    @pytest.mark.parametrize(("begin", "fires"), [(0.0, True), (285.0, False)])
+    def test_answers_may_begin_where_targets_lie(self, judge, begin, fires):
+        """However far from zero that is."""
+        targets = np.linspace(280, 300, 8)[:, None]
+        steps = {(TRAIN, step): answers(np.full((8, 1), begin), targets, name="MSELoss") for step in range(3)}
+        assert bool(judge("InputScale", steps)) == fires
+
+    @pytest.mark.parametrize(
+        ("layers", "fires"),
+        [
+            ({"0_input_0": 1.0, "Net_0.weight": np.ones((3, 4))}, True),
+            ({"0_input_0": 1.0, "Net_0.weight": np.ones(4), "1_input_0": 0.01, "Net_1.weight": np.ones((3, 4))}, False),
+            ({"0_input_0": 0.01, "Net_0.weight": np.ones((3, 4))}, False),
+            ({"1_input_0": 0.01, "Net_1.weight": np.ones((3, 4)), "rnn_input_0": 1.0,
+              "Net_rnn.weight_ih_l0": np.ones((3, 4))}, True),
+        ],
+    )  # fmt: skip
+    def test_a_model_may_scale_its_inputs_itself(self, judge, layers, fires):
+        """By a layer, or on the way to the first one."""
+        inputs = np.random.default_rng(0).normal(size=(8, 4)) * 200
+        tensors = {name: inputs * value if "input" in name else value for name, value in layers.items()}
+        steps = {(TRAIN, step): {"Net_input_0": inputs, **tensors} for step in range(3)}
+        assert bool(judge("InputScale", steps)) == fires
 
     @pytest.mark.parametrize(("factor", "fires"), [(1.0, True), (1.2, False), (0.5, False)])
     def test_scores_bounded_as_by_tanh_fire(self, judge, factor, fires):

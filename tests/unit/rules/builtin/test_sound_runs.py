@@ -120,9 +120,8 @@ class TestLossPlateau:
     def test_a_model_with_something_to_show_needs_no_fall(self, judge, known, fires):
         """A start from a trained model, or targets with much noise."""
         rng = np.random.default_rng(0)
-        steps = []
+        steps, targets = [], rng.normal(size=(32, 1))
         for _ in range(60):
-            targets = rng.normal(size=(32, 1))
             scores = known * targets
             loss = float(np.mean((scores - targets) ** 2))
             steps.append({"MSELoss_input_0": scores, "MSELoss_input_1": targets, "MSELoss_output_0": np.array(loss)})
@@ -155,7 +154,7 @@ class TestLearningRateTooLow:
 
 
 class TestLearningRateTooHigh:
-    @pytest.mark.parametrize(("rate", "fires"), [(0.6, False), (2.0, True)])
+    @pytest.mark.parametrize(("rate", "fires"), [(0.6, False), (2.0, False), (4.0, True)])
     def test_first_updates_that_shrink_are_waited_for(self, judge, rate, fires):
         """As those of Adagrad do by the root of the number of steps."""
         rng = np.random.default_rng(0)
@@ -164,3 +163,113 @@ class TestLearningRateTooHigh:
             steps.append({"w_weight": weight})
             weight = weight + rate / np.sqrt(step + 1) * rng.choice([-1, 1], size=1000)
         assert bool(judge("LearningRateTooHigh", course(steps))) == fires
+
+
+class TestAnswersFarFromZero:
+    @pytest.mark.parametrize(("spread", "fires"), [(1.0, False), (1e-4, True)])
+    def test_answers_may_lie_far_from_zero(self, judge, spread, fires):
+        """Where a bias puts them; also those of the whole model."""
+        output = 5000 + spread * np.random.default_rng(0).normal(size=(16, 1))
+        tensors = {"head_output_0": output, "Net_output_0": output}
+        tensors |= {"Net_head.weight": np.ones((1, 4)), "Net_head.bias": np.array([5000.0 - 3])}
+        assert bool(judge("ActivationCollapse", course([tensors] * 4))) == fires
+
+
+class TestDuplicateBatches:
+    @pytest.mark.parametrize(("kinds", "repeats", "fires"), [(5, 1, False), (400, 20, True), (1, 1, True)])
+    def test_samples_may_be_of_few_kinds(self, judge, kinds, repeats, fires):
+        """Which come again in each batch; others are repeated within one."""
+        rng = np.random.default_rng(0)
+        steps = []
+        for _ in range(12):
+            rows = np.repeat(rng.integers(0, kinds, 40 // repeats), repeats)
+            steps.append({"Net_input_0": np.eye(kinds)[rng.permutation(rows)]})
+        assert bool(judge("DuplicateBatches", course(steps))) == fires
+
+    @pytest.mark.parametrize(("size", "fires"), [(199, True), (200, False)])
+    def test_a_large_batch_may_be_all_data(self, judge, size, fires):
+        """So it is the same at each step."""
+        batch = np.random.default_rng(0).normal(size=(size, 3))
+        assert bool(judge("DuplicateBatches", course([{"Net_input_0": batch}] * 12))) == fires
+
+
+class TestLossSpike:
+    @pytest.mark.parametrize(("jumps", "fires"), [(1, False), (2, True)])
+    def test_one_hard_batch_is_no_fault(self, judge, jumps, fires):
+        """With some patience."""
+        losses = [1.0] * 25 + [9.0] * jumps + [1.0] * 5
+        assert bool(judge("LossSpike", course([{"loss": loss} for loss in losses]), patience=2)) == fires
+
+
+class TestLossesThatAreWeighed:
+    @pytest.mark.parametrize(("weight", "fires"), [(1.0, True), (5.0, False)])
+    def test_rare_classes_may_count_more(self, judge, weight, fires):
+        """As the loss tells, which is not the plain mean then; batches without them tell nothing."""
+        rng = np.random.default_rng(0)
+        steps = []
+        for step in range(12):
+            labels = np.array([float(step == 3)] + [0.0] * 19)
+            scores = rng.normal(size=20)
+            errors = np.logaddexp(0, scores) - scores * labels
+            tensors = {"BCEWithLogitsLoss_input_0": scores, "BCEWithLogitsLoss_input_1": labels}
+            steps.append(
+                {**tensors, "BCEWithLogitsLoss_output_0": float(np.mean(errors * (1 + (weight - 1) * labels)))}
+            )
+        parameters = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "samples": 100}
+        assert judge("ClassImbalance", course(steps), **parameters) != []
+        assert bool(judge("ClassImbalance", course(steps), unless_weighed=True, **parameters)) == fires
+
+
+class TestFeatureImportanceOverweight:
+    @pytest.mark.parametrize(("start", "fires"), [(0, True), (2, False)])
+    def test_the_first_trees_may_use_one_feature(self, judge, start, fires):
+        """Until others are used too."""
+        steps = {
+            (ModeKeys.GLOBAL, n): {f"feature_importance/weight/f{k}": float(k == 0 or n > 1) for k in range(4)}
+            for n in range(4)
+        }
+        assert bool(judge("FeatureImportanceOverweight", steps, nfeatures=1, start_step=start)) == fires
+
+
+class TestEvaluationMismatchOfRareFeatures:
+    @pytest.mark.parametrize(("scale", "fires"), [(0.05, False), (1.0, True)])
+    def test_features_that_hardly_ever_differ_may_do_so_in_one_set_only(self, judge, scale, fires):
+        """As pixels at the edge of images."""
+        rng = np.random.default_rng(0)
+        steps, often = {}, np.r_[np.ones(8), np.full(4, scale)]
+        for step in range(6):
+            steps[TRAIN, step] = {"Net_input_0": rng.normal(size=(40, 12)) * often}
+            steps[EVAL, step] = {"Net_input_0": rng.normal(size=(40, 12)) * np.r_[np.ones(8), np.full(4, 0.001)]}
+        assert bool(judge("EvaluationMismatch", steps)) == fires
+
+
+class TestLeakingFeature:
+    @pytest.mark.parametrize("copies", [True, False])
+    def test_a_task_may_be_to_copy(self, judge, copies):
+        """Where that was said."""
+        words = np.arange(60).reshape(20, 3) % 5
+        tensors = {"Net_input_0": words, "CrossEntropyLoss_input_0": np.ones((20, 5, 3))}
+        tensors |= {"CrossEntropyLoss_input_1": words, "CrossEntropyLoss_output_0": 1.0}
+        assert bool(judge("LeakingFeature", course([tensors] * 11), copies=copies)) == copies
+
+
+class TestGames:
+    @pytest.mark.parametrize(("mixed", "fires"), [(False, False), (True, True)])
+    def test_yes_and_no_by_turns_are_a_game(self, judge, mixed, fires):
+        """As where what is real and what is made are steps of their own."""
+        rng = np.random.default_rng(0)
+        steps = []
+        for step in range(60):
+            targets = rng.integers(0, 2, (20, 1)).astype(float) if mixed else np.full((20, 1), float(step % 2))
+            tensors = {
+                "BCEWithLogitsLoss_input_0": 0.1 * rng.normal(size=(20, 1)),
+                "BCEWithLogitsLoss_input_1": targets,
+            }
+            steps.append({**tensors, "BCEWithLogitsLoss_output_0": 0.7})
+        assert bool(judge("NoSkill", course(steps))) == fires
+
+
+class TestLabelMixOfOddLabels:
+    def test_complex_labels_are_none(self, judge):
+        """And no error."""
+        assert judge("LabelMix", course([{"labels": np.array([1 + 2j, 1, 1])}] * 3)) == []
