@@ -47,6 +47,7 @@ from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.idle import IdleSteps
 from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
 from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
+from sagemaker_debug_ext.hooks.profiling import ProfilerCalls
 from sagemaker_debug_ext.hooks.recorder import FlightRecorder, RecordingRequests
 from sagemaker_debug_ext.hooks.scalars import Scalar, Scalars
 from sagemaker_debug_ext.hooks.showing import find_shown
@@ -70,7 +71,7 @@ class _CustomTensor(NamedTuple):
     collections: tuple[str, ...]
 
 
-class BaseHook(Framework):
+class BaseHook(Framework, ProfilerCalls):
     """Captures tensors of a training job.
 
     Creating a hook makes it the hook of this process and has it closed at interpreter exit. In a ``with`` block it is

@@ -452,6 +452,15 @@ class TestArguments:
         """The framework's collections are there from the start."""
         assert sorted(make_hook().get_collections()) == ["all", "default", "gradients", "losses"]
 
+    def test_profiler_calls_when_there_is_no_profiler_then_change_nothing(self, make_hook, read_trial):
+        """Scripts that add to the profiler's timeline run as in a job without a profiler."""
+        hook = make_hook()
+        event = {"training_phase": "data", "op_name": "load", "phase": "X", "timestamp": 1.0, "duration": 2, "batch": 3}
+        hook.record_trace_events(**event)
+        assert not hook.should_save_dataloader_metrics("Dataloader")
+        hook.close()
+        assert read_trial(hook.backend).steps == {}
+
     def test_has_default_hook_configuration_when_more_is_saved_then_is_false(self, make_hook):
         """Only the framework's own choice is the default."""
         assert make_hook("a").has_default_hook_configuration()
