@@ -12,8 +12,14 @@ from jobs import OPTIMIZERS, TASKS, Job
 from registry import Registry
 from torch import nn
 
+from fifth_author.amounts import AMOUNT_TASKS
+from fifth_author.making import MAKING_TASKS
+from fifth_author.pairs import PAIR_TASKS
 from fifth_author.parts import Task
+from fifth_author.pictures import PICTURE_TASKS
+from fifth_author.series import SERIES_TASKS
 from fifth_author.tables import TABLE_TASKS
+from fifth_author.texts import TEXT_TASKS
 
 FIFTH_AUTHOR = Registry("fifth author", 130_000)
 other = FIFTH_AUTHOR.other
@@ -21,7 +27,15 @@ other = FIFTH_AUTHOR.other
 Change = Callable[[Job], None]
 Values = Callable[[torch.Tensor], torch.Tensor]
 
-FIFTH_TASKS: dict[str, Task] = {**TABLE_TASKS}
+FIFTH_TASKS: dict[str, Task] = {
+    **TABLE_TASKS,
+    **AMOUNT_TASKS,
+    **PICTURE_TASKS,
+    **SERIES_TASKS,
+    **TEXT_TASKS,
+    **PAIR_TASKS,
+    **MAKING_TASKS,
+}
 TASKS |= {name: (each.data, each.model, each.loss) for name, each in FIFTH_TASKS.items()}
 OPTIMIZERS |= {
     "nesterov": functools.partial(torch.optim.SGD, momentum=0.9, nesterov=True),

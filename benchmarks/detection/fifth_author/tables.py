@@ -65,9 +65,9 @@ def polls(rng):
 
 
 def patients(rng):
-    """Ten findings; whether somebody is ill, which one in twelve is, and one in four of them without a sign."""
+    """Ten findings; whether somebody is ill, which one in twelve is, and one in ten of them without a sign."""
     y = rng.random(ROWS) < 1 / 12
-    signs = y & (rng.random(ROWS) < 0.75)
+    signs = y & (rng.random(ROWS) < 0.9)
     x = rng.normal(size=(ROWS, 10)) + signs[:, None] * np.array([2.2, 1.8, -1.8, 1.5, -1.2] + [0] * 5)
     return x.astype(np.float32), numbers(y)
 
@@ -205,7 +205,7 @@ TABLE_TASKS = {
     "polls": task(polls, lambda: stack(6, 32, 4, act=nn.SiLU), criterion(shares_apart), lr=1e-2, steps=100),
     "patients, rare": task(
         patients, lambda: stack(10, 24, 1), lambda: nn.BCEWithLogitsLoss(pos_weight=torch.tensor(8.0)),
-        lr=5e-3, steps=120, batch=64,
+        lr=3e-3, steps=100, batch=64,
     ),
     "patients, focal": task(patients, lambda: stack(10, 24, 1, act=nn.ELU), criterion(focal), lr=1e-2, steps=120),
     "contracts": task(contracts, Fields, CROSS, lr=5e-3, steps=140),
