@@ -376,7 +376,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         return self.explicit_steps and self._is_step_over
 
     def _before_plan(self) -> None:
-        names = {number: name for number, (name, _) in self._roots.modules().items()}
+        names = self._roots.names()
         for collection in self._collections:
             if isinstance(collection, Collection):
                 collection.resolve_modules(names)

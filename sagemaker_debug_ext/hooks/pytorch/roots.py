@@ -41,7 +41,7 @@ class Root:
     @classmethod
     def of_loss(cls, module: nn.Module) -> Root:
         """Return a loss, named after its class."""
-        return cls(module, type(module).__name__, is_model=False)
+        return cls(module, type(without_compiler(module)).__name__, is_model=False)
 
     @property
     def plain(self) -> nn.Module:
@@ -49,9 +49,12 @@ class Root:
         return without_compiler(self.module)
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """Yield all modules with their names: the root by its class, the others by their path."""
+        """Yield all modules with their names: the root, as the script calls it, by its class, the others by their path.
+
+        What ``torch.compile`` has wrapped a root in is called outside of compiled code, unlike what is inside.
+        """
         for path, module in self.plain.named_modules():
-            yield path or self.name, module
+            yield (path, module) if path else (self.name, self.module)
 
     def compiled_modules(self) -> set[int]:
         """Return the `id` of every module inside compiled code, which must not be watched."""
@@ -92,7 +95,7 @@ class Roots:
             return False
         for inner, outer in [(root, known) for known in self._roots] + [(known, root) for known in self._roots]:
             for name, module in outer.modules():
-                if module is inner.plain:
+                if without_compiler(module) is inner.plain:
                     raise SMDebugValueError(
                         f"module must not be registered together with a part of it "
                         f"({name!r} of a {outer.name} is the {inner.name} itself)"
@@ -125,6 +128,11 @@ class Roots:
     def modules(self) -> dict[int, tuple[str, nn.Module]]:
         """Return all modules with their names, by their `id`."""
         return {id(module): (name, module) for root in reversed(self._roots) for name, module in root.modules()}
+
+    def names(self) -> dict[int, str]:
+        """Return the names of all modules by their `id`, those of a compiled root by that of the original as well."""
+        originals = {id(root.plain): root.name for root in reversed(self._roots)}
+        return originals | {number: name for number, (name, _) in self.modules().items()}
 
     def compiled_modules(self) -> set[int]:
         """Return the `id` of every module inside compiled code, which must not be watched."""

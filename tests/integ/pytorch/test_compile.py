@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -26,6 +27,13 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.b(self.a(x).relu())
+
+
+class Distance(nn.Module):
+    """A loss of the script's own."""
+
+    def forward(self, found, wanted):
+        return (found - wanted).square().mean()
 
 
 def wrap(net):
@@ -92,10 +100,46 @@ def test_compiled_model_when_captured_then_its_graph_stays_whole(make_hook, open
 def test_compiled_model_when_activations_are_wanted_then_says_what_is_left_out(make_hook, open_trial, caplog):
     """Inputs and outputs inside compiled code are named in one warning; the rest is saved."""
     hook = make_hook(save_all=True)
-    train(wrap, hook)
+    train(in_place, hook)
     assert not counters["graph_break"]
     assert caplog.text.count("inside compiled code are not saved: Net, a, b") == 1
-    assert "Net_a.weight" in open_trial(hook).tensor_names()
+    names = open_trial(hook).tensor_names()
+    assert "Net_a.weight" in names
+    assert "Net_output_0" not in names
+
+
+def test_compiled_model_when_it_is_a_wrapper_then_its_own_inputs_and_outputs_are_saved(make_hook, open_trial, caplog):
+    """What goes into the compiled code and what comes out is outside of it."""
+    without = train(wrap)
+    hook = make_hook(save_all=True)
+    attached = train(wrap, hook)
+    assert not counters["graph_break"]
+    assert counters["stats"]["unique_graphs"] == 1
+    trial = open_trial(hook)
+    assert all(torch.equal(left, right) for left, right in zip(without, attached, strict=True))
+    assert caplog.text.count("inside compiled code are not saved: a, b") == 1
+    assert trial.tensor("Net_input_0").value(5).shape == (4, 8)
+    assert np.array_equal(trial.tensor("Net_output_0").value(5), trial.tensor("MSELoss_input_0").value(5))
+
+
+def test_loss_when_compiled_then_is_saved_under_its_own_name(make_hook, open_trial):
+    """A loss may be compiled like a model, and is one whatever it is called."""
+    dynamo.reset()
+    counters.clear()
+    hook = make_hook(include_collections=["outputs"])
+    net, seen = Net(), []
+    loss_function = torch.compile(Distance(), backend="aot_eager", fullgraph=True)
+    hook.register_module(net)
+    hook.register_loss(loss_function)
+    hook.get_collection("outputs").add_module_tensors(loss_function._orig_mod, inputs=True, outputs=False)
+    for _ in range(3):
+        loss = loss_function(net(torch.ones(4, 8)), torch.zeros(4, 2))
+        loss.backward()
+        seen.append(loss.item())
+    assert not counters["graph_break"]
+    trial = open_trial(hook)
+    assert list(trial.scalars(collection="losses")["Distance_output_0"].values()) == seen
+    assert trial.tensor_names(collection="outputs") == ["Distance_input_0", "Distance_input_1"]
 
 
 def test_close_when_model_is_compiled_in_place_then_is_as_before(make_hook):
