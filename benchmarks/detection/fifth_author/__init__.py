@@ -5,7 +5,7 @@ it was seen that its loss falls and that it becomes clearly better than guessing
 without it, that it harms the job or shows.
 """
 
-from fifth_author import others, sound  # noqa: F401 - they add the runs
+from fifth_author import others, outputs, samples, sound  # noqa: F401 - they add the runs
 from fifth_author.plan import FIFTH_AUTHOR
 
 __all__ = ["FIFTH_AUTHOR"]

@@ -76,9 +76,9 @@ boosted("", "binary", "a tenth of the labels wrong", _one("y", _a_tenth_turned),
 boosted("", "binary", "grown leaf by leaf", _by(grow_policy="lossguide", max_leaves=8, max_depth=0))
 boosted("", "binary", "rare ones weighted", _kept(
     lambda job: (job.y == 0) | (np.arange(len(job.y)) % 5 == 0)
-), _by(scale_pos_weight=4, max_depth=2), rows=1200)  # fmt: skip
+), _by(scale_pos_weight=4, max_depth=2), rows=1600)  # fmt: skip
 boosted("", "classes", "slowly, sampled", _by(eta=0.1, subsample=0.7, colsample_bytree=0.8), setting(rounds=60))
-boosted("", "classes", "judged by errors", _by(eval_metric="merror", max_depth=4), rows=1200)
+boosted("", "classes", "judged by errors", _by(eval_metric="merror", max_depth=4), rows=1600)
 boosted("", "regression", "absolute errors", _by(objective="reg:absoluteerror", eval_metric="mae", eta=0.3))
 boosted("", "regression", "logarithms of a positive target", _both("y", lambda y: np.exp(y / 2)), _by(
     objective="reg:squaredlogerror", eval_metric="rmsle"
@@ -94,7 +94,9 @@ boosted("learning rate too low", "classes", "eta of 0.001", _by(eta=1e-3))
 boosted("learning rate too high", "regression", "eta of 2.5", _by(eta=2.5))
 boosted("overfitting", "binary", "100 rows, deep trees", _unbound, rows=100)
 boosted("class imbalance", "binary", "one in fifty", _kept(_hardly_any))
-boosted("evaluation data", "regression", "validation data in another unit", _one("x_valid", lambda x: x * 30 + 5))
+boosted(
+    "evaluation data", "regression", "columns in another order for validation", _one("x_valid", lambda x: x[:, ::-1])
+)
 boosted("leaking feature", "binary", "the target among the features", _told)
 boosted("regularisation", "regression", "lambda of 5,000", _by(**{"lambda": 5000}))
 

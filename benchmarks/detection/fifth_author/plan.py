@@ -44,10 +44,8 @@ OPTIMIZERS |= {
     "radam": torch.optim.RAdam,
     "adamax": torch.optim.Adamax,
     "adam of transformers": functools.partial(torch.optim.AdamW, betas=(0.9, 0.98), eps=1e-9),
-    "adam with a large epsilon": functools.partial(torch.optim.Adam, eps=0.1),
     "adam with epsilon 100": functools.partial(torch.optim.Adam, eps=100.0),
     "almost all momentum": functools.partial(torch.optim.SGD, momentum=0.999),
-    "upwards": functools.partial(torch.optim.SGD, momentum=0.9, maximize=True),
 }
 
 # --- what is added ---------------------------------------------------------------------------------------------------
@@ -86,7 +84,7 @@ def faults(table: dict[str, list[tuple[Any, ...]]]) -> None:
             fault(cause, task, name, *changes)
 
 
-def boosted(cause: str, kind: str, name: str, *changes: Callable[[BoostingJob], None], rows: int = 800) -> None:
+def boosted(cause: str, kind: str, name: str, *changes: Callable[[BoostingJob], None], rows: int = 1200) -> None:
     """Add a run of boosted trees."""
 
     def change(job: BoostingJob) -> None:

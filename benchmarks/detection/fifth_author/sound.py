@@ -211,7 +211,7 @@ for task, name, *changes in SOUND:
 
 LOOPS = [
     ("two play: as it should be", loops.playing, {}),
-    ("two play: judge slower, wide", loops.playing, {"size": 64, "rates": (4e-3, 2e-3), "smooth": 0.0}),
+    ("two play: judge slower, wide", loops.playing, {"size": 64, "rates": (4e-3, 4e-3), "smooth": 0.0}),
     ("clicks: as it should be", loops.rewarded, {}),
     ("clicks: three articles, tanh, slowly", loops.rewarded, {"arms": 3, "act": nn.Tanh, "lr": 3e-3, "steps": 240}),
     ("exams: judged by averaged weights", loops.averaged, {"task": "exams"}),
