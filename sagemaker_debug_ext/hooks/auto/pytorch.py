@@ -81,6 +81,8 @@ class _Finder:
             self._hook.join(module)
         except (DebugExtError, OSError) as error:
             LOG.warning("a %s is not captured: %s", type(module).__name__, error)
+        except Exception:  # the script knows nothing of this, and must not end because of it
+            LOG.exception("a %s is not captured", type(module).__name__)
 
     def stop(self) -> None:
         """Look no longer."""

@@ -1,11 +1,16 @@
-"""Models that ``torch.compile`` has compiled: as a wrapper, or in place."""
+"""Models that ``torch.compile`` has compiled, as a wrapper or in place, or ``torch.jit``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from torch import nn
+from torch import jit, nn
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Tell whether the code of a module is compiled in its place, where hooks would break it or are refused."""
+    return compiled_call(module) is not None or isinstance(module, jit.ScriptModule)
 
 
 def without_compiler(module: nn.Module) -> nn.Module:

@@ -120,7 +120,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         Registering a model again changes nothing but writes a warning.
 
         Raises:
-            SMDebugTypeError: It is no module.
+            SMDebugTypeError: It is no module, or one that ``torch.jit`` has compiled.
             SMDebugValueError: It is a part of what is registered already, or the other way round. Models that share
                 parts may be registered; shared parameters have the names that the first of these models gives.
         """

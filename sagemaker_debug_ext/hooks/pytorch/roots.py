@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 import attrs
-from torch import nn
+from torch import jit, nn
 
-from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.hooks.pytorch.compiled import compiled_call, without_compiler
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.hooks.pytorch.compiled import is_compiled, without_compiler
 from sagemaker_debug_ext.hooks.pytorch.members import Members, Named
 
 LOG = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Root:
     def compiled_modules(self) -> set[int]:
         """Return the `id` of every module inside compiled code, which must not be watched."""
         starts = [] if self.plain is self.module else [self.plain]
-        starts += [module for module in self.plain.modules() if compiled_call(module) is not None]
+        starts += [module for module in self.plain.modules() if is_compiled(module)]
         return {id(module) for start in starts for module in start.modules()}
 
     def parameters(self) -> Named:
@@ -88,8 +88,14 @@ class Roots:
         """Add a model or loss; False, with a warning, if it is there already.
 
         Raises:
+            SMDebugTypeError: ``torch.jit`` has compiled it, and takes no hooks.
             SMDebugValueError: It is a part of another one, or the other way round.
         """
+        if isinstance(root.plain, jit.ScriptModule):
+            raise SMDebugTypeError(
+                f"module must not be compiled by torch.jit, which takes no hooks (got a {root.name}): register "
+                "a module that has it as a part, whose weights and gradients are captured, or leave it uncompiled"
+            )
         if any(known.module is root.module for known in self._roots):
             LOG.warning("a %s is registered already", root.name)
             return False

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
+import torch
 
 import sagemaker_debug_ext.pytorch as smd
+from sagemaker_debug_ext.hooks.auto.pytorch import AutoHook, _Finder
+from sagemaker_debug_ext.hooks.configuration import read_configuration
 from sagemaker_debug_ext.testing.scripts import run_captured, run_python, write_hook_file
 from sagemaker_debug_ext.trials import create_trial
 
@@ -37,6 +41,8 @@ if __name__ == "__main__":
         model.eval()
         with torch.no_grad():
             loss_function(model(torch.randn(5, 4)), torch.randint(0, 2, (5,)))
+    if "--jit" in sys.argv:
+        torch.jit.script(nn.Linear(4, 2))(torch.ones(1, 4)).sum().backward()
     print(helper.NAME, sys.argv[1:], __name__, sum(p.sum() for p in model.parameters()).item().hex())
     if "--fail" in sys.argv:
         raise ValueError("the script's own")
@@ -112,3 +118,27 @@ def test_import_when_it_is_the_only_change_then_captures(script, configured):
     script.write_text("import sagemaker_debug_ext.auto\n" + SCRIPT)
     assert run_python(script).returncode == 7
     assert "loss_output_0" in create_trial(str(configured)).tensor_names()
+
+
+def test_run_when_a_model_cannot_be_captured_then_script_ends_as_ever(script, configured):
+    """What takes no hooks is named in a warning; the other models are captured, and the script is none the wiser."""
+    done = run_captured(script, "--jit")
+    assert done.returncode == 7
+    assert done.stdout == run_python(script, "--jit").stdout
+    assert "is not captured: module must not be compiled by torch.jit" in done.stderr
+    assert create_trial(str(configured)).steps(smd.modes.TRAIN) == list(range(6))
+
+
+def test_look_when_registering_breaks_then_training_goes_on(configured, monkeypatch, caplog):
+    """Whatever goes wrong while a model is being registered is logged, once for the model."""
+
+    def fail(*_):
+        raise RuntimeError("not supported")
+
+    monkeypatch.setattr(AutoHook, "register_module", fail)
+    finder = _Finder(read_configuration(None, os.environ))
+    model = torch.nn.Linear(1, 1)
+    for _ in range(2):
+        finder.look(model, ())
+    smd.del_hook()
+    assert caplog.text.count("a Linear is not captured") == 1

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import io
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import sagemaker_debug_ext.pytorch as smd
-from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError
 
 F = nn.functional
 
@@ -205,6 +206,24 @@ def test_weights_when_tied_then_are_saved_once(make_hook, open_trial):
     names = open_trial(hook).tensor_names()
     assert "Tagger_embedding.weight" in names
     assert "Tagger_head.weight" not in names
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*")
+def test_model_when_a_part_is_compiled_by_jit_then_all_but_its_outputs_is_saved(make_hook, open_trial, caplog):
+    """A part that takes no hooks is named, and trained and captured all the same; as a whole it is refused."""
+    part = torch.jit.script(nn.Sequential(nn.Linear(2, 3), nn.ReLU()))
+    model = nn.Sequential(part, nn.Linear(3, 1))
+    hook = make_hook(save_all=True)
+    with pytest.raises(SMDebugTypeError, match=r"compiled by torch\.jit"):
+        hook.register_module(part)
+    hook.register_module(model)
+    for _ in range(2):
+        model(torch.ones(4, 2)).sum().backward()
+    trial = open_trial(hook)
+    assert "inside compiled code are not saved: 0, 0.0, 0.1;" in caplog.text
+    assert {"Sequential_0.0.weight", "gradient/Sequential_0.0.weight", "1_input_0"} <= set(trial.tensor_names())
+    assert trial.tensor("gradient/Sequential_0.0.weight").steps() == [0, 1]
+    assert np.array_equal(trial.tensor("Sequential_0.0.weight").value(1), part[0].weight.detach())
 
 
 @pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
