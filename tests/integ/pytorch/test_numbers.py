@@ -22,8 +22,8 @@ def by_pytorch(tensor, reductions):
     return [number.item() for _, number in reduce_tensor(tensor.double(), reductions)]
 
 
-def summarised(tensor, reductions):
-    summary = Summary(tensor, reductions)
+def summarised(tensor, reductions, is_alone=False):
+    summary = Summary(tensor, reductions, is_alone)
     return [summary.value(reduction) for reduction in reductions]
 
 
@@ -35,11 +35,12 @@ def same(found, wanted, scale):
 @pytest.mark.parametrize("count", [1, 2, 17, 4097, 65_536, 200_001])
 @pytest.mark.parametrize("mean", [0.0, 1.0, 1000.0])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_summary_when_tensor_has_several_pieces_then_equals_pytorch(count, mean, dtype):
+@pytest.mark.parametrize("is_alone", [False, True], ids=["training", "writing"])
+def test_summary_when_tensor_has_several_pieces_then_equals_pytorch(count, mean, dtype, is_alone):
     """Pieces are put together without losing digits, even where the mean is far larger than the spread."""
     torch.manual_seed(count)
     tensor = (torch.randn(count, dtype=torch.float64) + mean).to(dtype)
-    same(summarised(tensor, WITHOUT_PRODUCT), by_pytorch(tensor, WITHOUT_PRODUCT), count * max(mean, 1))
+    same(summarised(tensor, WITHOUT_PRODUCT, is_alone), by_pytorch(tensor, WITHOUT_PRODUCT), count * max(mean, 1))
 
 
 @given(
