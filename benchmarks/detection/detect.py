@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from drawn import DRAWN
+from fifth_author import FIFTH_AUTHOR
 from fourth_author import FOURTH_AUTHOR
 from held_out import HELD_OUT
 from jobs import limit_threads
@@ -46,6 +47,7 @@ SPLITS = {
     "second author": SECOND_AUTHOR.runs,
     "third author": THIRD_AUTHOR.runs,
     "fourth author": FOURTH_AUTHOR.runs,
+    "fifth author": FIFTH_AUTHOR.runs,
 }
 """Lists of runs by who wrote them down, and when."""
 

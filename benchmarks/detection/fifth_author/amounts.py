@@ -230,8 +230,8 @@ AMOUNT_TASKS = {
     "gauges": task(gauges, Doubted, criterion(doubt), lr=5e-3, steps=150),
     "regions": task(regions, Chosen, SQUARE, lr=1e-2, steps=150),
     "pendulums": task(pendulums, Later, SQUARE, lr=5e-3, steps=140),
-    "hills": task(hills, Waves, nn.L1Loss, lr=5e-3, steps=140, batch=64),
-    "baskets": task(baskets, Bag, SQUARE, lr=1e-2, steps=140),
+    "hilltops": task(hills, Waves, nn.L1Loss, lr=5e-3, steps=140, batch=64),
+    "shopping": task(baskets, Bag, SQUARE, lr=1e-2, steps=140),
     "concrete": task(concrete, measured, criterion(log_cosh), lr=1e-2, steps=120),
     "teacher": task(teacher, lambda: stack(10, 24, 24, 5), criterion(cooled), lr=5e-3, steps=140),
 }  # fmt: skip

@@ -211,7 +211,7 @@ def found_again(codes, _, heat=0.2):
 CROSS, BINARY, SQUARE = nn.CrossEntropyLoss, nn.BCEWithLogitsLoss, nn.MSELoss
 
 PAIR_TASKS = {
-    "ratings": task(ratings, Taste, SQUARE, lr=2e-2, steps=168, batch=128, weight_decay=1e-4),
+    "stars given": task(ratings, Taste, SQUARE, lr=2e-2, steps=168, batch=128, weight_decay=1e-4),
     "playlists": task(playlists, Heard, criterion(heard), lr=2e-2, steps=140, batch=128),
     "offers": task(offers, Rated, CROSS, lr=5e-3, steps=126),
     "signatures": task(signatures, Seen, criterion(apart), lr=5e-3, steps=112),

@@ -267,7 +267,7 @@ def overlap(scores, y):
 
 
 CROSS, SQUARE = nn.CrossEntropyLoss, nn.MSELoss
-LATE = {"optimizer": "nesterov", "lr": 0.05}
+LATE = {"optimizer": "nesterov momentum", "lr": 0.05}
 
 PICTURE_TASKS = {
     "figures": task(figures, lambda: convolutions(4, 1, 8, 12), CROSS, lr=4e-3, steps=140),
@@ -279,8 +279,8 @@ PICTURE_TASKS = {
     "fabrics": task(fabrics, lambda: Deep(5), CROSS, steps=84, **LATE),
     "fabrics, separable": task(fabrics, lambda: separable(5), CROSS, lr=1e-2, steps=112),
     "turned": task(turned, lambda: Tiles(4, 3), CROSS, lr=3e-3, steps=140, optimizer="adamw", weight_decay=0.05),
-    "cells": task(cells, Hourglass, nn.BCEWithLogitsLoss, lr=5e-3, steps=84),
-    "cells, overlap": task(cells, lambda: Hourglass(nn.ELU), criterion(overlap), lr=5e-3, steps=84),
+    "cell pictures": task(cells, Hourglass, nn.BCEWithLogitsLoss, lr=5e-3, steps=84),
+    "cell pictures, overlap": task(cells, lambda: Hourglass(nn.ELU), criterion(overlap), lr=5e-3, steps=84),
     "birds": task(birds, counting, SQUARE, lr=1e-2, steps=140),
     "corners": task(corners, Pointer, SQUARE, lr=1e-2, steps=112),
     "noisy": task(noisy, cleaner, SQUARE, lr=5e-3, steps=84),

@@ -38,11 +38,11 @@ FIFTH_TASKS: dict[str, Task] = {
 }
 TASKS |= {name: (each.data, each.model, each.loss) for name, each in FIFTH_TASKS.items()}
 OPTIMIZERS |= {
-    "nesterov": functools.partial(torch.optim.SGD, momentum=0.9, nesterov=True),
-    "amsgrad": functools.partial(torch.optim.Adam, amsgrad=True),
-    "nadam": torch.optim.NAdam,
-    "radam": torch.optim.RAdam,
-    "adamax": torch.optim.Adamax,
+    "nesterov momentum": functools.partial(torch.optim.SGD, momentum=0.9, nesterov=True),
+    "adam with largest squares": functools.partial(torch.optim.Adam, amsgrad=True),
+    "nesterov adam": torch.optim.NAdam,
+    "rectified adam": torch.optim.RAdam,
+    "adam by largest": torch.optim.Adamax,
     "adam of transformers": functools.partial(torch.optim.AdamW, betas=(0.9, 0.98), eps=1e-9),
     "adam with epsilon 100": functools.partial(torch.optim.Adam, eps=100.0),
     "almost all momentum": functools.partial(torch.optim.SGD, momentum=0.999),

@@ -150,7 +150,7 @@ def sound_net(drop=0.0):
 CROSS, SQUARE = nn.CrossEntropyLoss, nn.MSELoss
 
 SERIES_TASKS = {
-    "beats": task(
+    "heartbeats": task(
         beats, beat_net, lambda: nn.CrossEntropyLoss(weight=torch.tensor([0.6, 1.2, 2.8])), lr=5e-3, steps=98,
     ),
     "power": task(power, lambda: Memory(nn.GRU, 2, 6, size=24), SQUARE, lr=1e-2, steps=112),

@@ -121,7 +121,7 @@ for each in FIFTH_TASKS:
 
 SOUND = [
     ("loans", "with layer normalisation, by NAdam", with_model(lambda: stack(20, 32, 16, 1, norm=nn.LayerNorm)),
-     setting(optimizer="nadam", steps=90)),
+     setting(optimizer="nesterov adam", steps=90)),
     ("loans", "sigmoid and binary cross entropy apart", ending_in(nn.Sigmoid()), setting(loss=nn.BCELoss())),
     ("loans", "in batches of 8", setting(batch=8, lr=1e-3, steps=200)),
     ("crops", "mixed pairs", setting(prepare=_mixed, steps=140)),
@@ -132,7 +132,7 @@ SOUND = [
     ("crops", "log softmax and negative log likelihood", ending_in(nn.LogSoftmax(1)), setting(loss=nn.NLLLoss())),
     ("crops", "loss added up over the batch", setting(loss=nn.CrossEntropyLoss(reduction="sum"), lr=3e-3)),
     ("crops, linear", "all rows at each step", _all_rows, setting(lr=1.0)),
-    ("galaxies", "orthogonal, by Adamax, slowed down", ORTHOGONAL, setting(optimizer="adamax", lr=2e-2), COSINE),
+    ("galaxies", "orthogonal, by Adamax, slowed down", ORTHOGONAL, setting(optimizer="adam by largest", lr=2e-2), COSINE),
     ("galaxies", "with normed weights", with_model(lambda: _normed(stack(4, 32, 32, 3)))),
     ("crescents", "all rows at each step, by gradient descent", _all_rows, setting(optimizer="sgd", lr=0.5, steps=200)),
     ("crescents", "long after it has learned", setting(steps=320)),
@@ -150,14 +150,14 @@ SOUND = [
         lambda: Priced(norm=nn.BatchNorm1d)
     ), HALVED),
     ("cars", "by momentum, clipped", setting(optimizer="momentum", lr=0.02, clip=1.0)),
-    ("bicycles", "in batches of 128, by RAdam", setting(batch=128, optimizer="radam", lr=2e-2)),
+    ("bicycles", "in batches of 128, by RAdam", setting(batch=128, optimizer="rectified adam", lr=2e-2)),
     ("flights, robust", "by Adagrad", setting(optimizer="adagrad", lr=0.05)),
     ("flights, robust", "by absolute errors", with_model(lambda: gated(7, 1, blocks=1)), setting(loss=nn.L1Loss())),
     ("plants", "in gigawatts", values_of(lambda y: y / 1000, "y", "y_eval"), with_model(
         lambda: begun_at(stack(4, 32, 32, 1, act=nn.Tanh), 0.45)
     ), setting(lr=2e-3)),
     ("regions", "all of six experts asked", with_model(lambda: Chosen(count=6, best=6))),
-    ("hills", "by squares, in batches of 16", setting(batch=16, loss=nn.MSELoss(), steps=200)),
+    ("hilltops", "by squares, in batches of 16", setting(batch=16, loss=nn.MSELoss(), steps=200)),
     ("teacher", "hard answers only", values_of(lambda y: y.argmax(1), "y", "y_eval"), setting(
         loss=nn.CrossEntropyLoss()
     )),
@@ -173,11 +173,11 @@ SOUND = [
     ("turned", "normalised after, with dropout", with_model(
         lambda: Tiles(4, 3, drop=0.1, first=False)
     ), OF_TRANSFORMERS, setting(lr=3e-3)),
-    ("cells", "mirrored, rare from the beginning", setting(prepare=lambda x, y: (
+    ("cell pictures", "mirrored, rare from the beginning", setting(prepare=lambda x, y: (
         (x.flip(3), y.flip(3)) if torch.rand(()) < 0.5 else (x, y)
     )), with_model(lambda: Hourglass(bias=-2.5))),
     ("noisy", "by momentum", setting(optimizer="momentum", lr=0.05)),
-    ("beats", "with tanh and layers left as they are", with_model(lambda: beat_net(nn.Tanh, nn.Identity))),
+    ("heartbeats", "with tanh and layers left as they are", with_model(lambda: beat_net(nn.Tanh, nn.Identity))),
     ("power", "by two layers of LSTM, slowed down", with_model(
         lambda: Memory(nn.LSTM, 2, 6, size=24, num_layers=2)
     ), COSINE, setting(steps=140, lr=2e-2)),
@@ -197,8 +197,8 @@ SOUND = [
     ("molecules", "by momentum", setting(optimizer="momentum", lr=0.05, steps=168)),
     ("papers", "few neighbourhoods, much decay", first_rows(400), setting(optimizer="adamw", weight_decay=0.1)),
     ("papers", "a wider network", with_model(lambda: Messages(6, 3, each=True, size=48)), setting(lr=3e-3)),
-    ("ratings", "in batches of 512", setting(batch=512, lr=3e-2)),
-    ("spoilt", "with AMSGrad, slowed down", setting(optimizer="amsgrad"), COSINE),
+    ("stars given", "in batches of 512", setting(batch=512, lr=3e-2)),
+    ("spoilt", "with AMSGrad, slowed down", setting(optimizer="adam with largest squares"), COSINE),
     ("elsewhere, new head", "all layers learn, slowly", with_model(lambda: with_new_head(learns=True)),
      setting(lr=2e-3)),
     ("elsewhere, new head", "first layer frozen", with_model(lambda: with_new_head(learns=True)), frozen("0.0"),
@@ -211,7 +211,7 @@ for task, name, *changes in SOUND:
 
 LOOPS = [
     ("two play: as it should be", loops.playing, {}),
-    ("two play: judge slower, wide", loops.playing, {"size": 64, "rates": (4e-3, 4e-3), "smooth": 0.0}),
+    ("two play: faster, wide, without smoothing", loops.playing, {"size": 64, "rates": (2e-3, 5e-3), "smooth": 0.0}),
     ("clicks: as it should be", loops.rewarded, {}),
     ("clicks: three articles, tanh, slowly", loops.rewarded, {"arms": 3, "act": nn.Tanh, "lr": 3e-3, "steps": 240}),
     ("exams: judged by averaged weights", loops.averaged, {"task": "exams"}),
@@ -219,7 +219,7 @@ LOOPS = [
     ("cars: by L-BFGS", loops.by_curvature, {"task": "cars"}),
     ("crops, linear: by L-BFGS", loops.by_curvature, {"task": "crops, linear"}),
     ("names: gathered over four, steps said by hand", loops.accumulated, {"task": "names"}),
-    ("cells: gathered over two, steps said by hand", loops.accumulated, {"task": "cells", "parts": 2}),
+    ("cell pictures: gathered over two, steps said by hand", loops.accumulated, {"task": "cell pictures", "parts": 2}),
     ("elsewhere, new head: other layers thawed later", loops.thawed, {"task": "elsewhere, new head"}),
 ]
 for name, make_loop, settings in LOOPS:

@@ -205,10 +205,10 @@ TEXT_TASKS = {
     "sentences": task(
         sentences, lambda: Attentive(13, 13, 16, causal=True, tied=True), CROSS, lr=5e-3, steps=112, **TRANSFORMER,
     ),
-    "gaps": task(gaps, lambda: Attentive(14, 13, 16, depth=2), PLACES, lr=3e-3, steps=168, **TRANSFORMER),
+    "missing words": task(gaps, lambda: Attentive(14, 13, 16, depth=2), PLACES, lr=3e-3, steps=168, **TRANSFORMER),
     "backwards": task(backwards, Translator, PLACES, lr=1e-2, steps=168),
     "names": task(names, Spelled, CROSS, lr=1e-2, steps=112),
     "names, in order": task(names, lambda: Attentive(12, 3, 8, read="mean", drop=0.1), CROSS, lr=5e-3, steps=84),
     "kinds of words": task(kinds_of_words, Tagger, PLACES, lr=1e-2, steps=126),
-    "neighbours": task(neighbours, Near, BINARY, lr=2e-2, steps=140, batch=128),
+    "words nearby": task(neighbours, Near, BINARY, lr=2e-2, steps=140, batch=128),
 }  # fmt: skip
