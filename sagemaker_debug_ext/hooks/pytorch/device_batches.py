@@ -34,6 +34,10 @@ _FIRST_ROWS: Final = 1 << 12
 _COLUMNS: Final = 10
 """How many results the kernels have of each part."""
 
+_LEAST, _GREATEST, _LEAST_ABS, _TOTAL, _TOTAL_ABS = range(5)
+_SPREAD, _NUM_NAN, _NUM_NONFINITE, _NUM_ZERO, _SQUARES = range(5, _COLUMNS)
+"""In which column each result is, as `device_kernels.summarise` says."""
+
 _SUMMARISED: Final = frozenset({torch.float32, torch.float16, torch.bfloat16})
 """The types that Triton reads on every device; it depends on the device which smaller ones it reads."""
 
@@ -232,9 +236,9 @@ class _Whole:
         sizes[self._starts + self._num_rows - 1] = self.counts - (self._num_rows - 1) * part
         self._sizes = sizes
         self._rows = rows
-        self._has_nan = self._add(rows[:, 6]) > 0
-        self.totals = {False: self._add(rows[:, 3]), True: self._add(rows[:, 4])}
-        self.squares = self._add(rows[:, 9])
+        self._has_nan = self._add(rows[:, _NUM_NAN]) > 0
+        self.totals = {False: self._add(rows[:, _TOTAL]), True: self._add(rows[:, _TOTAL_ABS])}
+        self.squares = self._add(rows[:, _SQUARES])
 
     def _add(self, column: _Row) -> _Row:
         found: _Row = np.add.reduceat(column, self._starts)
@@ -248,27 +252,27 @@ class _Whole:
         return _FINDERS[name](self, absolute)
 
     def least(self, absolute: bool) -> _Row:
-        return self._order(np.minimum, 2 if absolute else 0)
+        return self._order(np.minimum, _LEAST_ABS if absolute else _LEAST)
 
     def greatest(self, absolute: bool) -> _Row:
-        greatest = self._order(np.maximum, 1)
-        return np.maximum(np.abs(greatest), np.abs(self._order(np.minimum, 0))) if absolute else greatest
+        greatest = self._order(np.maximum, _GREATEST)
+        return np.maximum(np.abs(greatest), np.abs(self._order(np.minimum, _LEAST))) if absolute else greatest
 
     def variance(self, absolute: bool) -> _Row:
         means = self.totals[absolute] / self.counts
-        part_means = self._rows[:, 4 if absolute else 3] / self._sizes
-        spread = self._rows[:, 5]
+        part_means = self._rows[:, _TOTAL_ABS if absolute else _TOTAL] / self._sizes
+        spread = self._rows[:, _SPREAD]
         if absolute:  # from the squares, which are the same, and the means, which are not
-            spread = np.maximum(spread + self._rows[:, 3] ** 2 / self._sizes - self._sizes * part_means**2, 0)
+            spread = np.maximum(spread + self._rows[:, _TOTAL] ** 2 / self._sizes - self._sizes * part_means**2, 0)
         distances = part_means - np.repeat(means, self._num_rows)
         free = self.counts - self._ddof
         return np.where(free > 0, self._add(spread + self._sizes * distances**2) / np.maximum(free, 1), np.nan)
 
     def share_of_zeros(self) -> _Row:
-        return self._add(self._rows[:, 8]) / self.counts
+        return self._add(self._rows[:, _NUM_ZERO]) / self.counts
 
     def num_nonfinite(self) -> _Row:
-        return self._add(self._rows[:, 7])
+        return self._add(self._rows[:, _NUM_NONFINITE])
 
 
 _FINDERS: Final[dict[str, Callable[[_Whole, bool], _Row]]] = {
