@@ -207,7 +207,7 @@ TABLE_TASKS = {
         patients, lambda: stack(10, 24, 1), lambda: nn.BCEWithLogitsLoss(pos_weight=torch.tensor(8.0)),
         lr=3e-3, steps=100, batch=64,
     ),
-    "patients, focal": task(patients, lambda: stack(10, 24, 1, act=nn.ELU), criterion(focal), lr=1e-2, steps=120),
+    "patients, focal": task(patients, lambda: stack(10, 24, 1, act=nn.ELU), criterion(focal), lr=5e-3, steps=100),
     "contracts": task(contracts, Fields, CROSS, lr=5e-3, steps=140),
     "contracts, one score each": task(
         contracts, lambda: nn.Sequential(Map(one_hot), self_normal(23, 4)), CROSS, lr=3e-3, steps=100,
