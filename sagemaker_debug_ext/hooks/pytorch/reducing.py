@@ -7,7 +7,6 @@ the CPU all reductions are had at once, and those of a device are worked out the
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
@@ -32,6 +31,11 @@ _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
     torch.float64: np.dtype(np.float64),
 }
 
+_SHORT_FLOATS: Final = frozenset("ef")
+"""The dtypes, by their `char`, of which small arrays are reduced together: of 16 and 32 bits."""
+
+_FLOATS: Final = frozenset("efd")
+"""The dtypes of which `Summary` knows the reductions, as they are or widened: those, and of 64 bits."""
 
 MIDDLING: Final = 1 << 18
 """Up to so many elements an array is worth a copy to have its reductions worked out later."""
@@ -92,6 +96,22 @@ def _summarise(copied: _Copied) -> NamedNumbers:
     return NamedNumbers(names, numbers, [copied.wall_time] * len(names))
 
 
+def _summarise_now(step: OpenStep, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float) -> bool:
+    """Save all reductions of a tensor of the CPU with a step; False if they need care."""
+    dense = as_dense(value)
+    if dense.element_size() < 4:
+        dense = dense.to(torch.float32)
+    if not can_summarise(dense):
+        return False
+    try:
+        summary = Summary(dense, reductions)
+        values = [summary.value(reduction) for reduction in reductions]
+    except NeedsCareError:
+        return False
+    step.numbers[name] = Numbers(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
+    return True
+
+
 class Reducer:
     """Knows the quick ways; tensors that none of them is for are left to the hook.
 
@@ -109,24 +129,17 @@ class Reducer:
         """Save reductions of a tensor, or an array, with a step; False if there is no quick way for it."""
         if isinstance(value, Tensor) and self._reduce_on_device(step, name, value, reductions, now):
             return True
-        if isinstance(value, np.ndarray) and value.dtype.char in "ef" and value.size <= SMALL:
+        if isinstance(value, np.ndarray) and value.dtype.char in _SHORT_FLOATS and value.size <= SMALL:
             step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
             return True
-        if self._may_copy and isinstance(value, np.ndarray) and value.dtype.char in "efd" and value.size <= MIDDLING:
-            self._later(step).add(name, self._copies.copy_array(value), reductions, now)
-            return True
-        if isinstance(value, np.ndarray) and value.dtype.char in "efd" and value.flags.writeable:
-            value = torch.from_numpy(value)
+        if isinstance(value, np.ndarray) and value.dtype.char in _FLOATS:
+            if self._may_copy and value.size <= MIDDLING:
+                self._later(step).add(name, self._copies.copy_array(value), reductions, now)
+                return True
+            if value.flags.writeable:  # PyTorch warns of others
+                value = torch.from_numpy(value)
         if isinstance(value, Tensor) and value.device.type == "cpu" and value.is_floating_point():
-            dense = as_dense(value)
-            if dense.element_size() < 4:
-                dense = dense.to(torch.float32)
-            with contextlib.suppress(NeedsCareError):
-                if can_summarise(dense):
-                    summary = Summary(dense, reductions)
-                    values = [summary.value(reduction) for reduction in reductions]
-                    step.numbers[name] = Numbers(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
-                    return True
+            return _summarise_now(step, name, value, reductions, now)
         return False
 
     def take_statistics(
