@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import LOSSES, Streaks, gradient_in, is_last, loss_values
+from sagemaker_debug_ext.rules.builtin.watching import LOSSES, Pending, Streaks, gradient_in, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import scheme_of
@@ -139,7 +138,7 @@ class FrozenParameters(TensorRule):
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=usual)
         self._streaks = Streaks()
         self._have_moved: set[str] = set()
-        self._pending: dict[str, tuple[StepView, Reading]] = {}
+        self._pending = Pending()
 
     def needs(self) -> tuple[Need, ...]:
         """Return the parameters, and gradients, which may be missing."""
@@ -158,24 +157,16 @@ class FrozenParameters(TensorRule):
         if not is_frozen:
             self._have_moved.add(name)
         length = self._streaks.observe(name, is_frozen)
-        self._pending.pop(name, None)
         patience: int = min(self.parameters["patience"], self.parameters["patience_running"])
         reason = self._reason(view, name)
-        may_fire = length >= patience and not (name in self._have_moved and reason in ON_PURPOSE)
-        fires = may_fire and (length >= self.parameters["patience_running"] or is_last(view, name))
+        fires = length >= patience and not (name in self._have_moved and reason in ON_PURPOSE)
         found = Reading(length, fires=fires, threshold=patience, severity=length, text=reason)
-        if may_fire and not fires:
-            self._pending[name] = (view, attrs.evolve(found, fires=True))
-        return found
+        return self._pending.settle(view, name, found, is_late=length >= self.parameters["patience_running"])
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return what was found at the last steps, if no others are to come."""
-        if not self.base_trial.loaded_all_steps or not self._pending:
-            return []
-        view = max((view for view, _ in self._pending.values()), key=lambda view: view.step)
-        found = {name: reading for name, (_, reading) in self._pending.items()}
-        self._pending.clear()
-        return self.issues_of(view, found)
+        found = self._pending.take(self.base_trial)
+        return self.issues_of(*found) if found else []
 
     def _before(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
         saved = self.views.saved_steps(name, mode, step - 1)

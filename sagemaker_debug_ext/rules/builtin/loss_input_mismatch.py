@@ -13,7 +13,8 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.answers import LossView, losses_at
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.builtin.watching import Pending, is_training
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.roles import Role, scheme_of
 from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
@@ -232,6 +233,8 @@ class LossInputMismatch(TensorRule):
         tensor_regex: Regular expressions searched in names; of these tensors the first inputs of losses are looked at.
             When not given: all first inputs of losses, as the framework names them.
         patience: How many saved steps are seen before a verdict; 20 when not given.
+        patience_running: How many before it is said of a sum that it has not fallen, unless the job has ended; 20 when
+            not given.
 
     Source:
         Wrong activations at the output and wrong losses are checked for in the same way by Schoop, Huang and Hartmann,
@@ -254,6 +257,7 @@ class LossInputMismatch(TensorRule):
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.ANSWER)
         self._seen: dict[str, _Seen] = {}
         self._sums: dict[str, _Sums] = {}
+        self._pending = Pending()
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return what is wrong with the input of a loss."""
@@ -273,9 +277,17 @@ class LossInputMismatch(TensorRule):
             return None
         problem = problem_of(kind, seen)
         sums = self._sums.get(name)
-        if not problem and sums is not None and sums.stays:
-            problem = "gives the sum over a batch, which has not fallen: updates suit its mean"
-        return Reading(seen.steps, fires=bool(problem), threshold=patience, text=problem)
+        if problem or sums is None or not sums.stays:
+            return Reading(seen.steps, fires=bool(problem), threshold=patience, text=problem)
+        text = "gives the sum over a batch, which has not fallen: updates suit its mean"
+        found = Reading(seen.steps, fires=True, threshold=patience, text=text)
+        is_late = seen.steps >= self.parameters["patience_running"]
+        return self._pending.settle(view, name, found, is_late=is_late)
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return what was found at the last steps, if no others are to come."""
+        found = self._pending.take(self.base_trial)
+        return self.issues_of(*found) if found else []
 
     def _observe_sum(self, view: StepView, name: str) -> None:
         known = self._sums.get(name)

@@ -7,12 +7,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
-
 from sagemaker_debug_ext.rules.builtin.answers import INPUTS, Games
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.no_skill import Skill
-from sagemaker_debug_ext.rules.builtin.watching import Recent, is_last, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.builtin.watching import Pending, Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.step import StepView
@@ -70,7 +68,7 @@ class LossPlateau(TensorRule):
         self._skill = Skill(NUM_STEPS)
         self._step = -1
         self._games: dict[str, Games] = collections.defaultdict(Games)
-        self._pending: dict[str, tuple[StepView, Reading]] = {}
+        self._pending = Pending()
 
     def needs(self) -> tuple[Need, ...]:
         """Return the losses, and what goes into them, which may be missing."""
@@ -99,21 +97,13 @@ class LossPlateau(TensorRule):
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0
         limit: float = self.parameters["min_fall_percent"]
         stands = not fall >= limit and not (gain is not None and gain >= GAIN)
-        fires = stands and (self._seen[name] >= self.parameters["patience_running"] or is_last(view, name))
-        found = Reading(fall, fires=fires, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}")
-        self._pending.pop(name, None)
-        if stands and not fires:
-            self._pending[name] = (view, attrs.evolve(found, fires=True))
-        return found
+        found = Reading(fall, fires=stands, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}")
+        return self._pending.settle(view, name, found, is_late=self._seen[name] >= self.parameters["patience_running"])
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return what was found at the last steps, if no others are to come."""
-        if not self.base_trial.loaded_all_steps or not self._pending:
-            return []
-        view = max((view for view, _ in self._pending.values()), key=lambda view: view.step)
-        found = {name: reading for name, (_, reading) in self._pending.items()}
-        self._pending.clear()
-        return self.issues_of(view, found)
+        found = self._pending.take(self.base_trial)
+        return self.issues_of(*found) if found else []
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how little the loss has fallen."""

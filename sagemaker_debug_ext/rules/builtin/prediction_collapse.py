@@ -12,7 +12,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin.answers import Games, class_answers, class_labels, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.label_mix import has_unit_for_each
-from sagemaker_debug_ext.rules.builtin.watching import is_training
+from sagemaker_debug_ext.rules.builtin.watching import is_last, is_training
 from sagemaker_debug_ext.rules.classes import ClassIds, class_ids
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
@@ -82,6 +82,7 @@ class PredictionCollapse(BuiltinRule):
         predictions_regex: The same for predictions. When not given: what goes into these losses, and ``predictions``.
         samples: How many samples are looked at; 200 when not given.
         patience: Steps with labels to see before the first verdict; 40 when not given.
+        patience_running: The same while the job runs on; 40 when not given.
         max_share: Largest share of one predicted class; 0.98 when not given.
         max_label_share: Largest share of one class in the labels for which predictions are judged; 0.8 when not given.
 
@@ -110,6 +111,7 @@ class PredictionCollapse(BuiltinRule):
         self._known: collections.deque[float] = collections.deque(maxlen=NUM_BATCHES)
         self._games = Games()
         self._num_steps = 0
+        self._pending: list[Issue] = []
 
     def needs(self) -> tuple[Need, ...]:
         """Return labels, and predictions, which may be missing."""
@@ -140,7 +142,20 @@ class PredictionCollapse(BuiltinRule):
             return None
         if all(map(self._games.has, names)):
             return None
-        return self._judge(view, names)
+        issues = self._judge(view, names)
+        is_late = self._num_steps >= self.parameters["patience_running"]
+        if not issues or is_late or any(is_last(view, name) for name in names):
+            self._pending = []
+            return issues
+        self._pending = issues
+        return []
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return what was found at the last step, if no other is to come."""
+        if not self.base_trial.loaded_all_steps:
+            return []
+        found, self._pending = self._pending, []
+        return found
 
     def _judge(self, view: StepView, names: list[str]) -> list[Issue]:
         label, label_share = _commonest(self._recent_labels)

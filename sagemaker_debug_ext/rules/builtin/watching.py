@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.roles import scheme_of
@@ -16,6 +17,7 @@ from sagemaker_debug_ext.rules.step import Array, StepView, as_scalar, to_float6
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.builtin.base import Reading
     from sagemaker_debug_ext.trials import Trial
 
 RUNNING_BATCH: Final = "batch"
@@ -129,6 +131,37 @@ def _saved_before(view: StepView, name: str, step: int) -> int | None:
 def losses_or(patterns: Iterable[str] | None) -> Selection:
     """Return the tensors that patterns choose, or the losses if none are given."""
     return Selection(patterns=patterns) if patterns else LOSSES
+
+
+class Pending:
+    """Readings that are no issues yet, as the job may still mend what it does, but will be if no step is to come."""
+
+    def __init__(self) -> None:
+        self._readings: dict[str, tuple[StepView, Reading]] = {}
+
+    def settle(self, view: StepView, name: str, reading: Reading, *, is_late: bool) -> Reading:
+        """Return a reading that fires if it is late, or if the job has ended; else it waits for that.
+
+        Args:
+            view: The step.
+            name: The tensor.
+            reading: What was measured.
+            is_late: Whether the job has had its time.
+        """
+        self._readings.pop(name, None)
+        if not reading.fires or is_late or is_last(view, name):
+            return reading
+        self._readings[name] = (view, reading)
+        return attrs.evolve(reading, fires=False)
+
+    def take(self, trial: Trial) -> tuple[StepView, dict[str, Reading]] | None:
+        """Return what waits for the end of the job, and the step of the last of it; None before the end."""
+        if not trial.loaded_all_steps or not self._readings:
+            return None
+        view = max((view for view, _ in self._readings.values()), key=lambda view: view.step)
+        found = {name: reading for name, (_, reading) in self._readings.items()}
+        self._readings.clear()
+        return view, found
 
 
 class Recent:
