@@ -43,6 +43,8 @@ RECENT: Final = 10
 """How many training losses before an evaluation it is compared with."""
 
 
+CATCHES_UP: Final = 0.7
+"""Part of that of the round before below which a loss of evaluation falls fast: averages may have lagged behind."""
 STALE: Final = 0.01
 """Part of itself by which an evaluation loss must change while the training loss falls."""
 LEARNT: Final = 0.5
@@ -135,6 +137,8 @@ class EvaluationMismatch(BuiltinRule):
             given: those of the whole model, as the framework names them.
         max_shift: Largest difference of means, in standard deviations; 1 when not given.
         max_ratio: Largest ratio between the losses of evaluation and training; 2.5 when not given.
+        patience: In how many rounds in a row it must be above, without falling by a third from one to the next; 1 when
+            not given.
 
     Source:
         Skew between training and serving data: Breck and others, Data Validation for Machine Learning, MLSys 2019.
@@ -164,6 +168,9 @@ class EvaluationMismatch(BuiltinRule):
         self._training_at_first: dict[str, float] = {}
         self._have_changed: set[str] = set()
         self._num_rounds = 0
+        self._is_off: set[str] = set()
+        self._rounds_off: collections.Counter[str] = collections.Counter()
+        self._round_before: dict[str, float] = {}
 
     def needs(self) -> tuple[Need, ...]:
         """Return the inputs and the losses."""
@@ -200,6 +207,10 @@ class EvaluationMismatch(BuiltinRule):
         if not self._evaluation:
             return None
         self._num_rounds += 1
+        self._round_before = {name: statistics.fmean(values) for name, values in self._evaluation.items()}
+        for name in self._evaluation:
+            self._rounds_off[name] = self._rounds_off[name] + 1 if name in self._is_off else 0
+        self._is_off.clear()
         if self._num_rounds == 1:
             self._first_rounds = {name: list(values) for name, values in self._evaluation.items()}
             self._training_at_first = {name: self._latest(name) for name in self._evaluation}
@@ -208,6 +219,13 @@ class EvaluationMismatch(BuiltinRule):
         stale = [name for name in self._evaluation if self._num_rounds >= MIN_ROUNDS and self._is_stale(name)]
         stale = [name for name in stale if name in view.tensor_names]
         return [self._not_followed(view, stale[0])] if stale else None
+
+    def _has_been_off(self, loss: str, value: float) -> bool:
+        """Tell whether a loss of evaluation has been off for as many rounds as it must, and does not fall fast."""
+        self._is_off.add(loss)
+        if self._rounds_off[loss] + 1 < self.parameters["patience"]:
+            return False
+        return not (self._rounds_off[loss] and value < CATCHES_UP * self._round_before.get(loss, 0.0))
 
     def _latest(self, loss: str) -> float:
         return statistics.fmean(list(self._training.get(loss, (math.nan,)))[-RECENT:])
@@ -294,7 +312,7 @@ class EvaluationMismatch(BuiltinRule):
                 if len(self._evaluation[name]) < len(self._first_rounds[name]):
                     continue  # one loss may be the same by chance
                 return [self._not_followed(view, name)]
-            if is_off and self._is_widespread(name):
+            if is_off and self._is_widespread(name) and self._has_been_off(name, evaluation):
                 text = (
                     f"Evaluation does not fit training: the loss {name!r} is {evaluation:.4g} there and {training:.4g} "
                     f"in training, on samples that are about as new to the model."

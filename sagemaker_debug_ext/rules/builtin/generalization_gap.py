@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
@@ -14,6 +15,9 @@ from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.step import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+MATTERS: Final = 0.1
+"""Part of the largest loss that is too small a rise."""
 
 
 @attrs.define
@@ -29,9 +33,9 @@ class GeneralizationGap(BuiltinRule):
     """The validation loss has risen well above its best value while the training loss went on falling.
 
     Losses are compared by evaluation rounds, or by name, as Overfit does. The rule fires when at the ends of `patience`
-    rounds in a row the validation loss was above its best value by more than `ratio_threshold` of it, while the
-    training loss was below that of the best round. A gap alone, such as that of dropout or of data augmentation, does
-    not fire.
+    rounds in a row the validation loss was above its best value by more than `ratio_threshold` of it, and by a
+    tenth of the largest one so far, while the training loss was below that of the best round: where hardly any loss
+    is left, it goes up and down. A gap alone, such as that of dropout or of data augmentation, does not fire.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -58,6 +62,7 @@ class GeneralizationGap(BuiltinRule):
         self._rounds = EvaluationRounds()
         self._pending: dict[str, Losses] = {}
         self._courses: dict[str, _Course] = {}
+        self._largest: dict[str, float] = {}
         self._has_eval_steps = False
 
     def needs(self) -> tuple[Need, ...]:
@@ -67,6 +72,9 @@ class GeneralizationGap(BuiltinRule):
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue when a round has ended and its validation loss is too high."""
         losses = loss_values(view, self.selection)
+        for name, loss in losses.items():
+            if math.isfinite(loss):
+                self._largest[name] = max(self._largest.get(name, 0.0), abs(loss))
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         if not self._has_eval_steps:
             pairs = loss_pairs(losses).items()
@@ -99,6 +107,9 @@ class GeneralizationGap(BuiltinRule):
         if pair.validation < course.best:
             self._courses[name] = _Course(pair.validation, pair.training)
             return 0
-        is_above = pair.validation > course.best + self.parameters["ratio_threshold"] * abs(course.best)
+        rise = pair.validation - course.best
+        is_above = rise > self.parameters["ratio_threshold"] * abs(course.best) and rise > MATTERS * self._largest.get(
+            name, 0.0
+        )
         course.rounds_above = course.rounds_above + 1 if is_above and pair.training < course.training_at_best else 0
         return course.rounds_above

@@ -118,12 +118,17 @@ class Overfit(BuiltinRule):
     ``validation-X``, ``valid-X``, ``val-X``, ``eval-X`` or ``test-X`` with ``train-X``, ``training-X`` or ``X``, where
     ``_`` may stand for ``-``.
 
+    With `unless_falling` a gap alone does not count, as that of a model whose validation loss is falling too, be it
+    because training is made harder step by step, or since averages lag behind: there must not have been a new best one
+    in the latest `patience` comparisons.
+
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
         start_step: Global steps before this one are ignored altogether; 0 when not given.
         patience: Number of comparisons in a row that must exceed the threshold; 1 when not given.
         ratio_threshold: Largest tolerated gap, relative to the training loss; 0.1 when not given.
+        unless_falling: Whether a validation loss that still falls is no sign of overfitting; False when not given.
 
     Example:
         >>> rule = create_rule("Overfit", trial, {"ratio_threshold": 0.5, "patience": 3, "start_step": 100})
@@ -143,6 +148,8 @@ class Overfit(BuiltinRule):
         self._rounds = EvaluationRounds()
         self._has_eval_steps = False
         self._exceeded: dict[str, int] = collections.Counter()
+        self._best: dict[str, float] = {}
+        self._num_worse: dict[str, int] = collections.Counter()
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the losses with too large a gap, the largest first."""
@@ -168,5 +175,10 @@ class Overfit(BuiltinRule):
     def _exceeds_long_enough(self, name: str, losses: Losses) -> bool:
         exceeds = loss_gap(losses) > self.parameters["ratio_threshold"]
         self._exceeded[name] = self._exceeded[name] + 1 if exceeds else 0
+        is_best = losses.validation < self._best.get(name, math.inf)
+        self._num_worse[name] = 0 if is_best else self._num_worse[name] + 1
+        if is_best:
+            self._best[name] = losses.validation
         patience: int = self.parameters["patience"]
-        return self._exceeded[name] >= patience
+        falls = self.parameters["unless_falling"] and self._num_worse[name] < patience
+        return self._exceeded[name] >= patience and not falls
