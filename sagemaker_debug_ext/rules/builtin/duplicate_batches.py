@@ -15,6 +15,7 @@ from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
 from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import chosen_or
 from sagemaker_debug_ext.rules.step import Array, StepView
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MAY_BE_ALL: Final = 200
 """How many samples of a batch may well be all there are."""
@@ -71,6 +72,8 @@ class DuplicateBatches(TensorRule):
             given: those of the whole model, as the framework names them.
         window: How many batches are looked at; 10 when not given.
         max_share_percent: Largest percentage of different ones that is too few; 30 when not given.
+        unless_all: Whether few batches may be all data there are: then the same ones again count only if evaluation has
+            had more different samples than they have; False when not given.
 
     Source:
         Data loaders whose workers repeat each other, and iterators that are made anew at each step, as in the faults
@@ -92,9 +95,13 @@ class DuplicateBatches(TensorRule):
         self._last: dict[str, int] = {}
         self._samples: dict[str, collections.deque[Sequence[bytes] | None]] = {}
         self._shared = Streaks()
+        self._of_evaluation: dict[str, set[bytes]] = collections.defaultdict(set)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of different batches, or samples."""
+        if view.mode is ModeKeys.EVAL and self.parameters["unless_all"]:
+            digests = view.statistic(name, row_digests)
+            self._of_evaluation[name].update(digests or ())
         found = view.statistic(name, digest) if is_training(view) else None
         step = view.mode_step
         if found is None or step is None:
@@ -113,7 +120,7 @@ class DuplicateBatches(TensorRule):
             return None
         limit: float = self.parameters["max_share_percent"]
         of_batches, of_samples = 100.0 * len(set(seen)) / window, share_of_samples(list(samples))
-        if (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL:
+        if (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL or self._may_be_all(name):
             of_batches = 100.0
         if shared >= window:
             return Reading(0, fires=True, threshold=limit, text=f"in {shared} steps another worker had the same batch")
@@ -122,6 +129,11 @@ class DuplicateBatches(TensorRule):
         if len(set(seen)) == 1 and view.statistic(name, is_of_one_sample):
             text = "in the first all samples are equal"
         return Reading(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
+
+    def _may_be_all(self, name: str) -> bool:
+        """Tell whether the latest batches may be all data there are, as far as evaluation tells."""
+        known = [batch for batch in self._samples[name] if batch]
+        return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how few batches differ."""

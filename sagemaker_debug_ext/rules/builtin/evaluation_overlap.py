@@ -18,6 +18,10 @@ from sagemaker_debug_ext.rules.step import Array, StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_SAMPLES: Final = 32
+FEW: Final = 2
+"""How many different batches show that there is more than one."""
+SURE: Final = 1.5
+"""How many times as much may be known by chance as seems likely."""
 
 
 @attrs.define
@@ -54,6 +58,9 @@ class EvaluationOverlap(TensorRule):
     batches of training, which have each sample once: where equal ones occur in them, the rule fires only if the share
     beyond that which is known by chance is above the limit.
 
+    Where training has had the very same batch again and again, and evaluation has it too, that is not a batch of
+    samples but one whole, such as a graph, of which each looks at other parts.
+
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
             given: those of the whole model, as the framework names them.
@@ -78,6 +85,7 @@ class EvaluationOverlap(TensorRule):
         self._trained: dict[str, set[bytes]] = collections.defaultdict(set)
         self._evaluated: dict[str, set[bytes]] = collections.defaultdict(set)
         self._repeats: dict[str, _Repeats] = collections.defaultdict(_Repeats)
+        self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the percentage of samples of evaluation that training has seen."""
@@ -90,8 +98,12 @@ class EvaluationOverlap(TensorRule):
         if view.mode is ModeKeys.TRAIN:
             if len(trained) < MAX_KEPT:
                 trained.update(samples)
+            if len(self._wholes[name]) < FEW:
+                self._wholes[name][samples] += 1
             if view.statistic(name, is_whole):
                 self._repeats[name].add(samples)
+            return None
+        if len(self._wholes[name]) == 1 and self._wholes[name][samples] > 1:
             return None
         evaluated = self._evaluated[name]
         if len(evaluated) < MAX_KEPT:
@@ -99,7 +111,7 @@ class EvaluationOverlap(TensorRule):
         if len(evaluated) < MIN_SAMPLES or not trained:
             return None
         share = 100 * len(evaluated & trained) / len(evaluated)
-        by_chance = self._repeats[name].share_known_by_chance(len(trained))
+        by_chance = min(1.0, SURE * self._repeats[name].share_known_by_chance(len(trained)))
         limit: float = self.parameters["max_share_percent"]
         fires = share > limit + (100 - limit) * by_chance
         return Reading(share, fires=fires, threshold=limit, severity=share)
