@@ -12,8 +12,8 @@ from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.watching import Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.step import StepView
 
-MATTERS: Final = 0.5
-"""Part of the first loss below which a jump does not matter."""
+MATTERS: Final = 1.5
+"""How many times the first loss a jump must reach to matter."""
 
 
 class LossSpike(TensorRule):
@@ -21,9 +21,9 @@ class LossSpike(TensorRule):
 
     Looks at the losses of TRAIN steps (all steps that have no mode). A value is compared with the median of the
     `window` values before it; the rule fires if it is larger than `factor` times that median and further above it than
-    `factor` times the spread of those values, their mean absolute distance from the median, and at least half of the
-    first value; and if that is the case for the `patience`-th time, be it once more or because the loss stays where it
-    jumped to: one hard batch is no fault. It also fires at values that are not finite.
+    `factor` times the spread of those values, their mean absolute distance from the median, and at least one and a half
+    times the first value; and if that is the case for the `patience`-th time, be it once more or because the loss stays
+    where it jumped to: one hard batch is no fault. It also fires at values that are not finite.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
