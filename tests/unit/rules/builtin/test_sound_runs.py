@@ -273,3 +273,78 @@ class TestLabelMixOfOddLabels:
     def test_complex_labels_are_none(self, judge):
         """And no error."""
         assert judge("LabelMix", course([{"labels": np.array([1 + 2j, 1, 1])}] * 3)) == []
+
+
+class TestEvaluationOfTheSameThing:
+    @pytest.mark.parametrize(("kinds", "fires"), [(1, False), (2, True)])
+    def test_one_graph_is_trained_on_and_evaluated(self, judge, kinds, fires):
+        """Other parts of it, as far as anybody knows."""
+        graphs = np.random.default_rng(0).normal(size=(kinds, 40, 5))
+        steps = course({"Net_input_0": graphs[step % kinds]} for step in range(6))
+        steps |= course([{"Net_input_0": graphs[0]}], EVAL)
+        assert bool(judge("EvaluationOverlap", steps)) == fires
+
+    @pytest.mark.parametrize(("size", "fires"), [(30, False), (60, True)])
+    def test_few_batches_may_be_all_data(self, judge, size, fires):
+        """Where evaluation has no more."""
+        rng = np.random.default_rng(0)
+        batch = rng.normal(size=(40, 5))
+        steps = {(EVAL, 0): {"Net_input_0": rng.normal(size=(size, 5))}}
+        steps |= course([{"Net_input_0": batch}] * 12)
+        assert bool(judge("DuplicateBatches", steps, unless_all=True)) == fires
+
+
+def rounds(training, validation):
+    steps = {}
+    for number, (one, other) in enumerate(zip(training, validation, strict=True)):
+        steps[TRAIN, number] = {"loss": one}
+        steps[EVAL, number] = {"loss": other}
+    return {**steps, (TRAIN, len(training)): {"loss": training[-1]}}
+
+
+class TestLossesOfEvaluation:
+    @pytest.mark.parametrize(("last", "fires"), [(1.2, False), (2.0, True)])
+    def test_a_gap_that_closes_is_no_overfitting(self, judge, last, fires):
+        """When asked to, only where the validation loss has stopped falling."""
+        steps = rounds([1.0, 0.5, 0.3, 0.2, 0.1], [4.0, 3.0, 2.0, 1.5, 1.4] if last < 2 else [4.0, 2.0, 2.0, 2.1, last])
+        parameters = {"ratio_threshold": 2, "patience": 3}
+        assert judge("Overfit", steps, **parameters) != []
+        assert bool(judge("Overfit", steps, unless_falling=True, **parameters)) == fires
+
+    @pytest.mark.parametrize(("scale", "fires"), [(0.01, False), (1.0, True)])
+    def test_where_hardly_any_loss_is_left_it_goes_up_and_down(self, judge, scale, fires):
+        """Next to what it was at first."""
+        steps = rounds([1.0, *(scale * np.array([0.9, 0.8, 0.7, 0.6]))], [1.1, *(scale * np.array([1, 1.4, 1.5, 1.6]))])
+        assert bool(judge("GeneralizationGap", steps)) == fires
+
+    @pytest.mark.parametrize(("second", "fires"), [(5.0, False), (9.0, True)])
+    def test_averages_may_lag_behind_at_first(self, judge, second, fires):
+        """So evaluation that is off must be so again, and not by much less."""
+        rng, steps, number = np.random.default_rng(0), {}, 0
+        for value in (10.0, second):
+            for _ in range(20):
+                steps[TRAIN, number] = {"Net_input_0": rng.normal(size=(16, 6)), "loss": 1.0}
+                number += 1
+            steps[EVAL, number] = {"Net_input_0": rng.normal(size=(16, 6)), "loss": value}
+        assert bool(judge("EvaluationMismatch", steps, patience=2)) == fires
+
+
+class TestVerdictsThatWait:
+    @pytest.mark.parametrize(("patience", "fires"), [(300, False), (40, True)])
+    def test_one_class_may_be_predicted_at_first(self, judge, patience, fires):
+        """While the job may still mend it."""
+        labels, steps = np.arange(20) % 2, []
+        for step in range(100):
+            scores = np.eye(2)[labels if step > 60 else np.zeros(20, int)]
+            steps.append({"CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_input_1": labels})
+        assert bool(judge("PredictionCollapse", course(steps), patience_running=patience)) == fires
+
+    @pytest.mark.parametrize(("patience", "fires"), [(300, False), (20, True)])
+    def test_a_sum_may_fall_late(self, judge, patience, fires):
+        """As long as the job runs."""
+        targets, steps = np.linspace(-1, 1, 16)[:, None], []
+        for step in range(60):
+            scores = targets * (0.99 if step > 40 else 0.01)
+            tensors = {"MSELoss_input_0": scores, "MSELoss_input_1": targets}
+            steps.append({**tensors, "MSELoss_output_0": float(np.square(scores - targets).sum()) + 1e-3})
+        assert bool(judge("LossInputMismatch", course(steps), patience_running=patience)) == fires
