@@ -150,7 +150,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if not self._register(block, self._losses):
             return
-        self._plan = None
+        self._forget_plan()
         self._collections.include_outputs(CollectionKeys.LOSSES, of=block_name(block))
         plan = self._current_plan()
         if plan:  # in the middle of a step, whose blocks are watched already

@@ -152,7 +152,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             )
         loss = Root.of_loss(loss_module)
         if self._register(loss):
-            self._plan = None
+            self._forget_plan()
             self._collections.include_outputs(CollectionKeys.LOSSES, of=loss.name)
 
     def record_tensor_value(self, tensor_name: str, tensor_value: Tensor) -> None:
