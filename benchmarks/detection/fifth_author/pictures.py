@@ -197,7 +197,7 @@ class Tiles(nn.Module):
         self.cut = nn.Conv2d(colours, size, 3, 3)
         self.place = nn.Parameter(torch.randn(1, 16, size) * 0.02)
         layer = nn.TransformerEncoderLayer(size, 4, 48, drop, "gelu", batch_first=True, norm_first=first)
-        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.layers = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
         self.norm, self.head = nn.LayerNorm(size), nn.Linear(size, outputs)
 
     def forward(self, x):
@@ -278,7 +278,7 @@ PICTURE_TASKS = {
     "figures, dense": task(figures, lambda: Denser(4), CROSS, lr=5e-3, steps=112),
     "fabrics": task(fabrics, lambda: Deep(5), CROSS, steps=84, **LATE),
     "fabrics, separable": task(fabrics, lambda: separable(5), CROSS, lr=1e-2, steps=112),
-    "turned": task(turned, lambda: Tiles(4, 3), CROSS, lr=3e-3, steps=140, optimizer="adamw", weight_decay=0.05),
+    "turned": task(turned, lambda: Tiles(4, 3), CROSS, lr=4e-3, steps=112, optimizer="adamw", weight_decay=0.05),
     "cell pictures": task(cells, Hourglass, nn.BCEWithLogitsLoss, lr=5e-3, steps=84),
     "cell pictures, overlap": task(cells, lambda: Hourglass(nn.ELU), criterion(overlap), lr=5e-3, steps=84),
     "birds": task(birds, counting, SQUARE, lr=1e-2, steps=140),

@@ -100,7 +100,7 @@ faults({
         ("households", "50 rows and 256 units", first_rows(50), with_model(lambda: layers(24, 256, 256, 1)),
          setting(steps=160)),
         ("names, in order", "48 names", first_rows(48), with_model(lambda: Attentive(12, 3, 8, read="mean", depth=2)),
-         setting(steps=160)),
+         setting(steps=120)),
         ("alarms", "64 records", first_rows(64), with_model(lambda: Memory(torch.nn.LSTM, 5, 2, size=32)),
          setting(steps=200)),
     ],

@@ -173,7 +173,7 @@ SOUND = [
     ("fabrics", "by Adam, shaken", setting(optimizer="adam", lr=5e-3, prepare=_shaken)),
     ("turned", "normalised after, with dropout", with_model(
         lambda: Tiles(4, 3, drop=0.1, first=False)
-    ), OF_TRANSFORMERS, setting(lr=3e-3)),
+    ), OF_TRANSFORMERS, setting(lr=4e-3)),
     ("cell pictures", "mirrored, rare from the beginning", setting(prepare=lambda x, y: (
         (x.flip(3), y.flip(3)) if torch.rand(()) < 0.5 else (x, y)
     )), with_model(lambda: Hourglass(bias=-2.5))),
