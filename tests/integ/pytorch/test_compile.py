@@ -52,16 +52,17 @@ def by_default(net):
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="PyTorch's own back end needs a C++ compiler")
 
 
-def train(compile_it, hook=None, steps=6):
+def train(compile_it, hook=None, steps=6, make_loss=nn.MSELoss):
     dynamo.reset()
     counters.clear()
     torch.manual_seed(0)
     net = Net()
     model = compile_it(net)
-    loss_function = nn.MSELoss()
+    loss_function = make_loss()
     if hook:
         hook.register_module(model)
-        hook.register_loss(loss_function)
+        if isinstance(loss_function, nn.Module):
+            hook.register_loss(loss_function)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for _ in range(steps):
         x = torch.randn(4, 8)
@@ -95,6 +96,27 @@ def test_compiled_model_when_captured_then_its_graph_stays_whole(make_hook, open
     ]
     assert trial.tensor("scalar/lr").steps() == list(range(6))
     assert trial.tensor("gradient/Net_a.weight").steps() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("compile_it", [wrap, in_place])
+def test_compiled_model_when_loss_is_a_function_then_numbers_of_all_are_saved(make_hook, open_trial, compile_it):
+    """Found losses, reductions and statistics leave the graph whole, and the result the same."""
+    without = train(compile_it, make_loss=lambda: nn.functional.mse_loss)
+    hook = make_hook(
+        include_collections=["weights", "gradients"],
+        detect_losses=True,
+        reduction_config=smd.ReductionConfig(reductions=["mean"], norms=["l2"]),
+        statistics=["nonfinite", "abs_max"],
+    )
+    attached = train(compile_it, hook, make_loss=lambda: nn.functional.mse_loss)
+    assert not counters["graph_break"]
+    assert counters["stats"]["unique_graphs"] == 1
+    assert all(torch.equal(left, right) for left, right in zip(without, attached, strict=True))
+    trial = open_trial(hook)
+    assert trial.tensor("loss_output_0").steps() == list(range(6))
+    for name in ("Net_a.weight", "gradient/Net_a.weight"):
+        found = trial.tensor(name).reduction_values(5)
+        assert {("mean", False), ("l2", False), ("nonfinite", False), ("abs_max", False)} <= set(found)
 
 
 def test_compiled_model_when_activations_are_wanted_then_says_what_is_left_out(make_hook, open_trial, caplog):
