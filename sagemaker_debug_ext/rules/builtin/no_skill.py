@@ -23,6 +23,8 @@ BOOSTED_LOSS = Selection(patterns=("^(validation|valid|val|eval|test)-m?logloss$
 BOOSTED_LABELS = Selection(patterns=("^labels$",))
 FEWEST_TARGETS: Final = 200
 """How many targets there must be for the error of a constant to be known."""
+WEIGHED: Final = 0.01
+"""Part of the mean cross entropy by which a loss differs from it if it weighs what it adds up."""
 FROM_NEW_DATA: Final = "that holds for new data"
 """What the message says of validation losses, which tell more than that training gets nowhere."""
 
@@ -65,6 +67,14 @@ def error_of_constant(targets: Array, of_classes: bool) -> float:
     return entropy(np.array([mean, 1 - mean]))
 
 
+def is_weighed(loss: LossView) -> bool:
+    """Tell whether a loss of yes and no with margins is another number than their mean cross entropy."""
+    if loss.num_classes is not None or not loss.is_binary or loss.kind != "BCEWithLogits":
+        return False
+    plain = loss.margin_entropy()
+    return np.isfinite(loss.value) and abs(loss.value - plain) > WEIGHED * plain
+
+
 class Skill:
     """By how much answers of the latest steps are better than the best constant answer.
 
@@ -77,13 +87,15 @@ class Skill:
         self._answered: dict[str, collections.deque[_Answered]] = {}
         self._num_targets: collections.Counter[str] = collections.Counter()
         self._seen: collections.Counter[str] = collections.Counter()
+        self._weighed: set[str] = set()
 
     def observe(self, view: StepView) -> list[str]:
         """Take a step, and return the names of the losses that could be compared."""
         names = []
         for loss in losses_at(view):
-            error = error_of(loss)
-            of_classes = error is not None and (loss.num_classes is not None or loss.wants_margins)
+            error = self._error_of(loss)
+            has_classes = loss.num_classes is not None or loss.wants_margins
+            of_classes = error is not None and loss.name not in self._weighed and has_classes
             if error is None:
                 error = None if loss.kind is not None else loss.unexplained()
             if error is None:
@@ -95,6 +107,17 @@ class Skill:
             self._seen[loss.name] += 1
             names.append(loss.name)
         return names
+
+    def _error_of(self, loss: LossView) -> float | None:
+        """Return the error of answers; of those that a loss weighs, what goes with the targets counts.
+
+        Where yes counts more than no, answers lean towards it.
+        """
+        if loss.name not in self._weighed and is_weighed(loss):
+            self._weighed.add(loss.name)
+            self._answered.pop(loss.name, None)
+            self._num_targets.pop(loss.name, None)
+        return loss.unexplained() if loss.name in self._weighed else error_of(loss)
 
     def _keep(self, name: str, latest: _Answered) -> None:
         kept = self._answered.setdefault(name, collections.deque())
@@ -128,8 +151,9 @@ class NoSkill(BuiltinRule):
     Looks at scores and targets of losses at TRAIN steps (all steps that have no mode). The best constant has the
     entropy of the labels as its cross entropy, or the variance of the targets as its mean squared error. A loss that is
     none of these by its name or its value, such as one of quantiles, does not want the targets themselves: what no
-    linear function of the scores explains counts as its error. The mean error of the latest `window` steps, or of as
-    many more as have 200 targets, must be below that of the constant over the same samples by `min_gain_percent`.
+    linear function of the scores explains counts as its error, as for losses of yes and no in which one counts more
+    than the other. The mean error of the latest `window` steps, or of as many more as have 200 targets, must be below
+    that of the constant over the same samples by `min_gain_percent`.
 
     Some sound models learn nothing for long before they begin to, while their rate is warmed up or because the first
     step is the hardest. So the rule fires if it is not when the job has ended, after `patience` steps at least; or

@@ -348,3 +348,17 @@ class TestVerdictsThatWait:
             tensors = {"MSELoss_input_0": scores, "MSELoss_input_1": targets}
             steps.append({**tensors, "MSELoss_output_0": float(np.square(scores - targets).sum()) + 1e-3})
         assert bool(judge("LossInputMismatch", course(steps), patience_running=patience)) == fires
+
+
+class TestSkillOfLossesThatAreWeighed:
+    @pytest.mark.parametrize(("known", "fires"), [(2.0, False), (0.0, True)])
+    def test_answers_may_lean_towards_what_counts_more(self, judge, known, fires):
+        """What counts is how they go with the targets."""
+        rng, steps = np.random.default_rng(0), []
+        for _ in range(60):
+            targets = (rng.random((40, 1)) < 0.1).astype(float)
+            scores = known * targets + rng.normal(size=(40, 1))
+            errors = (np.logaddexp(0, scores) - scores * targets) * (1 + 9 * targets)
+            tensors = {"BCEWithLogitsLoss_input_0": scores, "BCEWithLogitsLoss_input_1": targets}
+            steps.append({**tensors, "BCEWithLogitsLoss_output_0": float(errors.mean())})
+        assert bool(judge("NoSkill", course(steps))) == fires
