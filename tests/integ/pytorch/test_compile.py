@@ -116,7 +116,7 @@ def test_compiled_model_when_loss_is_a_function_then_numbers_of_all_are_saved(ma
     assert trial.tensor("loss_output_0").steps() == list(range(6))
     for name in ("Net_a.weight", "gradient/Net_a.weight"):
         found = trial.tensor(name).reduction_values(5)
-        assert {("mean", False), ("l2", False), ("nonfinite", False), ("abs_max", False)} <= set(found)
+        assert {("mean", False), ("l2", False), ("nonfinite", False), ("max", True)} <= set(found)
 
 
 def test_compiled_model_when_activations_are_wanted_then_says_what_is_left_out(make_hook, open_trial, caplog):
