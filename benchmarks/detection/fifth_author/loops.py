@@ -39,7 +39,7 @@ def _judged(hook, model, loss, x, y) -> None:
 # --- two that play against each other --------------------------------------------------------------------------------
 
 
-def playing(seed: int, *, steps: int = 200, size: int = 48, smooth: float = 0.1, rates=(1e-3, 3e-3)) -> Trial:
+def playing(seed: int, *, steps: int = 160, size: int = 48, smooth: float = 0.1, rates=(1e-3, 3e-3)) -> Trial:
     """Return what makes the trial of a generator of points of a tilted ellipse, and of what tells them from real ones.
 
     Each is registered, and the loss of both; a step is one of either.

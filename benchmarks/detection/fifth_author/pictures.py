@@ -276,7 +276,7 @@ PICTURE_TASKS = {
         steps=112,
     ),
     "figures, dense": task(figures, lambda: Denser(4), CROSS, lr=5e-3, steps=112),
-    "fabrics": task(fabrics, lambda: Deep(5), CROSS, steps=84, **LATE),
+    "fabrics": task(fabrics, lambda: Deep(5), CROSS, steps=70, **LATE),
     "fabrics, separable": task(fabrics, lambda: separable(5), CROSS, lr=1e-2, steps=112),
     "turned": task(turned, lambda: Tiles(4, 3), CROSS, lr=4e-3, steps=112, optimizer="adamw", weight_decay=0.05),
     "cell pictures": task(cells, Hourglass, nn.BCEWithLogitsLoss, lr=5e-3, steps=84),

@@ -191,7 +191,7 @@ SOUND = [
         lambda: Attentive(13, 13, 16, causal=True, depth=2, first=False)
     ), OF_TRANSFORMERS),
     ("sentences", "in batches of 8, gathered over four", setting(
-        batch=8, zero_every=4, update_every=4, loss_factor=0.25, steps=320
+        batch=8, zero_every=4, update_every=4, loss_factor=0.25, steps=240
     )),
     ("kinds of words", "by a GRU", with_model(lambda: Tagger(cell=nn.GRU)), setting(clip=0.5)),
     ("offers", "with tanh, small spread", with_model(lambda: Rated(act=nn.Tanh)), SMALL_SPREAD),

@@ -205,7 +205,7 @@ TEXT_TASKS = {
     "sentences": task(
         sentences, lambda: Attentive(13, 13, 16, causal=True, tied=True), CROSS, lr=5e-3, steps=112, **TRANSFORMER,
     ),
-    "missing words": task(gaps, lambda: Attentive(14, 13, 16, depth=2), PLACES, lr=3e-3, steps=168, **TRANSFORMER),
+    "missing words": task(gaps, lambda: Attentive(14, 13, 16, depth=2), PLACES, lr=4e-3, steps=126, **TRANSFORMER),
     "backwards": task(backwards, Translator, PLACES, lr=1e-2, steps=168),
     "names": task(names, Spelled, CROSS, lr=1e-2, steps=112),
     "names, in order": task(names, lambda: Attentive(12, 3, 8, read="mean", drop=0.1), CROSS, lr=5e-3, steps=84),
