@@ -236,6 +236,7 @@ class BaseHook(Framework, ProfilerCalls):
     def create_from_configuration(cls: type[_SelfT], configuration: HookConfiguration) -> _SelfT:
         """Create a hook from what a hook configuration file says."""
         hook = cls(**configuration.arguments())
+        configuration.tell_remarks()
         for settings in configuration.collections:
             settings.apply_to(hook.get_collection(settings.name))
         return hook

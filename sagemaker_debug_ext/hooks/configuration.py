@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -91,6 +91,7 @@ class HookConfiguration:
         when_full: What happens when that is reached.
         spill_limit_bytes: How much may wait in a file then.
         flight_recorder: How many steps to keep in memory instead of writing them.
+        remarks: What of the file has no effect, and why; no argument of a hook.
     """
 
     out_dir: str = DEFAULT_OUT_DIR
@@ -109,10 +110,17 @@ class HookConfiguration:
     when_full: str = "block"
     spill_limit_bytes: int = DEFAULT_SPILL_LIMIT_BYTES
     flight_recorder: int = 0
+    remarks: tuple[str, ...] = attrs.field(default=(), eq=False)
+
+    def tell_remarks(self) -> None:
+        """Log what of the file has no effect; whoever makes a hook of it does so, once."""
+        if self.remarks:
+            LOG.warning("parts of the hook configuration have no effect: %s", "; ".join(self.remarks))
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of a hook; what the file says of each collection is no argument."""
         given = attrs.asdict(self, recurse=False)
+        del given["remarks"]
         given["include_collections"] = [settings.name for settings in given.pop("collections")]
         return given
 
@@ -166,20 +174,14 @@ def parse_configuration(
     schedules = _schedules(hook, defaults)
     entries = top.read("CollectionConfigurations", _to_list) or []
     named = [_named_parameters(entry, f"{where}: CollectionConfigurations[{at}]") for at, entry in enumerate(entries)]
-    collections: dict[str, CollectionSettings] = {}
-    for name, parameters in named:
-        settings, earlier = _collection(name, parameters, schedules), collections.get(name)
-        if earlier is not None:  # an estimator of the SDK sends a name twice where a rule wants it too
-            settings = attrs.evolve(settings, include_regex=(*earlier.include_regex, *settings.include_regex))
-        collections[name] = settings
     tensorboard_dir = hook.read("tensorboard_dir", _to_text)
     handle_sigterm = hook.read("handle_sigterm", _to_bool)
-    configuration = HookConfiguration(
+    return HookConfiguration(
         out_dir=top.read("LocalPath", _to_text) or DEFAULT_OUT_DIR,
         save_config=SaveConfig(schedules),
         reduction_config=_reductions(hook),
         include_regex=hook.read("include_regex", _to_patterns) or (),
-        collections=tuple(collections.values()),
+        collections=_collections(named, schedules),
         save_all=hook.read("save_all", _to_bool) or False,
         include_workers=hook.read("include_workers", _to_text) or "one",
         export_tensorboard=tensorboard_dir is not None or hook.read("export_tensorboard", _to_bool) or False,
@@ -191,18 +193,13 @@ def parse_configuration(
         when_full=hook.read("when_full", _to_policy) or "block",
         spill_limit_bytes=hook.read("spill_limit_bytes", _to_positive) or DEFAULT_SPILL_LIMIT_BYTES,
         flight_recorder=hook.read("flight_recorder", _to_natural) or 0,
+        remarks=(
+            *top.remarks(_DOCUMENT_KEYS),
+            *hook.remarks(HOOK_PARAMETERS),
+            *_repeated(where, [name for name, _ in named]),
+            *_remarks_on_collections(where, entries, named),
+        ),
     )
-    remarks = [
-        *top.remarks(_DOCUMENT_KEYS),
-        *hook.remarks(HOOK_PARAMETERS),
-        *_repeated(where, [name for name, _ in named]),
-    ]
-    for at, ((_, parameters), entry) in enumerate(zip(named, entries, strict=True)):
-        remarks += _Parameters(f"{where}: CollectionConfigurations[{at}]", entry).remarks(_ENTRY_KEYS)
-        remarks += parameters.remarks(COLLECTION_PARAMETERS)
-    if remarks:
-        LOG.warning("parts of the hook configuration have no effect: %s", "; ".join(remarks))
-    return configuration
 
 
 def _read_object(file: Path) -> dict[str, Any]:
@@ -235,6 +232,27 @@ def _collection(name: str, parameters: _Parameters, hook: Mapping[ModeKeys, Save
         include_regex=parameters.read("include_regex", _to_patterns) or (),
         save_histogram=parameters.read("save_histogram", _to_bool),
     )
+
+
+def _collections(
+    named: Iterable[tuple[str, _Parameters]], hook: Mapping[ModeKeys, SaveConfigMode]
+) -> tuple[CollectionSettings, ...]:
+    """Return the collections, each name once: an estimator of the SDK sends it twice where a rule wants it too."""
+    collections: dict[str, CollectionSettings] = {}
+    for name, parameters in named:
+        settings, earlier = _collection(name, parameters, hook), collections.get(name)
+        if earlier is not None:
+            settings = attrs.evolve(settings, include_regex=(*earlier.include_regex, *settings.include_regex))
+        collections[name] = settings
+    return tuple(collections.values())
+
+
+def _remarks_on_collections(
+    where: str, entries: Iterable[Mapping[str, Any]], named: Iterable[tuple[str, _Parameters]]
+) -> Iterator[str]:
+    for at, ((_, parameters), entry) in enumerate(zip(named, entries, strict=True)):
+        yield from _Parameters(f"{where}: CollectionConfigurations[{at}]", entry).remarks(_ENTRY_KEYS)
+        yield from parameters.remarks(COLLECTION_PARAMETERS)
 
 
 def _schedules(parameters: _Parameters, inherited: Mapping[ModeKeys, SaveConfigMode]) -> dict[ModeKeys, SaveConfigMode]:

@@ -113,6 +113,13 @@ def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkey
     assert "nothing is captured: there is no configuration file" in captured.stderr
 
 
+def test_run_when_configuration_is_misspelt_then_one_warning_says_so(script, configured, tmp_path):
+    """The file is read more than once; what is wrong with it is told once."""
+    path = tmp_path / "hook.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"HookParameters"', '"HookParams": {}, "HookParameters"'))
+    assert run_captured(script).stderr.count("'HookParams' is not known; did you mean 'HookParameters'?") == 1
+
+
 def test_import_when_it_is_the_only_change_then_captures(script, configured):
     """One line at the top of the script does the same."""
     script.write_text("import sagemaker_debug_ext.auto\n" + SCRIPT)

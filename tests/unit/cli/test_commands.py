@@ -256,6 +256,15 @@ def test_run_when_configuration_is_no_json_then_says_so_before_the_script_runs(t
     assert re.fullmatch(r"sagemaker-debug: \S+hook\.json: must hold JSON \(.+\)\n", done.stderr)
 
 
+def test_run_when_configuration_is_misspelt_then_warns_only_once_a_hook_is_made(tmp_path, monkeypatch):
+    """A script that trains nothing is told nothing."""
+    (tmp_path / "hook.json").write_text('{"HookParams": {}}')
+    (tmp_path / "train.py").write_text("print('ran')")
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    done = run_captured(tmp_path / "train.py")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")
+
+
 def test_rules_when_asked_for_help_then_says_what_rules_are_for(capsys):
     """The group of commands has more to say than their names."""
     assert main(["rules", "--help"]) == 0

@@ -78,11 +78,11 @@ class TestParse:
         )
         assert typed == text
 
-    def test_parse_when_reductions_are_missing_then_flags_beside_them_do_nothing(self, caplog):
-        """Without `reductions` there is no reduction setting, and the log says why."""
+    def test_parse_when_reductions_are_missing_then_flags_beside_them_do_nothing(self):
+        """Without `reductions` there is no reduction setting, and a remark says why."""
         configuration = parse({"save_raw_tensor": "true"})
         assert configuration.reduction_config is None
-        assert "'save_raw_tensor' counts only beside 'reductions'" in caplog.text
+        assert "'save_raw_tensor' counts only beside 'reductions'" in configuration.remarks[0]
 
     def test_parse_when_patterns_are_given_then_are_split_at_commas(self):
         """Patterns come as one text."""
@@ -106,19 +106,23 @@ class TestParse:
         assert (configuration.memory_limit_bytes, configuration.when_full) == (1000, "spill")
         assert (configuration.spill_limit_bytes, configuration.flight_recorder) == (5000, 7)
 
-    def test_parse_when_a_collection_is_listed_twice_then_patterns_add_up_and_the_last_settings_count(self, caplog):
-        """Estimators of the SDK send a collection of the hook and the same one of a rule; the log says so."""
+    def test_parse_when_a_collection_is_listed_twice_then_patterns_add_up_and_the_last_settings_count(self):
+        """Estimators of the SDK send a collection of the hook and the same one of a rule; a remark says so."""
         configuration = parse(None, ("a", {"include_regex": "x", "save_interval": "3"}), ("a", {"save_interval": "5"}))
         assert [item.include_regex for item in configuration.collections] == [("x",)]
         assert configuration.collections[0].save_config.get_save_config(modes.TRAIN).save_interval == 5
-        assert "collection 'a' is listed 2 times" in caplog.text
+        assert "collection 'a' is listed 2 times" in configuration.remarks[0]
 
 
 class TestMistakes:
     def test_parse_when_keys_are_unknown_then_one_warning_names_the_nearest(self, caplog):
-        """A misspelt parameter does not stop a job; one line tells what was meant."""
+        """A misspelt parameter does not stop a job; one line tells what was meant, when a hook is made, not before."""
+        collection = ("weights", {"reduction": "min", "nonsense": "1"})
         with caplog.at_level(logging.WARNING):
-            parse({"save_intervall": "5"}, ("weights", {"reduction": "min", "nonsense": "1"}), HookParams={})
+            configuration = parse({"save_intervall": "5"}, collection, HookParams={})
+            assert not caplog.records
+            configuration.tell_remarks()
+            parse({"save_interval": "5"}).tell_remarks()
         assert len(caplog.records) == 1
         text = caplog.text
         assert "'save_intervall' is not known; did you mean 'save_interval'?" in text
