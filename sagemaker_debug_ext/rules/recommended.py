@@ -54,7 +54,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "GradientsNotReset": {"patience": 8},
     "InitialLoss": {"factor": 4.5},
     "InitialWeights": {"max_gain": 12, "min_gain": 0.013},
-    "InputScale": {"max_scale": 40, "patience": 10},
+    "InputScale": {"max_scale": 40},
     "LabelMix": {"min_mixing": 0.4, "max_ratio": 20},
     "LeakingFeature": {"copies": False},
     "LearningRateTooHigh": {"threshold": 0.35},

@@ -95,7 +95,8 @@ def test_parameters_are_taken_as_text_or_typed(trial):
     """They become typed either way; what says which rule to run is left aside."""
     given = {"rule_to_invoke": "Overfit", "ratio_threshold": "0.5", "patience": 3, "tensor_regex": "a, b"}
     rule = create_rule("Overfit", trial, given)
-    assert rule.parameters == {"tensor_regex": ("a", "b"), "start_step": 0, "patience": 3, "ratio_threshold": 0.5}
+    typed = {"tensor_regex": ("a", "b"), "start_step": 0, "patience": 3, "ratio_threshold": 0.5}
+    assert rule.parameters == {**typed, "unless_falling": False}
 
 
 @pytest.mark.parametrize(
