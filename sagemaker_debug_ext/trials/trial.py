@@ -431,8 +431,11 @@ class Trial:
             names = [name for name in names if any(pattern.search(name) for pattern in patterns)]
         elif group is not None:
             names = [name for name in names if group.matches(name)]
-        if not names and step is None and (regex is not None or collection is not None):  # many steps lack some tensors
-            LOG.warning("no tensor of trial %r matches %r", self.name, regex if collection is None else collection)
+        if not names and step is None:  # many steps lack some tensors
+            if group is not None:
+                LOG.warning("no tensor of trial %r is in collection %r", self.name, group.name)
+            elif regex is not None:
+                LOG.warning("no tensor of trial %r matches %r", self.name, regex)
         return names
 
     def _group(self, collection: str | Collection) -> Collection:

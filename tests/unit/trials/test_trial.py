@@ -336,9 +336,15 @@ def test_steps_when_the_mode_is_a_text_then_names_the_mode_that_was_meant(job, o
 
 
 def test_names_when_none_match_then_a_warning_is_logged(job, open_trial, caplog):
-    """An empty answer to a pattern is often a mistake, so it leaves a trace."""
-    open_trial(job).tensor_names(regex="lossy")
-    assert "no tensor of trial 'trial' matches 'lossy'" in caplog.messages
+    """An empty answer to a pattern, or a collection, is often a mistake, so it leaves a trace."""
+    trial = open_trial(job)
+    trial.tensor_names(regex="lossy")
+    trial.tensor_names(collection=Collection("mine", include_regex=["nothing"]))
+    trial.tensor_names(regex="lossy", step=0)
+    assert caplog.messages == [
+        "no tensor of trial 'trial' matches 'lossy'",
+        "no tensor of trial 'trial' is in collection 'mine'",
+    ]
 
 
 def test_names_when_the_collection_is_misspelt_then_the_warning_names_the_nearest(job, open_trial, caplog):
