@@ -23,15 +23,16 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, TensorRule
 from sagemaker_debug_ext.rules.columns import NOTHING, UNSURE, Column, DigestedPart, Outlook, Part, join
 from sagemaker_debug_ext.rules.step import Array, StepViews, usable_value
-from sagemaker_debug_ext.trials.digests import Wish, can_digest
+from sagemaker_debug_ext.trials.digests import Wish, can_digest, find_template
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule
-    from sagemaker_debug_ext.store.index import IndexContent
+    from sagemaker_debug_ext.store.index import IndexContent, Location
     from sagemaker_debug_ext.trials import Trial
+    from sagemaker_debug_ext.trials.index import SavedFile
 
-BLOCK_BYTES: Final = 128 * 2**20
+BLOCK_BYTES: Final = 512 * 2**20
 """How many bytes of tensors a block has at most, unless one step has more."""
 
 _KEPT_BYTES: Final = 32 * 2**20
@@ -297,23 +298,26 @@ class Blocks:
             content = files[0].content if len(files) == 1 else None  # steps are mostly alike
             if content is not None and content in measured:
                 return measured[content]
-            found: dict[str, int] = {}
+            places: dict[str, tuple[SavedFile, Location]] = {}
             for file in files:
                 for name, slot in file.layout.slots.items():
                     if name in choice and slot.value >= 0:
-                        found.setdefault(name, file.content.location(slot.value).length)
+                        places.setdefault(name, (file, file.content.location(slot.value)))
+        found = {name: location.length for name, (_, location) in places.items()}
         large = {name: size for name, size in found.items() if size > _SMALL_BYTES}
         read = {name: size for name, size in found.items() if choice[name] or name not in large}
-        kept = sum(size for name, size in read.items() if name not in large or self._must_keep(name, size))
+        kept = sum(size for name, size in read.items() if name not in large or self._must_keep(name, *places[name]))
         sizes = _Sizes(sum(read.values()), kept, large)
         if content is not None:
             measured[content] = sizes
         return sizes
 
-    def _must_keep(self, name: str, num_bytes: int) -> bool:
-        """Tell whether the values of a large tensor may have to be read into memory, as far as is known by now."""
-        template = self._trial.index_reader.events.decoder.template(name, num_bytes)
-        return self._is_remote or template is None or not can_digest(template.dtype)
+    def _must_keep(self, name: str, file: SavedFile, location: Location) -> bool:
+        """Tell whether the values of a large tensor have to be read into memory."""
+        if self._is_remote:
+            return True
+        template = find_template(self._trial.index_reader.events, name, location, file)
+        return template is None or not can_digest(template.dtype)
 
     def _start(
         self,

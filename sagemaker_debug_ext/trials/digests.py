@@ -294,7 +294,7 @@ def digest_alike(
     records: dict[str, _Record] = {}
     for (name, position), wish in wishes.items():
         location = content.location(position)
-        template = _find_template(reader, name, location, rows[0].file)
+        template = find_template(reader, name, location, rows[0].file)
         if template is not None and can_digest(template.dtype):
             records[name] = _Record(template, location, len(rows), wish)
     calls = _plan(sorted(records.values(), key=lambda record: record.start), np.empty(_ROOM_BYTES, np.uint8))
@@ -306,7 +306,7 @@ def digest_alike(
     return {name: record.digest(steps, is_read) for name, record in records.items()}
 
 
-def _find_template(reader: EventReader, name: str, location: Location, file: SavedFile) -> RecordTemplate | None:
+def find_template(reader: EventReader, name: str, location: Location, file: SavedFile) -> RecordTemplate | None:
     """Return how a record is laid out, by decoding it in a first file if that is not known."""
     template = reader.decoder.template(name, location.length)
     if template is None:
