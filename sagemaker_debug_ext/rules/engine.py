@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 import threading
@@ -104,7 +105,11 @@ class _Run:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `judge`
             self.fail(error)
             return []
-        return self._record(issues[0].step, issues) if issues else []
+        recorded: list[Issue] = []
+        for step, found in itertools.groupby(issues, key=lambda issue: issue.step):
+            if self.is_active:  # rather than ended by its first issue
+                recorded += self._record(step, list(found))
+        return recorded
 
     def fail(self, error: BaseException) -> None:
         """End the rule with an error."""
@@ -142,7 +147,8 @@ class _Run:
     def _record(self, step: int, issues: Sequence[Issue]) -> list[Issue]:
         if not issues:
             return []
-        if self._status.first_issue_step is None:
+        first = self._status.first_issue_step
+        if first is None or step < first:  # what waited for the end of the job may be of an earlier step
             details = condition_met_details(self.rule.rule_name, step)
             self._update(status="IssuesFound", details=details, first_issue_step=step)
         self.rule.actions.invoke(issues[0].message)
@@ -163,8 +169,9 @@ class _Run:
 class Evaluation(Iterator[Issue]):
     """Rules over one pass of a trial: iterate over it to run them. Made by `evaluate`.
 
-    Issues come in the order of their steps; at one step in the order of the rules. Another thread may read `statuses`
-    and call `stop` meanwhile; everything else belongs to the thread that iterates.
+    Issues come in the order of their steps; at one step in the order of the rules. Only those that depend on a running
+    job's having ended come when it has, after those of its last step. Another thread may read `statuses` and call
+    `stop` meanwhile; everything else belongs to the thread that iterates.
     """
 
     def __init__(

@@ -43,10 +43,9 @@ def invoke_rule(
 
 def _wait(rule: Rule, raise_eval_cond: bool) -> bool:
     """Tell a rule that there is no news, and return whether to go on."""
-    issues = rule.issues_while_waiting()
-    if issues:
-        rule.actions.invoke(issues[0].message)
-        met = RuleEvaluationConditionMet(rule.rule_name, issues[0].step)
+    for issue in rule.issues_while_waiting():
+        rule.actions.invoke(issue.message)
+        met = RuleEvaluationConditionMet(rule.rule_name, issue.step)
         if raise_eval_cond:
             raise met
         LOG.info("%s", met)

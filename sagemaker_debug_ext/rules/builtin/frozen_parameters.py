@@ -165,8 +165,7 @@ class FrozenParameters(TensorRule):
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return what was found at the last steps, if no others are to come."""
-        found = self._pending.take(self.base_trial)
-        return self.issues_of(*found) if found else []
+        return [issue for view, readings in self._pending.take() for issue in self.issues_of(view, readings)]
 
     def _before(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
         saved = self.views.saved_steps(name, mode, step - 1)

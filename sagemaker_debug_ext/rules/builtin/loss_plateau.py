@@ -102,8 +102,7 @@ class LossPlateau(TensorRule):
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return what was found at the last steps, if no others are to come."""
-        found = self._pending.take(self.base_trial)
-        return self.issues_of(*found) if found else []
+        return [issue for view, readings in self._pending.take() for issue in self.issues_of(view, readings)]
 
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Say how little the loss has fallen."""

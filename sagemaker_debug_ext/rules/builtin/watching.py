@@ -137,7 +137,7 @@ class Pending:
     """Readings that are no issues yet, as the job may still mend what it does, but will be if no step is to come."""
 
     def __init__(self) -> None:
-        self._readings: dict[str, tuple[StepView, Reading]] = {}
+        self._readings: dict[tuple[str, ModeKeys], tuple[StepView, Reading]] = {}
 
     def settle(self, view: StepView, name: str, reading: Reading, *, is_late: bool) -> Reading:
         """Return a reading that fires if it is late, or if the job has ended; else it waits for that.
@@ -148,20 +148,23 @@ class Pending:
             reading: What was measured.
             is_late: Whether the job has had its time.
         """
-        self._readings.pop(name, None)
+        self._readings.pop((name, view.mode), None)
         if not reading.fires or is_late or is_last(view, name):
             return reading
-        self._readings[name] = (view, reading)
+        self._readings[name, view.mode] = (view, reading)
         return attrs.evolve(reading, fires=False)
 
-    def take(self, trial: Trial) -> tuple[StepView, dict[str, Reading]] | None:
-        """Return what waits for the end of the job, and the step of the last of it; None before the end."""
-        if not trial.loaded_all_steps or not self._readings:
-            return None
-        view = max((view for view, _ in self._readings.values()), key=lambda view: view.step)
-        found = {name: reading for name, (_, reading) in self._readings.items()}
-        self._readings.clear()
-        return view, found
+    def take(self) -> list[tuple[StepView, dict[str, Reading]]]:
+        """Return what has waited for the end of the job, by step, in their order; nothing before the end.
+
+        What waits at a step after which more was saved, which nobody looked at, says nothing of the end.
+        """
+        ended: dict[int, tuple[StepView, dict[str, Reading]]] = {}
+        for (name, mode), (view, reading) in list(self._readings.items()):
+            if is_last(view, name):
+                ended.setdefault(view.step, (view, {}))[1][name] = reading
+                del self._readings[name, mode]
+        return [ended[step] for step in sorted(ended)]
 
 
 class Recent:
