@@ -70,6 +70,7 @@ def _introduce(rule: Rule) -> dict[str, Any]:
 
 def _serve(rule: Rule, request: Mapping[str, Any]) -> dict[str, Any]:
     if "waiting" in request:
+        rule.base_trial.maybe_refresh()  # no step tells of the end of the job, for which some rules wait
         return {"issues": [issue.to_json_dict() for issue in rule.issues_while_waiting()]}
     if "end" in request:
         rule.output_path = request["end"]

@@ -53,8 +53,8 @@ def follow_steps(
         sleep: Waits that long.
 
     Returns:
-        The steps; None each time it has waited because there was no news, and once when a job that was followed has
-        ended since the last step.
+        The steps; None each time it has waited because there was no news, and once after the last step of a job that
+        was followed until it ended.
 
     Raises:
         SMDebugTypeError: A bound is no number.
@@ -90,7 +90,7 @@ def _follow(
                 yield step
             last = step
         if ended or not follow:
-            if was_running and not new:
+            if was_running:
                 yield None
             return
         was_running = True

@@ -195,3 +195,14 @@ def test_a_forgotten_rule_leaves_no_process(trial, source):
         except ProcessLookupError:
             return
     pytest.fail("the process is still there")
+
+
+def test_an_isolated_rule_that_waits_for_the_end_of_a_job_learns_of_it(tmp_path):
+    """Though no step tells it of the end."""
+    job = SmallTrial(tmp_path)
+    for step in range(8):
+        job.write(TRAIN, step, {"Loss_output_0": np.ones(1)})
+    trial = create_trial(str(tmp_path))
+    parameters = {"window": 2, "patience": 4}
+    rule = create_rule("LossPlateau", trial, parameters, isolation=Isolation())
+    assert [issue.step for issue in evaluate([rule], trial, sleep=lambda _: job.end())] == [7]

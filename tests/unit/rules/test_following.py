@@ -62,6 +62,17 @@ def test_a_running_trial_is_followed_until_its_end(tmp_path):
     assert job.plan == []
 
 
+def test_the_end_is_told_when_it_is_seen_together_with_the_last_steps(tmp_path):
+    """As when somebody else has looked at the trial meanwhile."""
+    job = Job(tmp_path, [[0], [1, "end"]])
+    trial = create_trial(str(tmp_path))
+    steps = []
+    for step in follow_steps(trial, sleep=job.sleep):
+        steps.append(step)
+        trial.steps()
+    assert steps == [None, 0, None, 1, None]
+
+
 def test_a_running_trial_is_left_once_a_later_step_shows_that_the_end_is_reached(tmp_path):
     """No need to wait for the job then."""
     job = Job(tmp_path, [[0], [9], [12]])
