@@ -11,8 +11,8 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin.answers import INPUTS, Games, LossView, entropy, label_entropy, losses_at
-from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
-from sagemaker_debug_ext.rules.builtin.watching import is_last, is_training
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule, Reading
+from sagemaker_debug_ext.rules.builtin.watching import Pending, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
@@ -27,6 +27,8 @@ WEIGHED: Final = 0.01
 """Part of the mean cross entropy by which a loss differs from it if it weighs what it adds up."""
 FROM_NEW_DATA: Final = "that holds for new data"
 """What the message says of validation losses, which tell more than that training gets nowhere."""
+FROM_INPUTS: Final = "from the inputs"
+"""What it says of others."""
 
 
 class _Answered(NamedTuple):
@@ -190,7 +192,7 @@ class NoSkill(BuiltinRule):
         self._best: dict[str, _Best] = {}
         self._games = Games()
         self._best_gain: dict[str, float] = {}
-        self._pending: list[Issue] = []
+        self._pending = Pending()
 
     def needs(self) -> tuple[Need, ...]:
         """Return what goes into losses, and what boosted trees save instead."""
@@ -201,35 +203,29 @@ class NoSkill(BuiltinRule):
         if not is_training(view):
             return None
         self._games.observe(view)
-        of_trees = dict(self._of_trees(view))
-        of_layers = dict(self._of_layers(view))
-        gains = of_layers | of_trees
-        if not gains:
-            return None
         limit: float = self.parameters["min_gain_percent"]
-        if of_layers:
-            without = {name: gain for name, gain in of_layers.items() if gain < limit}
-            self._pending = [self._without_skill(view, without, "from the inputs")] if without else []
+        of_trees, of_layers = dict(self._of_trees(view)), dict(self._of_layers(view))
+        if not (of_trees or of_layers):
+            return None
+        settled = {name: self._settled(view, name, gain) for name, gain in of_layers.items()}
         due = {name: gain for name, gain in of_trees.items() if gain < limit}
         if due:
             return [self._without_skill(view, due, FROM_NEW_DATA)]
-        due = {name: gain for name, gain in of_layers.items() if gain < limit and self._is_due(view, name)}
-        if not due:
-            return []
-        self._pending = []
-        return [self._without_skill(view, due, "from the inputs")]
+        due = {name: gain for name, gain in of_layers.items() if settled[name].fires}
+        return [self._without_skill(view, due, FROM_INPUTS)] if due else []
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return what was found at the last step, if no other is to come."""
-        if not self.base_trial.loaded_all_steps:
-            return []
-        found, self._pending = self._pending, []
-        return found
+        """Return what was found at the last steps, if no others are to come."""
+        return [
+            self._without_skill(view, {name: reading.value or 0.0 for name, reading in readings.items()}, FROM_INPUTS)
+            for view, readings in self._pending.take()
+        ]
 
-    def _is_due(self, view: StepView, name: str) -> bool:
-        """Tell whether it is time to say that there is no skill."""
-        is_late = self._skill.num_seen(name) >= self.parameters["patience_running"]
-        return (is_late and self._best_gain[name] < self.parameters["min_gain_percent"]) or is_last(view, name)
+    def _settled(self, view: StepView, name: str, gain: float) -> Reading:
+        """Return a reading that fires if a loss is not better than a constant, and it is time to say so."""
+        limit: float = self.parameters["min_gain_percent"]
+        is_late = self._skill.num_seen(name) >= self.parameters["patience_running"] and self._best_gain[name] < limit
+        return self._pending.settle(view, name, Reading(gain, fires=gain < limit), is_late=is_late)
 
     def _without_skill(self, view: StepView, gains: Mapping[str, float], what: str) -> Issue:
         worst = min(gains, key=lambda name: gains[name])

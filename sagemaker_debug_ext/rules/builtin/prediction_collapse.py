@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import math
 import statistics
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -111,7 +112,7 @@ class PredictionCollapse(BuiltinRule):
         self._known: collections.deque[float] = collections.deque(maxlen=NUM_BATCHES)
         self._games = Games()
         self._num_steps = 0
-        self._pending: list[Issue] = []
+        self._pending: dict[str, tuple[StepView, list[Issue]]] = {}
 
     def needs(self) -> tuple[Need, ...]:
         """Return labels, and predictions, which may be missing."""
@@ -143,19 +144,19 @@ class PredictionCollapse(BuiltinRule):
         if all(map(self._games.has, names)):
             return None
         issues = self._judge(view, names)
-        is_late = self._num_steps >= self.parameters["patience_running"]
-        if not issues or is_late or any(is_last(view, name) for name in names):
-            self._pending = []
+        for name in names:
+            self._pending.pop(name, None)
+        if not issues or self._num_steps >= self.parameters["patience_running"] or _any_is_last(view, names):
             return issues
-        self._pending = issues
+        self._pending |= dict.fromkeys(names, (view, issues))
         return []
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return what was found at the last step, if no other is to come."""
-        if not self.base_trial.loaded_all_steps:
-            return []
-        found, self._pending = self._pending, []
-        return found
+        """Return what was found at the last steps, if no others are to come."""
+        ended = {view.step: issues for name, (view, issues) in self._pending.items() if _any_is_last(view, [name])}
+        if ended:
+            self._pending.clear()
+        return [issue for step in sorted(ended) for issue in ended[step]]
 
     def _judge(self, view: StepView, names: list[str]) -> list[Issue]:
         label, label_share = _commonest(self._recent_labels)
@@ -195,6 +196,11 @@ class PredictionCollapse(BuiltinRule):
         if others > NEVER:
             return ""
         return f"Other classes hardly ever come up: {latest}, and {others:.2%} of all so far are not."
+
+
+def _any_is_last(view: StepView, names: Iterable[str]) -> bool:
+    """Tell whether the job has ended, and one of some tensors was saved at no later step."""
+    return any(is_last(view, name) for name in names)
 
 
 def _commonest(ids: collections.deque[int]) -> tuple[int, float]:

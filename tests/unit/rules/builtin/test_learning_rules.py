@@ -143,6 +143,45 @@ class TestNoSkill:
         issues = evaluate([create_rule(rule, trial, parameters)], trial, sleep=lambda _: job.end())
         assert fired(issues) == [59]
 
+    @pytest.mark.parametrize("rule", ["NoSkill", "LossPlateau", "PredictionCollapse"])
+    def test_steps_that_come_together_with_the_end_are_judged_before_it(self, tmp_path, rule):
+        """What the follower has not looked at yet may tell another story, as it does to one who comes later."""
+        job = SmallTrial(tmp_path)
+        for (mode, step), tensors in self.steps(0.0).items():
+            labels = {"CrossEntropyLoss_input_1": np.zeros(30, int)} if rule == "PredictionCollapse" else {}
+            job.write(mode, step, {**tensors, **labels, "Loss_output_0": 1.0})
+
+        def end(_):
+            for (mode, step), tensors in self.steps(9.0, num=30).items():
+                job.write(mode, 60 + step, {**tensors, "Loss_output_0": 0.1})
+            job.end()
+            trial.steps()  # as somebody else may who looks at the same trial
+
+        def judge_now(**options):
+            given = {"tensor_regex": "Loss_output_0"} if rule == "LossPlateau" else {}
+            made = create_rule(rule, trial, {**given, "patience_running": 1000})
+            return fired(evaluate([made], trial, **options))
+
+        trial = create_trial(str(tmp_path))
+        assert judge_now(sleep=end) == []
+        trial = create_trial(str(tmp_path))
+        assert judge_now() == []
+
+    def test_losses_that_end_at_different_steps_are_judged_each_at_its_own(self, tmp_path):
+        """By who follows the job, too."""
+        job = SmallTrial(tmp_path)
+        steps = list(self.steps(0.0, num=80).values())
+        for step, tensors in enumerate(steps):
+            others = {f"Other{name}": each for name, each in self.steps(0.0, num=1)[TRAIN, 0].items()}
+            job.write(TRAIN, step, {**others, **(tensors if step < 60 else {})})
+
+        def judge_now(**options):
+            trial = create_trial(str(tmp_path))
+            return sorted(fired(evaluate([create_rule("NoSkill", trial)], trial, **options)))
+
+        live = judge_now(sleep=lambda _: job.end())
+        assert live == judge_now() == [59, 79]
+
     def test_a_few_samples_tell_nothing(self, judge):
         """Fewer than two hundred."""
         steps = self.steps(0.0)
