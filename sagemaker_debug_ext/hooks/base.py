@@ -483,6 +483,7 @@ class BaseHook(Framework, ProfilerCalls):
 
     def _forget_plan(self) -> None:
         """Find out anew what is due, at the next step at the latest."""
+        self._catch_up()
         self._plan = None
         self._idle_steps.forget()
 

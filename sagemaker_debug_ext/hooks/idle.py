@@ -21,6 +21,11 @@ class IdleSteps:
         self.num_begun = 0
         """How many have begun that nobody has caught up on."""
 
+    @property
+    def covers_open_step(self) -> bool:
+        """Whether the open step is one of them, or the one before them: nothing is due, as long as this is true."""
+        return self.num_left > 0 or self.num_begun > 0
+
     def begin(self) -> bool:
         """Begin a step if it is one of them, and tell whether it is."""
         # Needs no lock: the interpreter does not leave a thread between these lines.

@@ -253,6 +253,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @harmless
     def _on_backward(self, tensors: Iterable[Tensor]) -> None:
+        if self._idle_steps.covers_open_step:
+            return
         for tensor in tensors:
             is_captured = any(captured() is tensor for captured in self._captured_losses)
             if tensor.numel() == 1 and not is_captured and self._accepts():
@@ -265,7 +267,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @harmless
     def _record_outputs(self, name: str, outputs: Any) -> None:
-        if self._accepts():
+        if not self._idle_steps.covers_open_step and self._accepts():
             self._offer_numbered(f"{name}_output", outputs)
 
     # --- inside -------------------------------------------------------------------------------------------------------

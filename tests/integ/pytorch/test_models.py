@@ -346,6 +346,24 @@ class TestDetectLosses:
         assert [float(trial.tensor("loss_output_0").value(step)) for step in range(3)] == seen[:3]
         assert trial.tensor("loss_output_0").steps() == [0, 1, 2]
 
+    def test_losses_when_nothing_is_due_then_are_looked_at_no_more(self, make_hook, open_trial):
+        """Losses by function or found cost nothing in steps between those saved, and lose nothing in those."""
+        hook = make_hook(detect_losses=True, save_config=smd.SaveConfig(save_interval=4))
+        model = nn.Linear(2, 1)
+        hook.register_module(model)
+        for step in range(10):
+            loss = F.l1_loss(model(torch.ones(3, 2)), torch.full((3, 1), float(step)))
+            hook.record_tensor_value("own_loss", loss)
+            loss.backward()
+            if step == 3:
+                assert hook._idle_steps.num_begun == 2
+            if step == 6:
+                hook.get_collection("losses").save_config = smd.SaveConfig(save_steps=[6, 8])
+                hook.record_tensor_value("late_loss", loss)
+        trial = open_trial(hook)
+        assert trial.tensor("loss_output_0").steps() == trial.tensor("own_loss_output_0").steps() == [0, 4, 8]
+        assert trial.tensor("late_loss_output_0").steps() == [6]
+
     def test_backward_when_hook_is_closed_then_is_the_original(self, make_hook):
         """Nothing of PyTorch stays replaced."""
         original = torch.autograd.backward
