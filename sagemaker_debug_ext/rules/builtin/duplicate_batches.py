@@ -10,7 +10,7 @@ from typing import Final
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
-from sagemaker_debug_ext.rules.builtin.samples import row_digests
+from sagemaker_debug_ext.rules.builtin.samples import MAX_KEPT, row_digests
 from sagemaker_debug_ext.rules.builtin.watching import Streaks, is_training
 from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import chosen_or
@@ -101,7 +101,8 @@ class DuplicateBatches(TensorRule):
         """Return the percentage of different batches, or samples."""
         if view.mode is ModeKeys.EVAL and self.parameters["unless_all"]:
             digests = view.statistic(name, row_digests)
-            self._of_evaluation[name].update(digests or ())
+            if len(self._of_evaluation[name]) < MAX_KEPT:
+                self._of_evaluation[name].update(digests or ())
         found = view.statistic(name, digest) if is_training(view) else None
         step = view.mode_step
         if found is None or step is None:
