@@ -141,7 +141,7 @@ def losses_at(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossVie
         scores, targets = view.value(names.answers), view.value(names.targets)
         if value is None or scores is None or targets is None:
             continue
-        if scores.ndim == 0 or scores.shape[:1] != targets.shape[:1]:
+        if scores.ndim == 0 or scores.shape[:1] != targets.shape[:1] or targets.dtype.kind == "c":
             continue
         if scores.dtype.kind in "fV" and np.isfinite(to_float64(scores)).all():
             kind = scheme.kind_of_loss(names.answers)
@@ -180,7 +180,7 @@ class Games:
         for name in view.tensor_names:
             stem = name.removesuffix("_input_1")
             targets = view.value(name) if stem != name and "BCE" in stem and stem not in self._mixed else None
-            if targets is not None and targets.size > 1:
+            if targets is not None and targets.size > 1 and targets.dtype.kind != "c":
                 least, most = float(targets.min()), float(targets.max())
                 self._only.setdefault(stem, set()).add(least)
                 self._mixed |= {stem} if least != most else set()

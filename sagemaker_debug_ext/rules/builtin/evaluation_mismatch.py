@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sagemaker_debug_ext.rules.builtin.answers import INPUTS, LossView, losses_at
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.samples import MAX_KEPT, row_digests
-from sagemaker_debug_ext.rules.builtin.watching import LOSSES, loss_values
+from sagemaker_debug_ext.rules.builtin.watching import LOSSES, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import Role
@@ -41,8 +41,6 @@ ENOUGH: Final = 10_000
 """How many numbers, evenly spread, are enough for their median."""
 RECENT: Final = 10
 """How many training losses before an evaluation it is compared with."""
-
-
 CATCHES_UP: Final = 0.7
 """Part of that of the round before below which a loss of evaluation falls fast: averages may have lagged behind."""
 STALE: Final = 0.01
@@ -207,7 +205,7 @@ class EvaluationMismatch(BuiltinRule):
         if not self._evaluation:
             return None
         self._num_rounds += 1
-        self._round_before = {name: statistics.fmean(values) for name, values in self._evaluation.items()}
+        self._round_before = {name: mean_loss(values) for name, values in self._evaluation.items()}
         for name in self._evaluation:
             self._rounds_off[name] = self._rounds_off[name] + 1 if name in self._is_off else 0
         self._is_off.clear()
@@ -228,14 +226,14 @@ class EvaluationMismatch(BuiltinRule):
         return not (self._rounds_off[loss] and value < CATCHES_UP * self._round_before.get(loss, 0.0))
 
     def _latest(self, loss: str) -> float:
-        return statistics.fmean(list(self._training.get(loss, (math.nan,)))[-RECENT:])
+        return mean_loss(list(self._training.get(loss, (math.nan,)))[-RECENT:])
 
     @staticmethod
     def _usual(losses: Sequence[float]) -> float:
         """Return the mean of the latest losses, or of as many before them if that is higher."""
         values = list(losses)
         latest, earlier = values[-RECENT:], values[:-RECENT]
-        return max(statistics.fmean(latest), statistics.fmean(earlier) if len(earlier) == RECENT else -math.inf)
+        return max(mean_loss(latest), mean_loss(earlier) if len(earlier) == RECENT else -math.inf)
 
     def _is_stale(self, loss: str) -> bool:
         """Tell whether a loss of evaluation has stayed what it was at first, while that of training has fallen."""
@@ -303,7 +301,7 @@ class EvaluationMismatch(BuiltinRule):
             before = self._training.get(name, ())
             if not is_fresh or len(before) < RECENT:
                 continue
-            training, evaluation = self._usual(before), statistics.fmean(self._evaluation[name])
+            training, evaluation = self._usual(before), mean_loss(self._evaluation[name])
             if training <= 0 or evaluation <= 0 or not math.isfinite(training + evaluation):
                 continue
             ratio = evaluation / training

@@ -98,8 +98,7 @@ class LeakingFeature(BuiltinRule):
             given: those of the whole model, as the framework names them.
         samples: How many samples are looked at; 200 when not given.
         copies: Whether targets that are the very same as the inputs count, as they do where the next word is to be
-        told,
-            and do not where words are to be told again; True when not given.
+            told, and do not where words are to be told again; True when not given.
         threshold: Largest part of a feature's variance that the target may explain; 0.999 when not given.
 
     Source:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import collections
-import statistics
 from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin.answers import INPUTS, Games
 from sagemaker_debug_ext.rules.builtin.base import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.builtin.no_skill import Skill
-from sagemaker_debug_ext.rules.builtin.watching import Pending, Recent, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.builtin.watching import Pending, Recent, is_training, loss_at, losses_or, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.step import StepView
@@ -93,7 +92,7 @@ class LossPlateau(TensorRule):
         if self._games[name].has(name):
             return None
         gain = self._skill.gain(name)
-        first, latest = statistics.fmean(self._first[name]), statistics.fmean(self._latest.of(name))
+        first, latest = mean_loss(self._first[name]), mean_loss(self._latest.of(name))
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0
         limit: float = self.parameters["min_fall_percent"]
         stands = not fall >= limit and not (gain is not None and gain >= GAIN)

@@ -23,7 +23,6 @@ from sagemaker_debug_ext.rules.step import Array, StepView, to_float64
 
 OFTEN: Final = 0.1
 """Share of all labels so far above which what none of the latest is comes in an order, and not seldom."""
-
 NEVER: Final = 0.005
 """Share of all labels so far up to which what none of the latest is hardly ever comes."""
 NUM_BATCHES: Final = 10
@@ -35,8 +34,10 @@ TELLING: Final = 0.5
 def knowledge(scores: Array, labels: ClassIds) -> float | None:
     """Return how scores of a batch go with its labels: their correlation, without what is the same for all samples.
 
-    None if scores are none of the labels', or do not differ between samples.
+    None if scores are none of the labels', are complex, or do not differ between samples.
     """
+    if scores.dtype.kind == "c":
+        return None
     values = to_float64(scores)
     if values.size == len(labels):
         values, wanted = values.reshape(-1, 1), labels.reshape(-1, 1).astype(np.float64)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import bisect
 import collections
 import math
-from collections.abc import Iterable
+import statistics
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -126,6 +127,14 @@ def _saved_before(view: StepView, name: str, step: int) -> int | None:
     saved = view.trial.tensor(name).steps(mode=view.mode)
     position = bisect.bisect_left(saved, step)
     return saved[position - 1] if position else None
+
+
+def mean_loss(losses: Sequence[float]) -> float:
+    """Return the mean of some losses; NaN if they have none, being infinite both ways or too large to be added."""
+    try:
+        return statistics.fmean(losses)
+    except (OverflowError, ValueError):
+        return math.nan
 
 
 def losses_or(patterns: Iterable[str] | None) -> Selection:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.rules.builtin import duplicate_batches
 from sagemaker_debug_ext.rules.builtin.prediction_collapse import knowledge
 from sagemaker_debug_ext.rules.roles import Role
 from sagemaker_debug_ext.rules.selection import Selection
@@ -292,6 +296,46 @@ class TestEvaluationOfTheSameThing:
         steps = {(EVAL, 0): {"Net_input_0": rng.normal(size=(size, 5))}}
         steps |= course([{"Net_input_0": batch}] * 12)
         assert bool(judge("DuplicateBatches", steps, unless_all=True)) == fires
+
+    def test_samples_of_evaluation_are_kept_up_to_a_limit(self, make_trial, monkeypatch):
+        """A job that augments them has new ones in each round."""
+        monkeypatch.setattr(duplicate_batches, "MAX_KEPT", 100)
+        rng = np.random.default_rng(0)
+        trial = make_trial({(EVAL, step): {"Net_input_0": rng.normal(size=(40, 5))} for step in range(9)})
+        rule = create_rule("DuplicateBatches", trial, {"unless_all": True})
+        list(evaluate([rule], trial))
+        assert len(rule._of_evaluation["Net_input_0"]) == 120
+
+
+class TestOddNumbers:
+    """What cannot be judged is passed over, or counts as not finite; no rule ends with an error."""
+
+    @staticmethod
+    def statuses(trial, *names):
+        evaluation = evaluate([create_rule(name, trial, {"patience": 2}) for name in names], trial)
+        list(evaluation)
+        return {status.details.partition(":")[0] for status in evaluation.statuses if status.status == "Error"}
+
+    @pytest.mark.parametrize("least", [-math.inf, 1.7e308])
+    def test_losses_that_are_infinite_both_ways_or_too_large_have_no_mean(self, make_trial, least):
+        """As after an overflow in half precision."""
+        losses = [math.inf if math.isinf(least) else 1.7e308, least] * 12
+        steps = course({"Net_input_0": np.ones((40, 2)) * step, "loss": loss} for step, loss in enumerate(losses))
+        steps |= {(EVAL, step): {**each, "Net_input_0": -each["Net_input_0"]} for (_, step), each in steps.items()}
+        steps[TRAIN, len(losses)] = {"Net_input_0": np.ones((40, 2)), "loss": 1.0}
+        assert not self.statuses(make_trial(steps), "LossPlateau", "EvaluationMismatch")
+
+    def test_complex_answers_and_targets_are_not_judged(self, make_trial):
+        """Their real parts are not they."""
+        rng = np.random.default_rng(0)
+        steps = {}
+        for step in range(30):
+            numbers = rng.normal(size=(2, 20, 1)) @ [1 + 1j]
+            names = {"MSELoss_input_0": numbers[0], "BCEWithLogitsLoss_input_0": numbers[0].real}
+            names |= {"MSELoss_input_1": rng.integers(0, 3, 20), "BCEWithLogitsLoss_input_1": numbers[1]}
+            steps[TRAIN, step] = {**names, "MSELoss_output_0": 1.0, "BCEWithLogitsLoss_output_0": 1.0}
+            steps[TRAIN, step] |= {"labels": rng.integers(0, 3, 20), "predictions": numbers[0]}
+        assert not self.statuses(make_trial(steps), "NoSkill", "PredictionCollapse")
 
 
 def rounds(training, validation):
