@@ -363,6 +363,7 @@ class BaseHook(Framework, ProfilerCalls):
                 if name not in self._collections:
                     self._forget_plan()
                 self._collections.get(name).add_tensor_name(tensor_name)
+            self._idle_steps.forget()  # its collections may be due when none of those to be saved is
             self._custom_tensors[tensor_name] = _CustomTensor(captured, tuple(names))
 
     def should_save_tensor_or_collection(self, tensor_name: str, collection_name: str) -> bool:
@@ -441,7 +442,7 @@ class BaseHook(Framework, ProfilerCalls):
             self._open_step()
             self._save_custom_tensors()
             plan, step = self._current_plan(), self._step
-            has_nothing_to_do = not plan and not step and self._checkpoints is None
+            has_nothing_to_do = not (plan or step or self._custom_tensors) and self._checkpoints is None
             if has_nothing_to_do and step is not None and self._plan is not None:
                 self._idle_steps.expect_after(step.position, self._plan)
             return plan or None
