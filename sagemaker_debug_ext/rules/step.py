@@ -140,16 +140,18 @@ class StepView:
         """Return the selected tensors of exactly one element, by name."""
         return {name: number for name in self.selected(selection) if (number := self.scalar(name)) is not None}
 
-    def statistic(self, name: str, function: Callable[[Array], T]) -> T | None:
+    def statistic(self, name: str, function: Callable[[Array], T], *, keeps_value: bool = True) -> T | None:
         """Return ``function(value)``, computed once per step for all rules; None if there is no value.
 
         Args:
             name: The tensor.
             function: A module-level function of the value, not a lambda: it is also the key of the result.
+            keeps_value: Whether other rules will probably need the value as well. Memory that is kept is new memory,
+                which for a large value takes far longer to get than reading the value again.
         """
         key = (name, function)
         if key not in self._statistics:
-            value = self.value(name)
+            value = self._views.value(name, self.step, keeps=keeps_value)
             self._statistics[key] = None if value is None else function(value)
         return cast("T | None", self._statistics[key])
 
@@ -194,7 +196,7 @@ class StepViews:
             self._keep_for_later()
         return self._latest
 
-    def value(self, name: str, step: int, *, is_earlier: bool = False) -> Array | None:
+    def value(self, name: str, step: int, *, is_earlier: bool = False, keeps: bool = True) -> Array | None:
         """Return a tensor's value at a global step, from memory if it is kept there; None as in `usable_value`."""
         if is_earlier:
             self._looked_back.add(name)
@@ -205,6 +207,8 @@ class StepViews:
         value = next((found for block in self._blocks if (found := block.value(name, step)) is not None), None)
         if value is None:
             value = usable_value(self.trial, name, step)
+        if not keeps:
+            return value
         self._values[key] = value
         self._kept_bytes += 0 if value is None else value.nbytes
         while self._kept_bytes > KEPT_BYTES:

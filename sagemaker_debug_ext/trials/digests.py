@@ -27,8 +27,8 @@ from sagemaker_debug_ext.trials.index import SavedFile
 Floats: TypeAlias = npt.NDArray[np.float64]
 Room: TypeAlias = npt.NDArray[np.uint8]
 
-_ROOM_BYTES: Final = 1 << 20
-"""What is read by one call: about as much as a core's own cache holds."""
+_ROOM_BYTES: Final = 1 << 22
+"""What is read by one call: little enough to be gone through in the processor's cache, enough for few calls."""
 
 _PIECE: Final = 1 << 13
 """Elements that are summed in their own precision before the sum goes on in double precision.

@@ -171,7 +171,7 @@ class PoorWeightInitialization(BuiltinRule):
         limit: float = self.parameters["distribution_range"]
         found = {}
         for name in view.selected(self._gradients):
-            least = view.statistic(name, least_spread)
+            least = view.statistic(name, least_spread, keeps_value=False)
             measured = least if least is not None and least >= limit else view.statistic(name, spread)
             if measured is not None:
                 found[name] = measured
@@ -222,5 +222,5 @@ class PoorWeightInitialization(BuiltinRule):
 
 def _measured(view: StepView, selection: Selection, function: Callable[[Array], T | None]) -> dict[str, T]:
     """Return a statistic of the selected tensors, without those that have none."""
-    measured = {name: view.statistic(name, function) for name in view.selected(selection)}
+    measured = {name: view.statistic(name, function, keeps_value=False) for name in view.selected(selection)}
     return {name: value for name, value in measured.items() if value is not None}
