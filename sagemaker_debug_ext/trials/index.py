@@ -96,9 +96,13 @@ class Layout:
 
 
 class SavedFile:
-    """One index file: what one worker saved at one step."""
+    """One index file: what one worker saved at one step.
 
-    __slots__ = ("content", "event_file", "layout", "mode_step", "step", "version", "worker")
+    `modified_at` is when it was written, in seconds since the epoch by the clock of where it lies; 0 if that is not
+    known.
+    """
+
+    __slots__ = ("content", "event_file", "layout", "mode_step", "modified_at", "step", "version", "worker")
 
     def __init__(
         self,
@@ -109,6 +113,7 @@ class SavedFile:
         event_file: str | None,
         content: IndexContent,
         version: str,
+        modified_at: float,
     ) -> None:
         self.step = step
         self.worker = worker
@@ -117,6 +122,7 @@ class SavedFile:
         self.event_file = event_file
         self.content = content
         self.version = version
+        self.modified_at = modified_at
 
     def record(self, position: int) -> StoredRecord:
         """Return the record at a position of the layout's names."""
@@ -227,8 +233,10 @@ class TrialIndex:
 
     # --- filling -----------------------------------------------------------------------------------------------------
 
-    def add(self, step: int, worker: str, entry: IndexEntry, version: str = "") -> SavedFile | None:
-        """Take in one index file, of a version by which it can be found again.
+    def add(
+        self, step: int, worker: str, entry: IndexEntry, version: str = "", modified_at: float = 0.0
+    ) -> SavedFile | None:
+        """Take in one index file, of a version by which it can be found again, written at a time.
 
         Returns:
             The earlier one of the same step and worker that it replaces.
@@ -241,7 +249,7 @@ class TrialIndex:
         replaced = self._remove(files, worker) if worker in files else None
         layout = self._layout(content)
         layout.steps[step] = layout.steps.get(step, 0) + 1
-        file = SavedFile(step, worker, layout, (mode, mode_step), event_file, content, version)
+        file = SavedFile(step, worker, layout, (mode, mode_step), event_file, content, version, modified_at)
         files[worker] = file
         self._in_order.append(file)
         steps_of_mode = self._modes.get(mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -174,6 +175,21 @@ class TrialReader:
         """Return where a worker, or the first one, saved anything of a tensor; None if it did not."""
         with self.lock:
             return self.index.file_of(name, step, mode, worker)
+
+    def visible_since(self, step: int) -> float | None:
+        """Return when the last index file of a global step was written, in seconds since the epoch; None if unknown."""
+        with self.lock:
+            times = [file.modified_at for file in self.index.files_at(step, ModeKeys.GLOBAL)]
+        return max(times, default=0.0) or None
+
+    def step_after(self, step: int) -> int | None:
+        """Return the first complete global step after another; None if there is none so far."""
+        with self.lock:
+            steps = self.index.course(ModeKeys.GLOBAL).steps
+            position = bisect.bisect_right(steps, step)
+            found = steps[position] if position < len(steps) else None
+            is_complete = self.completeness.has_ended or found is None or found <= self.completeness.last_complete_step
+        return found if is_complete else None
 
     def steps_by_tensor(self, names: Iterable[str], worker: str) -> dict[str, list[int]]:
         """Return the complete global steps at which a worker saved anything of each tensor, ascending."""

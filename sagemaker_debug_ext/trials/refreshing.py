@@ -109,7 +109,7 @@ class IndexReader:
             known = self._cached.get(info.key)
             if known is not None and known.version == info.version:
                 if known.step in self._step_range:
-                    self._add(known, steps)
+                    self._add(known, info, steps)
                 continue
             step_file = self._parse_key(info.key)
             if step_file is not None and step_file.step in self._step_range:
@@ -133,7 +133,7 @@ class IndexReader:
             if known is None:
                 rest.append((info, step_file))
             else:
-                self._add(known, steps)
+                self._add(known, info, steps)
         if self._backend.is_remote:  # a kept index is quicker to fetch than a consolidated one
             self._num_read += len(files) - len(rest)
         return rest
@@ -158,7 +158,7 @@ class IndexReader:
                 self._problems.note(info.key, error.message)
             else:
                 self._problems.forget(info.key)
-                self._add(read, steps)
+                self._add(read, info, steps)
                 self._num_read += 1
 
     def _parse(self, info: ObjectInfo, step_file: StepFile, content: Buffer | None) -> IndexedFile:
@@ -166,8 +166,8 @@ class IndexReader:
             raise IndexReaderException(f"{info.key}: the index file is gone")
         return IndexedFile(info.version, *step_file, self._parser.parse(bytes(content), info.key))
 
-    def _add(self, file: IndexedFile, steps: set[int]) -> None:
-        replaced = self._index.add(file.step, file.worker, file.entry, file.version)
+    def _add(self, file: IndexedFile, info: ObjectInfo, steps: set[int]) -> None:
+        replaced = self._index.add(file.step, file.worker, file.entry, file.version, info.modified_at)
         if replaced is not None and self._on_replaced is not None:
             self._on_replaced(replaced)
         steps.add(file.step)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bisect
 import json
-import os
 from typing import Any
 
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
@@ -13,30 +11,6 @@ from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.selection import ALL_TENSORS
 from sagemaker_debug_ext.rules.step import StepView
-from sagemaker_debug_ext.store.keys import INDEX_PREFIX, index_key, try_parse_index_key
-from sagemaker_debug_ext.trials import Trial
-
-
-def visible_since(trial: Trial, step: int) -> float | None:
-    """Return when a global step of a trial in a folder became visible, in seconds since the epoch.
-
-    That is when the last of its workers' index files was written. None if the trial is not in a folder of this machine.
-    """
-    files = [os.path.join(trial.path, index_key(step, worker)) for worker in trial.workers_for_global_step(step)]
-    try:
-        return max((os.stat(file).st_mtime for file in files), default=None)
-    except OSError:
-        return None
-
-
-def index_times(trial: Trial) -> dict[int, float]:
-    """Return when the global steps of a trial became visible, all at once, by the times that its storage tells."""
-    times: dict[int, float] = {}
-    for info in trial.index_reader.events.backend.list(INDEX_PREFIX):
-        file = try_parse_index_key(info.key)
-        if file is not None:
-            times[file.step] = max(times.get(file.step, 0.0), info.modified_at)
-    return times
 
 
 class StalledTrainingRule(BuiltinRule):
@@ -76,7 +50,6 @@ class StalledTrainingRule(BuiltinRule):
                 )
             self._stopping = {"name": "stoptraining", "training_job_prefix": prefix}
         self._last_step = 0
-        self._times: dict[int, float] = {}
         self._last_news = self.clock()
         self._has_fired_since = False
 
@@ -104,39 +77,16 @@ class StalledTrainingRule(BuiltinRule):
 
     def _silence_after(self, view: StepView) -> float | None:
         """Return how long after a step there was none; None if that is not known."""
-        trial = view.trial
-        steps = trial.steps()
-        position = bisect.bisect_right(steps, view.step)
-        following = steps[position] if position < len(steps) else None
-        if trial.index_reader.events.backend.is_remote:
-            return self._silence_between(trial, view.step, following)
-        since = self._visible_since(trial, view.step)
-        if since is None:
-            return None
+        reader = view.trial.index_reader
+        since = reader.visible_since(view.step)
+        following = reader.step_after(view.step)
         if following is not None:
-            until = self._visible_since(trial, following)
+            until = reader.visible_since(following)
+        elif view.trial.loaded_all_steps or reader.events.backend.is_remote:  # whose clock may be another
+            until = None
         else:
-            until = None if trial.loaded_all_steps else self.clock()
-        return None if until is None else until - since
-
-    def _visible_since(self, trial: Trial, step: int) -> float | None:
-        if step not in self._times:
-            found = visible_since(trial, step)
-            self._times = {each: time for each, time in self._times.items() if each >= self._last_step}
-            if found is None:
-                return None
-            self._times[step] = found
-        return self._times[step]
-
-    def _silence_between(self, trial: Trial, step: int, following: int | None) -> float | None:
-        """Return the time between two steps of a trial whose index is listed as a whole, because each look costs."""
-        if following is None:  # the clock tells while the job runs
-            return None
-        if following not in self._times:
-            self._times = index_times(trial)
-        if step not in self._times or following not in self._times:
-            return None
-        return self._times[following] - self._times[step]
+            until = self.clock()
+        return None if since is None or until is None else until - since
 
     def _issues(self, silence: float) -> list[Issue]:
         limit: int = self.parameters["threshold"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.keys import index_key
 from sagemaker_debug_ext.trials import StepState
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -137,3 +140,26 @@ def test_range_when_given_then_other_steps_are_not_read(new_job, open_trial, cou
         index_key(4, "worker_0"),
     ]
     assert trial.has_passed_step(7) is StepState.UNAVAILABLE
+
+
+def test_visible_since_then_the_time_of_the_last_worker_that_wrote_the_step(tmp_path, new_job, open_trial):
+    """As the storage tells it; unknown for a step that is not there, and where the storage keeps no times."""
+    job = new_job(LocalBackend(str(tmp_path)), num_workers=2).write_collections().write(3).write(8)
+    for worker, seconds in (("worker_0", 2_000_000), ("worker_1", 1_000_000)):
+        os.utime(tmp_path / index_key(3, worker), (seconds, seconds))
+    reader = open_trial(job).index_reader
+    assert reader.visible_since(3) == 2_000_000
+    assert reader.visible_since(8) > 1_000_000_000
+    assert reader.visible_since(4) is None
+    assert open_trial(new_job().write_collections().write(0)).index_reader.visible_since(0) is None
+
+
+def test_step_after_then_the_next_complete_one(new_job, open_trial):
+    """A step that a worker has yet to write counts once the job has ended."""
+    job = new_job(num_workers=2).write_collections().write(2).write(5).write(9, workers=["worker_0"])
+    trial = open_trial(job)
+    reader = trial.index_reader
+    assert [reader.step_after(step) for step in (-1, 0, 2, 4, 5, 9)] == [2, 2, 5, 5, None, None]
+    job.end()
+    trial.maybe_refresh()
+    assert [reader.step_after(step) for step in (4, 5, 8, 9)] == [5, 9, 9, None]
