@@ -103,7 +103,8 @@ class Block:
 
     Args:
         steps: Global steps, ascending.
-        rules: Rules that may tell what is clear about them.
+        rules: Rules that may tell what is clear about them, tensor by tensor.
+        foreseeing: Rules that may tell it of all their tensors together.
         parts: What threads find out about them, one part of the tensors each.
         num_bytes: Size of the tensors whose values are kept.
         idle: What is known of the steps for other rules, by their identity.
@@ -113,6 +114,7 @@ class Block:
         self,
         steps: Sequence[int],
         rules: Sequence[TensorRule],
+        foreseeing: Sequence[BuiltinRule],
         parts: Sequence[Callable[[], _Loaded]],
         num_bytes: int,
         idle: Mapping[int, list[int]],
@@ -120,6 +122,7 @@ class Block:
         self.steps = steps
         self.num_bytes = num_bytes
         self._rules = rules
+        self._foreseeing = foreseeing
         self._parts = parts
         self._positions = {step: position for position, step in enumerate(steps)}
         self._columns: dict[str, Column] | None = None
@@ -159,6 +162,11 @@ class Block:
         self._parts = ()
         self._outlooks = {key: join(len(self.steps), outlooks).tolist() for key, outlooks in known.items()}
         self._outlooks.update(self._idle)
+        with np.errstate(all="ignore"):
+            for rule in self._foreseeing:
+                foreseen = rule.foresee(self._columns, len(self.steps)).tolist()
+                idle = self._idle.get(id(rule), foreseen)
+                self._outlooks[id(rule)] = list(map(min, idle, foreseen))  # whatever is known is less than UNSURE
         return self._columns
 
 
@@ -256,7 +264,8 @@ class Blocks:
             names_at.append(names)
         parts = self._start(steps, wanted, saved, large)
         idle = {id(rule): self._idle(rule, names_at) for rule in others}
-        return Block(steps, screeners, parts, kept, idle)
+        foreseeing = [rule for rule in rules if rule.foresees]
+        return Block(steps, screeners, foreseeing, parts, kept, idle)
 
     def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
         """Return at which steps a rule has nothing to judge, as none of its tensors is among the names saved there."""

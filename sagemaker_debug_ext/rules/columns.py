@@ -209,6 +209,14 @@ class Column:
         place = self._places.get(position)
         return None if place is None else place[0][place[1]]
 
+    @property
+    def alike(self) -> Part | None:
+        """All values together, if they are kept and of one shape and type."""
+        kept = [part for part in self._parts if isinstance(part, Part)]
+        if len(kept) < len(self._parts) or len({(part.shape, part.dtype) for part in kept}) != 1:
+            return None
+        return Part(self.positions, np.concatenate([part.values for part in kept]))
+
     def are_of(self, mode: ModeKeys) -> Flags:
         """Whether the steps are of a mode."""
         return np.array([self._modes[each][0] is mode for each in self.positions.tolist()], np.bool_)

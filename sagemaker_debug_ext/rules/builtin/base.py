@@ -7,7 +7,7 @@ import functools
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules.base import NoVerdict, Rule
-from sagemaker_debug_ext.rules.columns import Column, Outlook
+from sagemaker_debug_ext.rules.columns import UNSURE, Column, Outlook
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
@@ -23,6 +23,9 @@ from sagemaker_debug_ext.rules.step import StepView, StepViews
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
+
+_JUDGING: Final = ("judge", "find_issues", "invoke_at_step", "issues_at")
+"""The methods by which a rule comes to a verdict; who overrides one of them judges in a way of its own."""
 
 
 def naming(tensors: Sequence[str]) -> str:
@@ -112,11 +115,22 @@ class BuiltinRule(Rule):
     @property
     def needs_tensors(self) -> bool:
         """Whether `judges_only_tensors` speaks for the rule: it does not for a subclass that judges in its own way."""
-        says_so = _origin(type(self), "judges_only_tensors")
-        judging = ("judge", "_measure_all", "find_issues", "invoke_at_step", "issues_at", "set_required_tensors")
-        return self.judges_only_tensors and all(
-            issubclass(says_so, _origin(type(self), each)) for each in judging if hasattr(self, each)
-        )
+        judging = (*_JUDGING, "_measure_all", "set_required_tensors")
+        return self.judges_only_tensors and _speaks_for(type(self), "judges_only_tensors", judging)
+
+    @property
+    def foresees(self) -> bool:
+        """Whether the rule has a `foresee` that speaks for it; likewise."""
+        return _origin(type(self), "foresee") is not BuiltinRule and _speaks_for(type(self), "foresee", _JUDGING)
+
+    def foresee(self, columns: Mapping[str, Column], num_steps: int) -> Outlook:  # noqa: ARG002 - for subclasses
+        """Tell at which steps of a block the rule finds nothing for certain. Optional; see `rules.columns`.
+
+        Args:
+            columns: Tensors that the rule looks at, by name, those of small size with their values.
+            num_steps: Number of steps.
+        """
+        return np.full(num_steps, UNSURE, np.int8)
 
     @abc.abstractmethod
     def judge(self, view: StepView) -> list[Issue] | None:
@@ -212,9 +226,8 @@ class TensorRule(BuiltinRule):
     @property
     def tells_outlook(self) -> bool:
         """Whether `outlook` speaks for the rule: it does not for a subclass that judges in its own way."""
-        origin = _origin(type(self), "outlook")
-        judging = ("measure", "judge", "find_issues", "invoke_at_step", "issues_at")
-        return origin is not TensorRule and all(issubclass(origin, _origin(type(self), each)) for each in judging)
+        has_one = _origin(type(self), "outlook") is not TensorRule
+        return has_one and _speaks_for(type(self), "outlook", (*_JUDGING, "measure"))
 
     def outlook(self, column: Column) -> Outlook:
         """Tell at which steps a tensor does not meet the condition for certain; see `rules.columns`.
@@ -276,7 +289,8 @@ class TensorRule(BuiltinRule):
 def _judges_by_view(rule_class: type[BuiltinRule]) -> bool:
     """Tell whether a rule's verdict is what its `judge` says of a view, and nothing else."""
     ways = ("issues_at", "find_issues", "invoke_at_step", "set_required_tensors")
-    return all(issubclass(BuiltinRule, _origin(rule_class, each)) for each in ways)
+    origins = [_origin(rule_class, each) for each in ways]
+    return all(issubclass(BuiltinRule, each) for each in origins if each is not None)
 
 
 def _share_of(name: str, num_shares: int) -> int:
@@ -284,9 +298,16 @@ def _share_of(name: str, num_shares: int) -> int:
     return zlib.crc32(name.encode("utf-8", "surrogatepass")) % num_shares
 
 
-def _origin(rule_class: type, name: str) -> type:
-    """Return the class that a method of a class comes from."""
-    return next(each for each in rule_class.__mro__ if name in vars(each))
+def _origin(rule_class: type, name: str) -> type | None:
+    """Return the class that a method of a class comes from; None if it has no such method."""
+    return next((each for each in rule_class.__mro__ if name in vars(each)), None)
+
+
+def _speaks_for(rule_class: type, name: str, judging: Sequence[str]) -> bool:
+    """Tell whether an attribute of a rule was written with the methods by which it judges in view, or after them."""
+    says_so = _origin(rule_class, name)
+    origins = [_origin(rule_class, each) for each in judging]
+    return says_so is not None and all(issubclass(says_so, each) for each in origins if each is not None)
 
 
 def _rank(severity: float) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +12,17 @@ import numpy.typing as npt
 from sagemaker_debug_ext.errors import SMDebugCustomerError
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.classes import ClassIds, joined_ids
+from sagemaker_debug_ext.rules.columns import CLEAR, UNSURE, Column, Outlook
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.selection import Selection
 from sagemaker_debug_ext.rules.step import StepView
 
 Matrix = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_MAX_CELLS: Final = 2**20
+"""How many cells of confusion matrices are counted at once."""
 
 
 def confusion_matrix(labels: ClassIds, predictions: ClassIds, category_no: int | None = None) -> Matrix:
@@ -43,15 +49,45 @@ def confusion_matrix(labels: ClassIds, predictions: ClassIds, category_no: int |
     return cells.reshape(number, number)
 
 
-def _is_clear(matrix: Matrix, least: float, most: float) -> bool:
-    """Tell whether every class was predicted, and predictions are right often enough and wrong seldom enough."""
-    totals = matrix.sum(axis=0)
-    if not totals.all():
-        return False
-    shares = matrix / totals
-    is_right = (shares.diagonal() >= least).all()
-    np.fill_diagonal(shares, 0)
-    return bool(is_right and not (shares > most).any())
+def confusion_matrices(labels: ClassIds, predictions: ClassIds, category_no: int | None = None) -> Matrix | None:
+    """Count the pairs of each row, of all rows at once.
+
+    Args:
+        labels: ``(N, M)``.
+        predictions: As many.
+        category_no: As for `confusion_matrix`.
+
+    Returns:
+        ``(N, K, K)``; None if there are not as many predictions as labels, if one is no class, or if there are too many
+        classes to count them at once.
+    """
+    if labels.shape != predictions.shape:
+        return None
+    lowest, highest = (int(extreme([extreme(labels), extreme(predictions)])) for extreme in (np.min, np.max))
+    number = highest + 1 if category_no is None else category_no
+    num_cells = len(labels) * number**2
+    if lowest < 0 or highest >= number or num_cells > _MAX_CELLS:
+        return None
+    first_cells = np.arange(0, num_cells, number**2)[:, np.newaxis]
+    cells = np.bincount((first_cells + labels * number + predictions).reshape(-1), minlength=num_cells)
+    return cells.reshape(-1, number, number)
+
+
+def are_clear(matrices: Matrix, least: float, most: float) -> Flags:
+    """Tell of confusion matrices whether predictions are right often enough and wrong seldom enough, in each class.
+
+    Args:
+        matrices: ``(..., K, K)``. Classes that have neither labels nor predictions do not count.
+        least: Least share of right predictions of a class.
+        most: Largest share of one wrong class.
+    """
+    totals = np.add.reduce(matrices, axis=-2)
+    shares = matrices / totals[..., np.newaxis, :]  # NaN for a class that is never predicted
+    right = np.diagonal(shares, axis1=-2, axis2=-1)
+    is_right = (right >= least) | ((totals == 0) & ~matrices.any(axis=-1))
+    num_excesses = np.count_nonzero(shares > most, axis=(-2, -1)) - np.count_nonzero(right > most, axis=-1)
+    clear: Flags = is_right.all(axis=-1) & (num_excesses == 0)
+    return clear
 
 
 class _Failure(NamedTuple):
@@ -119,6 +155,19 @@ class Confusion(BuiltinRule):
         names = [*of_labels, *of_predictions]
         return [self.found(view, worst.text, tensors=names, value=worst.value, threshold=worst.threshold)]
 
+    def foresee(self, columns: Mapping[str, Column], num_steps: int) -> Outlook:
+        """Tell where classes that are whole numbers are not confused."""
+        outlook = np.full(num_steps, UNSURE, np.int8)
+        found = [columns[name].alike for what in self._collections if (name := self.parameters[what]) in columns]
+        parts = [part for part in found if part is not None and part.dtype.kind in "iu"]
+        if len(parts) == 2 and np.array_equal(parts[0].positions, parts[1].positions):
+            labels, predictions = (part.flat.astype(np.int64) for part in parts)
+            matrices = confusion_matrices(labels, predictions, self.parameters["category_no"])
+            if matrices is not None:
+                clear = are_clear(matrices, self.parameters["min_diag"], self.parameters["max_off_diag"])
+                outlook[parts[0].positions[clear]] = CLEAR
+        return outlook
+
     def _names(self, view: StepView, what: str) -> list[str]:
         name: str = self.parameters[what]
         return [name] if name in view.tensor_names else view.selected(self._collections[what])
@@ -127,7 +176,7 @@ class Confusion(BuiltinRule):
         found = []
         least: float = self.parameters["min_diag"]
         most: float = self.parameters["max_off_diag"]
-        if _is_clear(matrix, least, most):
+        if are_clear(matrix, least, most):
             return []
         for index, column in enumerate(matrix.T):
             total = int(column.sum())

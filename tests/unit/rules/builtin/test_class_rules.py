@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.builtin.confusion import confusion_matrix
+from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
+from sagemaker_debug_ext.rules.builtin.confusion import Confusion, confusion_matrix
 from sagemaker_debug_ext.rules.builtin.feature_importance_overweight import leading_share
 from sagemaker_debug_ext.rules.classes import class_ids
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL
+
+ANSWERS = st.builds(
+    lambda pairs, dtype, kept: {
+        name: np.array(values).astype(dtype) for name, values in zip(kept, zip(*pairs, strict=True), strict=False)
+    },
+    st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 3)) | st.integers(0, 3).map(lambda n: (n, n)), min_size=1,
+             max_size=9),
+    st.sampled_from([np.int64, np.int64, np.int32, np.uint8, np.float32]),
+    st.sampled_from([("labels", "predictions"), ("labels", "predictions"), ("labels",), ("predictions",)]),
+)  # fmt: skip
+"""Labels and predictions of a step; now and then one is missing, or no class."""
 
 
 def fired(issues):
@@ -107,6 +123,48 @@ class TestConfusion:
         assert np.array_equal(confusion_matrix(labels, predictions, 4), expected)
         size = int(max(labels.max(), predictions.max())) + 1
         assert np.array_equal(confusion_matrix(labels, predictions), expected[:size, :size])
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.lists(ANSWERS, max_size=8), st.sampled_from([None, 2, 4]))
+    def test_what_is_foreseen_of_many_steps_is_what_judging_each_finds(self, steps, category_no):
+        """Whatever is no class, or comes in another shape or type at some step, included."""
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            writer = SmallTrial(folder)
+            for number, tensors in enumerate(steps):
+                writer.write(TRAIN, number, {"loss": 1.0, **tensors})
+            writer.end()
+
+            def found():
+                trial = create_trial(folder, index_cache=False)
+                given = {"category_no": category_no, "min_diag": 0.6, "max_off_diag": 0.4}
+                evaluation = evaluate([create_rule("Confusion", trial, given)], trial, clock=lambda: 0.0)
+                return [issue.to_json() for issue in evaluation], evaluation.statuses
+
+            foreseen = found()
+            patch.setattr(BuiltinRule, "foresees", False)
+            assert foreseen == found()
+
+    def test_sound_steps_are_not_judged_one_by_one(self, make_trial, monkeypatch):
+        """Even if not each class occurs at each step."""
+        rng = np.random.default_rng(0)
+        classes = [rng.integers(0, 6, 5) for _ in range(20)]
+        trial = make_trial({(TRAIN, step): {"labels": ids, "predictions": ids} for step, ids in enumerate(classes)})
+        rule = create_rule("Confusion", trial)
+        monkeypatch.setattr(rule, "_failures", None)
+        evaluation = evaluate([rule], trial)
+        assert evaluation.run() == []
+        assert [(status.status, status.num_steps) for status in evaluation.statuses] == [("NoIssuesFound", 20)]
+
+    def test_a_subclass_that_judges_in_its_own_way_judges_each_step(self, make_trial):
+        """What its parent foresees is not what it looks for."""
+
+        class Strict(Confusion):
+            def judge(self, view):
+                return [self.issue(view.step)]
+
+        classes = {"labels": np.arange(3), "predictions": np.arange(3)}
+        trial = make_trial({(TRAIN, 0): classes, (TRAIN, 1): classes})
+        assert fired(evaluate([Strict(trial)], trial)) == [0, 1]
 
     def test_a_perfect_matrix_never_fires(self, judge):
         """However many classes."""
