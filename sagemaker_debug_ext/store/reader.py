@@ -12,7 +12,7 @@ from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ByteRange, 
 from sagemaker_debug_ext.store.index import IndexFile, Location
 from sagemaker_debug_ext.store.keys import INDEX_PREFIX
 from sagemaker_debug_ext.store.messages import Array
-from sagemaker_debug_ext.store.templates import RecordDecoder, find_content
+from sagemaker_debug_ext.store.templates import RecordDecoder, RecordTemplate, find_content
 
 _MIB: Final = 1 << 20
 
@@ -26,6 +26,9 @@ _WHOLE_FILE_BYTES_REMOTE: Final = _MIB
 _KEPT_BYTES: Final = 8 * _MIB
 _KEPT_BYTES_REMOTE: Final = 64 * _MIB
 """How much of such files is kept."""
+
+_END_BYTES: Final = 4 << 10
+"""How much of each end of a record is read to learn how it is laid out; its name and its shape are there."""
 
 
 def list_index(backend: Backend) -> list[ObjectInfo]:
@@ -107,6 +110,27 @@ class EventReader:
         if value is None:
             value = self.decoder.decode(record, name, place_of(event_file, location.start))
         return value
+
+    def template(self, event_file: str, location: Location, name: str) -> RecordTemplate | None:
+        """Return how a record is laid out, by its ends alone if that is not known; None if they do not tell.
+
+        Args:
+            event_file: Key of the records.
+            location: Where in it the record lies.
+            name: The stored name the index gives.
+
+        Raises:
+            OSError: The back end failed.
+        """
+        start, length = location
+        known = self.decoder.template(name, length)
+        if known is not None:
+            return known
+        ends = bytearray(min(_END_BYTES, length)), bytearray(min(_END_BYTES, length))
+        for begin, end in zip((start, start + length - len(ends[1])), ends, strict=True):
+            if self.backend.read_into(event_file, begin, [memoryview(end)]) < len(end):
+                return None
+        return self.decoder.learn(*ends, length, name, place_of(event_file, start))
 
     def _read(self, event_file: str, location: Location, file_end: int) -> Buffer | None:
         start, length = location

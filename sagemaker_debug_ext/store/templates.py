@@ -8,6 +8,7 @@ that damage is found and described as ever.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import threading
@@ -175,6 +176,24 @@ class RecordDecoder:
         """Return the template of the records of a name and size; None if none like that has been decoded."""
         return self._templates.get((name, num_bytes))
 
+    def learn(self, head: Buffer, tail: Buffer, num_bytes: int, name: str, where: str) -> RecordTemplate | None:
+        """Return the template of a record of which only the ends were read; None if these do not tell.
+
+        Args:
+            head: Its first bytes.
+            tail: Its last bytes.
+            num_bytes: How long it is.
+            name: The stored name the index gives.
+            where: What to call the record in an error.
+        """
+        if bytes(tail[-FOOTER_BYTES:]) == CONSTANT_FOOTER:
+            record = np.zeros(num_bytes, np.uint8).data  # the system gives no memory for what is not touched
+            record[: len(head)] = head
+            record[num_bytes - len(tail) :] = tail
+            with contextlib.suppress(CorruptRecordError):
+                self._decode(record, name, where)
+        return self.template(name, num_bytes)
+
     def decode(self, record: Buffer, name: str, where: str) -> Array:
         """Return the value of a record, decoded field by field.
 
@@ -190,6 +209,13 @@ class RecordDecoder:
             CorruptRecordError: The record is not what the index says, or its bytes are damaged.
             MissingDependencyError: The dtype needs a package that is not installed.
         """
+        value = self._decode(record, name, where)
+        if not value.flags.aligned or (value.size and value.nbytes < len(record) // 2):
+            value = _copy(value)
+        return value
+
+    def _decode(self, record: Buffer, name: str, where: str) -> Array:
+        """Return the value where it lies in the record, and keep its template."""
         decoded = decode_payload(unframe(record, where), where)
         if decoded.name != name:
             raise CorruptRecordError(where, f"record holds tensor {decoded.name!r}, the index says {name!r}")
@@ -200,8 +226,6 @@ class RecordDecoder:
                 if len(self._templates) >= _MAX_TEMPLATES:
                     self._templates.clear()
                 self._templates[name, len(record)] = template
-        if not value.flags.aligned or (value.size and value.nbytes < len(record) // 2):
-            value = _copy(value)
         return value
 
 

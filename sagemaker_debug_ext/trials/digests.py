@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext.errors import CorruptRecordError
 from sagemaker_debug_ext.store.index import IndexContent, Location
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.store.reader import EventReader
@@ -307,10 +306,7 @@ def digest_alike(
 
 
 def find_template(reader: EventReader, name: str, location: Location, file: SavedFile) -> RecordTemplate | None:
-    """Return how a record is laid out, by decoding it in a first file if that is not known."""
-    template = reader.decoder.template(name, location.length)
-    if template is None:
-        with contextlib.suppress(OSError, CorruptRecordError):
-            reader.value(file.event_file or "", location, name, file.step)
-        template = reader.decoder.template(name, location.length)
-    return template
+    """Return how a record is laid out; None if it is damaged, or not laid out like a writer's."""
+    with contextlib.suppress(OSError):  # is read again, alone, to be described
+        return reader.template(file.event_file or "", location, name)
+    return None

@@ -74,6 +74,35 @@ def test_record_with_a_true_checksum_when_damaged_then_found_out_every_time():
         decoder.decode(bytes(damaged), "layer/weight", "here")
 
 
+@given(strategies.arrays(), strategies.tensor_names, st.integers(4, 400), st.integers(4, 400))
+def test_learn_when_given_the_ends_of_a_record_then_the_template_of_all_of_it_or_none(value, name, num_head, num_tail):
+    """Whatever of the content is among them, or of the rest is not."""
+    data = record(value, name)
+    head, tail = data[:num_head], data[-num_tail:]
+    decoder = RecordDecoder()
+    template = decoder.learn(head, tail, len(data), name, "here")
+    begin = find_content(data)
+    if begin is None:
+        assert template is None
+        return
+    gap = range(num_head, len(data) - num_tail)
+    if not gap or (begin <= gap.start and gap.stop <= begin + value.nbytes):
+        assert template is not None
+        assert decoder.learn(b"", CONSTANT_FOOTER, len(data), name, "here") is template
+    if template is not None:  # what was not read may have been zeros
+        assert template.value(data, 3).tobytes() == np.ascontiguousarray(value).tobytes()
+
+
+@pytest.mark.parametrize("position", [0, 8, 12, 30, -1, -5])
+def test_learn_when_the_ends_are_damaged_or_of_another_tensor_then_nothing(position):
+    """What is not sound is no pattern for others."""
+    data = bytearray(record(np.zeros(1000), "w"))
+    head, tail = data[:100], data[-100:]
+    assert RecordDecoder().learn(head, tail, len(data), "v", "here") is None
+    (head if position >= 0 else tail)[position] ^= 0xFF
+    assert RecordDecoder().learn(head, tail, len(data), "w", "here") is None
+
+
 def test_value_when_small_then_keeps_nothing_else_alive():
     """A number taken from a large block does not hold the block in memory."""
     data = record(np.float64(1.5).reshape(1))
