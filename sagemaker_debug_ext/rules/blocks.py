@@ -43,7 +43,7 @@ BLOCK_STEPS: Final = 256
 _SMALL_BYTES: Final = 64 * 2**10
 """Tensors up to this size are read and kept, larger ones gone through."""
 
-_NUM_THREADS: Final = min(4, os.cpu_count() or 1)
+_MAX_THREADS: Final = 4
 
 _THREADED_BYTES: Final = 512 * 2**10
 """Tensors from this size are gone through by other threads, which for smaller ones would mostly wait for each other."""
@@ -55,6 +55,17 @@ Known: TypeAlias = tuple[npt.NDArray[np.intp], Outlook]
 """Positions in a block, and what is known there."""
 
 Pool = concurrent.futures.ThreadPoolExecutor
+
+
+def num_threads() -> int:
+    """Return how many threads may compute at a time: as many as this process has cores, and at most four.
+
+    Where several processes share the cores, ``OMP_NUM_THREADS`` says how many each of them has; Ray sets it for its
+    workers, and `scaling.ProcessPool` for its processes.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    allowed = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has one number for each level
+    return min(_MAX_THREADS, cores, max(int(allowed), 1) if allowed.isdecimal() else cores)
 
 
 @attrs.frozen
@@ -341,7 +352,7 @@ class Blocks:
         middling = [name for name in large if name not in threaded]
         parts = [
             self._submit(functools.partial(loader.load, names, are_large=True))
-            for names in _shares(threaded, len(threaded) if self._is_remote else _NUM_THREADS)
+            for names in _shares(threaded, len(threaded) if self._is_remote else num_threads())
         ]
         if middling:
             parts.append(functools.partial(loader.load, middling, are_large=True))
@@ -352,7 +363,7 @@ class Blocks:
 
     def _submit(self, task: Callable[[], _Loaded]) -> Callable[[], _Loaded]:
         if self._pool is None:
-            self._pool = Pool(_NUM_THREADS, "rules")
+            self._pool = Pool(_MAX_THREADS if self._is_remote else num_threads(), "rules")
         return self._pool.submit(task).result
 
 
@@ -399,7 +410,7 @@ class _Loader:
         with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
             for name, parts in (self._digest_all if are_large else self._read_all)(names).items():
                 is_complete = sum(len(part.positions) for part in parts) == len(self._saved[name])
-                column = Column(name, parts, self._modes, is_complete=is_complete, before=self._before(name))
+                column = Column(name, parts, self._modes, is_complete=is_complete, before=self._before(name, are_large))
                 unsure = self._ask(column, outlooks)
                 if are_large:
                     self._remember(name, column)
@@ -454,8 +465,8 @@ class _Loader:
             has_sums=any(rule.needs_sums_for_outlook for rule in rules),
         )
 
-    def _before(self, name: str) -> Column | None:
-        """Return the column of the value saved before the block, if a rule needs it."""
+    def _before(self, name: str, is_large: bool) -> Column | None:
+        """Return the column of the value saved before the block, if a rule needs it; gone through if it is large."""
         if not any(rule.looks_back for rule in self._wanted[name]):
             return None
         reader = self._trial.index_reader
@@ -468,11 +479,14 @@ class _Loader:
         known = self._latest.of(name, step)
         if known is not None:
             return known
-        value = self._read(name, step)
-        if value is None:
-            return None
         modes = {0: _mode_of(self._trial, step)}
-        return Column(name, [Part(np.array([0]), value[np.newaxis])], modes)
+        if is_large:  # or else it could not be compared with those of the block
+            digests = self._trial.index_reader.read_digests({name: self._wish(name)}, [step], ModeKeys.GLOBAL)
+            parts = [DigestedPart(np.array([0]), digest) for _, digest in digests]
+            if parts:
+                return Column(name, parts, modes)
+        value = self._read(name, step)
+        return None if value is None else Column(name, [Part(np.array([0]), value[np.newaxis])], modes)
 
     def _remember(self, name: str, column: Column) -> None:
         """Keep the last value for the next block, if a rule looks back at it."""

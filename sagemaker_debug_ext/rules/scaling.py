@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import multiprocessing
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -51,8 +52,16 @@ class ProcessPool:
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Call the function in the processes, which end afterwards."""
         context = multiprocessing.get_context("spawn")  # a fork would copy threads that hold locks
-        with concurrent.futures.ProcessPoolExecutor(self.num_processes, mp_context=context) as pool:
+        number = self.num_processes or os.cpu_count() or 1
+        with concurrent.futures.ProcessPoolExecutor(
+            number, mp_context=context, initializer=_take_share, initargs=(number,)
+        ) as pool:
             return list(pool.map(function, items))
+
+
+def _take_share(num_processes: int) -> None:
+    """Let this process, one of several, use no more than its share of the machine's cores."""
+    os.environ.setdefault("OMP_NUM_THREADS", str(max((os.cpu_count() or 1) // num_processes, 1)))
 
 
 @attrs.frozen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import tempfile
 
@@ -137,7 +138,7 @@ def test_a_large_value_is_compared_with_the_one_before_the_block(tmp_path, monke
     """Even if files of the block before are laid out in turns, so that it was not read last there."""
     monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 0)
     monkeypatch.setattr(blocks_module, "_THREADED_BYTES", 0)
-    monkeypatch.setattr(blocks_module, "_NUM_THREADS", 1)  # so that the block before is known in time
+    monkeypatch.setattr(blocks_module, "num_threads", lambda: 1)  # so that the block before is known in time
     monkeypatch.setattr(blocks_module, "BLOCK_STEPS", 4)
     numbers = [0, 1, 2, 3, 3, 5]
     tensors = [{"x": np.arange(50.0) + number} | ({"y": 0.0} if number in (1, 3) else {}) for number in numbers]
@@ -151,7 +152,7 @@ def test_threads_that_remember_last_values_do_not_disturb_each_other(tmp_path, m
     """One block's threads come to an end while the next one's are at work."""
     monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 0)
     monkeypatch.setattr(blocks_module, "_THREADED_BYTES", 0)
-    monkeypatch.setattr(blocks_module, "_NUM_THREADS", 4)
+    monkeypatch.setattr(blocks_module, "num_threads", lambda: 4)
     monkeypatch.setattr(blocks_module, "BLOCK_STEPS", 2)
     tensors = [{f"w{number}_weight": np.full(9, float(step)) for number in range(100)} for step in range(1, 21)]
     write(tmp_path, [(ModeKeys.TRAIN, each, False) for each in tensors])
@@ -228,3 +229,16 @@ def test_a_rule_that_cannot_look_ahead_harms_nobody(tmp_path, method):
     evaluation = evaluate(rules, trial)
     assert [issue.rule for issue in evaluation] == ["broken", "broken"]
     assert [status.status for status in evaluation.statuses] == ["IssuesFound", "NoIssuesFound"]
+
+
+@pytest.mark.parametrize(
+    ("cores", "allowed", "number"),
+    [(2, None, 2), (64, None, 4), (8, "1", 1), (8, "3", 3), (2, "3", 2), (8, "2,4", 2), (3, "0", 1), (3, "all", 3)],
+)
+def test_threads_are_as_many_as_the_process_may_use(monkeypatch, cores, allowed, number):
+    """Its cores, and what whoever shares them out allows."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if allowed is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", allowed)
+    assert blocks_module.num_threads() == number
