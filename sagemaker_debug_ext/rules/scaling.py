@@ -10,6 +10,7 @@ shard. Either way the issues are those of `evaluate`.
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -232,11 +233,11 @@ def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) 
             yield Shard(trial_path=trial.path, rules={name: choice})
     for number in range(num_shards) if shared else ():
         yield Shard(trial_path=trial.path, rules=shared, share=(number, num_shards))
-    steps = trial.steps()
-    size = -(-len(steps) // num_shards)
-    for start in range(0, len(steps), size) if alone and steps else ():
-        end = steps[start + size] if start + size < len(steps) else None
-        yield Shard(trial_path=trial.path, rules=alone, start_step=steps[start], end_step=end)
+    steps = trial.steps() if alone else []
+    number = min(num_shards, len(steps))
+    starts = [steps[len(steps) * each // number] for each in range(number)]  # as even as may be
+    for start, end in itertools.zip_longest(starts, starts[1:]):
+        yield Shard(trial_path=trial.path, rules=alone, start_step=start, end_step=end)
 
 
 def judge_shard(shard: Shard) -> Judgement:

@@ -98,7 +98,7 @@ def test_rules_with_a_memory_see_all_steps(path, rules):
     """Each in one shard; the others are divided."""
     shards = list(make_shards(rules, create_trial(path), 4))
     assert [list(shard.rules) for shard in shards if shard.end_step is None][:2] == [["overfit"], ["mine"]]
-    assert [(shard.start_step, shard.end_step) for shard in shards[2:]] == [(0, 5), (5, 10), (10, 15), (15, None)]
+    assert [(shard.start_step, shard.end_step) for shard in shards[2:]] == [(0, 4), (4, 8), (8, 12), (12, None)]
 
 
 @pytest.mark.parametrize(
