@@ -57,13 +57,18 @@ Known: TypeAlias = tuple[npt.NDArray[np.intp], Outlook]
 Pool = concurrent.futures.ThreadPoolExecutor
 
 
+def num_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def num_threads() -> int:
-    """Return how many threads may compute at a time: as many as this process has cores, and at most four.
+    """Return how many threads may go through tensors at a time: as many as there are cores, and at most four.
 
     Where several processes share the cores, ``OMP_NUM_THREADS`` says how many each of them has; Ray sets it for its
     workers, and `scaling.ProcessPool` for its processes.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = num_cores()
     allowed = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has one number for each level
     return min(_MAX_THREADS, cores, max(int(allowed), 1) if allowed.isdecimal() else cores)
 
@@ -163,11 +168,12 @@ class Block:
         """Wait for the threads, and put together what they found."""
         if self._columns is not None:
             return self._columns
-        self._columns = {}
+        columns: dict[str, Column] = {}
+        self._columns = columns  # should a rule fail now, what is here is all there is: values are read where they lie
         known: dict[int, list[Known]] = {id(rule): [] for rule in self._rules}
         for part in self._parts:
             loaded = part()
-            self._columns.update(loaded.columns)
+            columns.update(loaded.columns)
             for key, outlooks in loaded.outlooks.items():
                 known[key] += outlooks
         self._parts = ()
@@ -175,10 +181,10 @@ class Block:
         self._outlooks.update(self._idle)
         with np.errstate(all="ignore"):
             for rule in self._foreseeing:
-                foreseen = rule.foresee(self._columns, len(self.steps)).tolist()
-                idle = self._idle.get(id(rule), foreseen)
-                self._outlooks[id(rule)] = list(map(min, idle, foreseen))  # whatever is known is less than UNSURE
-        return self._columns
+                foreseen = rule.foresee(columns, len(self.steps)).tolist()
+                found = self._outlooks.get(id(rule), foreseen)
+                self._outlooks[id(rule)] = list(map(min, found, foreseen))  # whatever is known is less than UNSURE
+        return columns
 
 
 class Blocks:
@@ -479,14 +485,22 @@ class _Loader:
         known = self._latest.of(name, step)
         if known is not None:
             return known
-        modes = {0: _mode_of(self._trial, step)}
-        if is_large:  # or else it could not be compared with those of the block
-            digests = self._trial.index_reader.read_digests({name: self._wish(name)}, [step], ModeKeys.GLOBAL)
-            parts = [DigestedPart(np.array([0]), digest) for _, digest in digests]
-            if parts:
-                return Column(name, parts, modes)
+        # what is gone through cannot be compared with what is read
+        part = (self._digest(name, step) if is_large else None) or self._read_part(name, step)
+        return None if part is None else Column(name, [part], {0: _mode_of(self._trial, step)})
+
+    def _digest(self, name: str, step: int) -> DigestedPart | None:
+        """Go through one value; None if that cannot be done."""
+        try:
+            digests = dict(self._trial.index_reader.read_digests({name: self._wish(name)}, [step], ModeKeys.GLOBAL))
+        except (OSError, DebugExtError):  # as above
+            return None
+        digest = digests.get(name)
+        return DigestedPart(np.array([0]), digest) if digest is not None and digest.steps else None
+
+    def _read_part(self, name: str, step: int) -> Part | None:
         value = self._read(name, step)
-        return None if value is None else Column(name, [Part(np.array([0]), value[np.newaxis])], modes)
+        return None if value is None else Part(np.array([0]), value[np.newaxis])
 
     def _remember(self, name: str, column: Column) -> None:
         """Keep the last value for the next block, if a rule looks back at it."""

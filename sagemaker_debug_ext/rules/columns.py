@@ -215,7 +215,7 @@ class Column:
         kept = [part for part in self._parts if isinstance(part, Part)]
         if len(kept) < len(self._parts) or len({(part.shape, part.dtype) for part in kept}) != 1:
             return None
-        return Part(self.positions, np.concatenate([part.values for part in kept]))
+        return kept[0] if len(kept) == 1 else Part(self.positions, np.concatenate([part.values for part in kept]))
 
     def are_of(self, mode: ModeKeys) -> Flags:
         """Whether the steps are of a mode."""

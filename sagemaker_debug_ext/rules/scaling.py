@@ -22,6 +22,7 @@ from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules.base import Rule
+from sagemaker_debug_ext.rules.blocks import num_cores
 from sagemaker_debug_ext.rules.builtin.base import Reading
 from sagemaker_debug_ext.rules.creation import ACTIONS_PARAMETER, create_custom_rule, create_rule, find_rule_class
 from sagemaker_debug_ext.rules.engine import evaluate
@@ -53,16 +54,17 @@ class ProcessPool:
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Call the function in the processes, which end afterwards."""
         context = multiprocessing.get_context("spawn")  # a fork would copy threads that hold locks
-        number = self.num_processes or os.cpu_count() or 1
+        most = num_cores() if self.num_processes is None else self.num_processes
+        share = num_cores() // max(min(most, len(items)), 1)
         with concurrent.futures.ProcessPoolExecutor(
-            number, mp_context=context, initializer=_take_share, initargs=(number,)
+            most, mp_context=context, initializer=_limit_threads, initargs=(share,)
         ) as pool:
             return list(pool.map(function, items))
 
 
-def _take_share(num_processes: int) -> None:
-    """Let this process, one of several, use no more than its share of the machine's cores."""
-    os.environ.setdefault("OMP_NUM_THREADS", str(max((os.cpu_count() or 1) // num_processes, 1)))
+def _limit_threads(number: int) -> None:
+    """Let rules in this process use no more threads than that, unless the environment says how many."""
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(number, 1)))
 
 
 @attrs.frozen
@@ -234,8 +236,8 @@ def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) 
     for number in range(num_shards) if shared else ():
         yield Shard(trial_path=trial.path, rules=shared, share=(number, num_shards))
     steps = trial.steps() if alone else []
-    number = min(num_shards, len(steps))
-    starts = [steps[len(steps) * each // number] for each in range(number)]  # as even as may be
+    num_ranges = min(num_shards, len(steps))
+    starts = [steps[len(steps) * each // num_ranges] for each in range(num_ranges)]  # as even as may be
     for start, end in itertools.zip_longest(starts, starts[1:]):
         yield Shard(trial_path=trial.path, rules=alone, start_step=start, end_step=end)
 

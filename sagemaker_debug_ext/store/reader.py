@@ -27,7 +27,7 @@ _KEPT_BYTES: Final = 8 * _MIB
 _KEPT_BYTES_REMOTE: Final = 64 * _MIB
 """How much of such files is kept."""
 
-_END_BYTES: Final = 4 << 10
+_END_BYTES: Final = 16 << 10
 """How much of each end of a record is read to learn how it is laid out; its name and its shape are there."""
 
 

@@ -6,7 +6,7 @@ import abc
 import functools
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
@@ -24,7 +24,8 @@ from sagemaker_debug_ext.rules.step import StepView, StepViews
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
-_JUDGING: Final = ("judge", "find_issues", "invoke_at_step", "issues_at")
+_WAYS: Final = ("find_issues", "invoke_at_step", "issues_at", "set_required_tensors", "verdict_at")
+_JUDGING: Final = ("judge", "_measure_all", *_WAYS)
 """The methods by which a rule comes to a verdict; who overrides one of them judges in a way of its own."""
 
 
@@ -115,13 +116,12 @@ class BuiltinRule(Rule):
     @property
     def needs_tensors(self) -> bool:
         """Whether `judges_only_tensors` speaks for the rule: it does not for a subclass that judges in its own way."""
-        judging = (*_JUDGING, "_measure_all", "set_required_tensors")
-        return self.judges_only_tensors and _speaks_for(type(self), "judges_only_tensors", judging)
+        return self.judges_only_tensors and _speaks_for(type(self), "judges_only_tensors")
 
     @property
     def foresees(self) -> bool:
         """Whether the rule has a `foresee` that speaks for it; likewise."""
-        return _origin(type(self), "foresee") is not BuiltinRule and _speaks_for(type(self), "foresee", _JUDGING)
+        return _origin(type(self), "foresee") is not BuiltinRule and _speaks_for(type(self), "foresee")
 
     def foresee(self, columns: Mapping[str, Column], num_steps: int) -> Outlook:  # noqa: ARG002 - for subclasses
         """Tell at which steps of a block the rule finds nothing for certain. Optional; see `rules.columns`.
@@ -226,8 +226,7 @@ class TensorRule(BuiltinRule):
     @property
     def tells_outlook(self) -> bool:
         """Whether `outlook` speaks for the rule: it does not for a subclass that judges in its own way."""
-        has_one = _origin(type(self), "outlook") is not TensorRule
-        return has_one and _speaks_for(type(self), "outlook", (*_JUDGING, "measure"))
+        return _origin(type(self), "outlook") is not TensorRule and _speaks_for(type(self), "outlook", "measure")
 
     def outlook(self, column: Column) -> Outlook:
         """Tell at which steps a tensor does not meet the condition for certain; see `rules.columns`.
@@ -288,9 +287,7 @@ class TensorRule(BuiltinRule):
 @functools.cache
 def _judges_by_view(rule_class: type[BuiltinRule]) -> bool:
     """Tell whether a rule's verdict is what its `judge` says of a view, and nothing else."""
-    ways = ("issues_at", "find_issues", "invoke_at_step", "set_required_tensors")
-    origins = [_origin(rule_class, each) for each in ways]
-    return all(issubclass(BuiltinRule, each) for each in origins if each is not None)
+    return all(issubclass(BuiltinRule, each) for each in _origins(rule_class, _WAYS))
 
 
 def _share_of(name: str, num_shares: int) -> int:
@@ -298,16 +295,26 @@ def _share_of(name: str, num_shares: int) -> int:
     return zlib.crc32(name.encode("utf-8", "surrogatepass")) % num_shares
 
 
-def _origin(rule_class: type, name: str) -> type | None:
-    """Return the class that a method of a class comes from; None if it has no such method."""
-    return next((each for each in rule_class.__mro__ if name in vars(each)), None)
+def _origin(rule_class: type, name: str) -> type:
+    """Return the class that a method of a class comes from."""
+    return next(each for each in rule_class.__mro__ if name in vars(each))
 
 
-def _speaks_for(rule_class: type, name: str, judging: Sequence[str]) -> bool:
-    """Tell whether an attribute of a rule was written with the methods by which it judges in view, or after them."""
+def _origins(rule_class: type, names: Iterable[str]) -> list[type]:
+    return [_origin(rule_class, each) for each in names if hasattr(rule_class, each)]
+
+
+@functools.cache
+def _speaks_for(rule_class: type, name: str, *others: str) -> bool:
+    """Tell whether an attribute of a rule was written with the methods by which it judges in view, or after them.
+
+    Args:
+        rule_class: Class of the rule.
+        name: The attribute.
+        others: Further methods that it says something of.
+    """
     says_so = _origin(rule_class, name)
-    origins = [_origin(rule_class, each) for each in judging]
-    return says_so is not None and all(issubclass(says_so, each) for each in origins if each is not None)
+    return all(issubclass(says_so, each) for each in _origins(rule_class, (*_JUDGING, *others)))
 
 
 def _rank(severity: float) -> float:

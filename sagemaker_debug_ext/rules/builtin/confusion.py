@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -23,6 +24,8 @@ Flags = npt.NDArray[np.bool_]
 
 _MAX_CELLS: Final = 2**20
 """How many cells of confusion matrices are counted at once."""
+_MAX_LABELS: Final = 2**11
+"""Steps with more labels are counted one by one: together they would take memory, and no less time."""
 
 
 def confusion_matrix(labels: ClassIds, predictions: ClassIds, category_no: int | None = None) -> Matrix:
@@ -159,7 +162,7 @@ class Confusion(BuiltinRule):
         """Tell where classes that are whole numbers are not confused."""
         outlook = np.full(num_steps, UNSURE, np.int8)
         found = [columns[name].alike for what in self._collections if (name := self.parameters[what]) in columns]
-        parts = [part for part in found if part is not None and part.dtype.kind in "iu"]
+        parts = [part for part in found if part and part.dtype.kind in "iu" and math.prod(part.shape) <= _MAX_LABELS]
         if len(parts) == 2 and np.array_equal(parts[0].positions, parts[1].positions):
             labels, predictions = (part.flat.astype(np.int64) for part in parts)
             matrices = confusion_matrices(labels, predictions, self.parameters["category_no"])

@@ -148,6 +148,47 @@ def test_a_large_value_is_compared_with_the_one_before_the_block(tmp_path, monke
     assert [issue.step for issue in evaluate([rule], trial)] == [4]
 
 
+def small_differences(shape, number):
+    rng = np.random.default_rng(number)
+    return rng.normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("is_other", ["sound", "gone", "cut off", "damaged", "of another shape", "of another type"])
+def test_a_range_of_steps_that_begins_after_any_value_is_judged_like_all_steps(tmp_path, is_other):
+    """The value before it is compared with if that can be; if not, the first step is judged in the usual way."""
+    tensors = [{"net_weight": small_differences((200, 100), step)} for step in range(9)]
+    if is_other == "of another shape":
+        tensors[4] = {"net_weight": tensors[4]["net_weight"].reshape(100, 200)}
+    if is_other == "of another type":
+        tensors[4] = {"net_weight": np.ones((200, 100), np.int32)}
+    write(tmp_path, [(ModeKeys.TRAIN, each, False) for each in tensors])
+    (event_file,) = list((tmp_path / "events").rglob("000000000004_worker_0.tfevents"))
+    if is_other == "gone":
+        event_file.unlink()
+    if is_other == "cut off":
+        event_file.write_bytes(event_file.read_bytes()[:5000])
+    if is_other == "damaged":
+        event_file.write_bytes(b"\0" * event_file.stat().st_size)
+    trial = create_trial(str(tmp_path), index_cache=False)
+    measured = []
+    rule = create_rule("WeightUpdateRatio", trial, {"large_threshold": 5})
+    rule.measure = lambda view, _: measured.append(view.step)
+    evaluate([rule], trial, start_step=5).run()
+    assert measured == ([] if is_other == "sound" else [5])
+
+
+def test_what_an_unreadable_value_before_a_range_hides_is_found_in_it(tmp_path):
+    """A record of the length of an earlier one, with another shape, says nothing of the steps that follow."""
+    shapes = [(200, 100), (200, 100), (100, 300), (100, 300), (100, 200)]
+    values = [small_differences(shape, number) for number, shape in enumerate(shapes)]
+    values[2] /= 1000
+    write(tmp_path, [(ModeKeys.TRAIN, {"net_weight": value}, False) for value in values])
+    for start_step in (0, 2, 3):
+        trial = create_trial(str(tmp_path), index_cache=False)
+        rule = create_rule("WeightUpdateRatio", trial)
+        assert [issue.step for issue in evaluate([rule], trial, start_step=start_step)] == [3]
+
+
 def test_threads_that_remember_last_values_do_not_disturb_each_other(tmp_path, monkeypatch):
     """One block's threads come to an end while the next one's are at work."""
     monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 0)

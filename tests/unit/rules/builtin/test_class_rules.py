@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.rules.builtin import confusion
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
 from sagemaker_debug_ext.rules.builtin.confusion import Confusion, confusion_matrix
 from sagemaker_debug_ext.rules.builtin.feature_importance_overweight import leading_share
@@ -155,16 +156,36 @@ class TestConfusion:
         assert evaluation.run() == []
         assert [(status.status, status.num_steps) for status in evaluation.statuses] == [("NoIssuesFound", 20)]
 
-    def test_a_subclass_that_judges_in_its_own_way_judges_each_step(self, make_trial):
+    @pytest.mark.parametrize("method", ["judge", "verdict_at", "issues_at"])
+    def test_a_subclass_that_judges_in_its_own_way_judges_each_step(self, make_trial, method):
         """What its parent foresees is not what it looks for."""
 
-        class Strict(Confusion):
-            def judge(self, view):
-                return [self.issue(view.step)]
+        def find(self, view_or_step):
+            return [self.issue(view_or_step if isinstance(view_or_step, int) else view_or_step.step)]
 
         classes = {"labels": np.arange(3), "predictions": np.arange(3)}
         trial = make_trial({(TRAIN, 0): classes, (TRAIN, 1): classes})
-        assert fired(evaluate([Strict(trial)], trial)) == [0, 1]
+        strict = type("Strict", (Confusion,), {method: find})
+        assert fired(evaluate([strict(trial)], trial)) == [0, 1]
+
+    def test_a_subclass_that_requires_tensors_is_not_spoken_for(self, make_trial):
+        """Steps that lack one of them are passed over."""
+
+        class Requiring(Confusion):
+            def set_required_tensors(self, step):
+                self.req_tensors.add("never saved", steps=[step])
+
+        trial = make_trial({(TRAIN, 0): {"labels": np.arange(3), "predictions": np.arange(3)}})
+        evaluation = evaluate([Requiring(trial)], trial)
+        evaluation.run()
+        assert [(status.num_steps, status.num_skipped) for status in evaluation.statuses] == [(0, 1)]
+
+    def test_steps_with_very_many_labels_are_counted_one_by_one(self, make_trial, monkeypatch):
+        """Together they would take memory, as the pixels of images do."""
+        ids = np.zeros((9, 300), np.uint8)
+        trial = make_trial({(TRAIN, step): {"labels": ids, "predictions": ids} for step in range(3)})
+        monkeypatch.setattr(confusion, "confusion_matrices", None)
+        assert fired(evaluate([create_rule("Confusion", trial)], trial)) == []
 
     def test_a_perfect_matrix_never_fires(self, judge):
         """However many classes."""
