@@ -71,12 +71,13 @@ class LocalBackend(Backend):
         return sorted(_walk(base, f"{folder}/" if folder else "", start))
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes | None:
-        descriptor = self._open(key)
-        if descriptor is None:
+        opened = self._open(key)
+        if opened is None:
             return None
+        descriptor, size = opened
         try:
             # The file's own size bounds what is allocated, whatever a damaged index asks for.
-            available = max(os.fstat(descriptor).st_size - start, 0)
+            available = max(size - start, 0)
             wanted = available if length is None else min(length, available)
             return read_exactly(descriptor, start, wanted)
         finally:
@@ -85,11 +86,12 @@ class LocalBackend(Backend):
     def read_aligned(
         self, key: str, start: int, length: int, find_content: Callable[[Buffer], int | None]
     ) -> Buffer | None:
-        descriptor = self._open(key)
-        if descriptor is None:
+        opened = self._open(key)
+        if opened is None:
             return None
+        descriptor, size = opened
         try:
-            wanted = min(length, max(os.fstat(descriptor).st_size - start, 0))
+            wanted = min(length, max(size - start, 0))
             content = find_content(os.pread(descriptor, min(wanted, _HEAD_BYTES), start)) or 0
             # numpy's memory comes in large pages, which makes reading into it several times as fast as into bytes
             room = np.empty(wanted + _ALIGNMENT, np.uint8)
@@ -100,9 +102,10 @@ class LocalBackend(Backend):
             os.close(descriptor)
 
     def read_into(self, key: str, start: int, targets: Sequence[memoryview]) -> int:
-        descriptor = self._open(key)
-        if descriptor is None:
+        opened = self._open(key)
+        if opened is None:
             return 0
+        descriptor, _ = opened
         try:
             return read_scattered(descriptor, start, targets)
         finally:
@@ -111,8 +114,8 @@ class LocalBackend(Backend):
     def watch(self, prefix: str) -> Watch:
         return _LocalWatch(self, prefix)
 
-    def _open(self, key: str) -> int | None:
-        """Open a plain file of the trial; None if there is none."""
+    def _open(self, key: str) -> tuple[int, int] | None:
+        """Open a plain file of the trial, and return its size as well; None if there is none."""
         path = self._path(key)
         if not self._is_plain(key.rpartition("/")[0]):
             return None
@@ -122,8 +125,9 @@ class LocalBackend(Backend):
             if error.errno in _MISSING:
                 return None
             raise
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return descriptor
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode):
+            return descriptor, status.st_size
         os.close(descriptor)
         return None
 
