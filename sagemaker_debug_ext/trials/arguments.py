@@ -28,7 +28,7 @@ def list_steps(steps: object, name: str = "steps") -> list[int]:
     Raises:
         SMDebugTypeError: They are no collection of numbers.
     """
-    if isinstance(steps, str) or not isinstance(steps, Iterable):
+    if not isinstance(steps, list) and (isinstance(steps, str) or not isinstance(steps, Iterable)):
         raise SMDebugTypeError(f"{name} must be a list of steps (got {steps!r})")
     listed = list(steps)
     for step in listed:

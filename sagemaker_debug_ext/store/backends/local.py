@@ -20,8 +20,13 @@ from sagemaker_debug_ext.store.backends.descriptors import read_exactly, read_sc
 _TEMPORARY_SUFFIX: Final = ".tmp"
 _MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO)
 
+_NOT_PLAIN: Final = (errno.EISDIR, errno.ESPIPE)
+
 _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Links are not followed, and a pipe under a file's name does not hold the reader up."""
+
+_SMALL_BYTES: Final = 64 << 10
+"""Up to this size memory is allocated on the word of whoever asks, without looking at the size of the file."""
 
 _ALIGNMENT: Final = 64
 _HEAD_BYTES: Final = 1 << 12
@@ -71,6 +76,8 @@ class LocalBackend(Backend):
         return sorted(_walk(base, f"{folder}/" if folder else "", start))
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes | None:
+        if length is not None and length <= _SMALL_BYTES:
+            return self._read_small(key, start, length)
         opened = self._open(key)
         if opened is None:
             return None
@@ -80,6 +87,20 @@ class LocalBackend(Backend):
             available = max(size - start, 0)
             wanted = available if length is None else min(length, available)
             return read_exactly(descriptor, start, wanted)
+        finally:
+            os.close(descriptor)
+
+    def _read_small(self, key: str, start: int, length: int) -> bytes | None:
+        """Read without asking what kind of file it is: folders and pipes say so when they are read."""
+        descriptor = self._open_any(key)
+        if descriptor is None:
+            return None
+        try:
+            return read_exactly(descriptor, start, length)
+        except OSError as error:
+            if error.errno in _NOT_PLAIN:
+                return None
+            raise
         finally:
             os.close(descriptor)
 
@@ -116,25 +137,33 @@ class LocalBackend(Backend):
 
     def _open(self, key: str) -> tuple[int, int] | None:
         """Open a plain file of the trial, and return its size as well; None if there is none."""
-        path = self._path(key)
-        if not self._is_plain(key.rpartition("/")[0]):
+        descriptor = self._open_any(key)
+        if descriptor is None:
             return None
-        try:
-            descriptor = os.open(path, _READ_FLAGS)
-        except OSError as error:
-            if error.errno in _MISSING:
-                return None
-            raise
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode):
             return descriptor, status.st_size
         os.close(descriptor)
         return None
 
+    def _open_any(self, key: str) -> int | None:
+        """Open what has the name of a file of the trial; None if there is nothing, or a link on the way."""
+        path = self._path(key)
+        folder = key.rpartition("/")[0]
+        if folder not in self._plain_folders and not self._find_plain(folder):
+            return None
+        try:
+            return os.open(path, _READ_FLAGS)
+        except OSError as error:
+            if error.errno in _MISSING:
+                return None
+            raise
+
     def _is_plain(self, folder: str) -> bool:
         """Tell whether a folder below the root is reached without a link; looked up once for each that is."""
-        if folder in self._plain_folders:
-            return True
+        return folder in self._plain_folders or self._find_plain(folder)
+
+    def _find_plain(self, folder: str) -> bool:
         if not self._is_plain(folder.rpartition("/")[0]):
             return False
         try:

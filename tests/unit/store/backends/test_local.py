@@ -116,6 +116,7 @@ def test_links_when_below_the_root_then_passed_over(tmp_path, outside):
     assert [info.key for info in backend.watch("index/").look().objects] == []
     for key in ("events/file", "events/folder/secret", "index/secret"):
         assert backend.read(key) is None
+        assert backend.read(key, 0, 3) is None
         assert backend.read_aligned(key, 0, 3, lambda head: None) is None
 
 
@@ -133,6 +134,15 @@ def test_pipe_when_under_a_name_of_the_trial_then_not_waited_for(tmp_path):
     backend = LocalBackend(tmp_path)
     assert backend.list() == []
     assert backend.read("pipe") is None
+    assert backend.read("pipe", 0, 10) is None
+
+
+def test_read_when_a_folder_has_the_name_then_there_is_no_object(tmp_path):
+    """A folder is no object, however little of it is asked for."""
+    (tmp_path / "folder").mkdir()
+    backend = LocalBackend(tmp_path)
+    assert backend.read("folder") is None
+    assert backend.read("folder", 0, 10) is None
 
 
 def test_read_aligned_when_asked_then_content_starts_where_numbers_may(tmp_path):
