@@ -3,8 +3,8 @@
     python benchmarks/bench_rules.py [--original PYTHON] [--ray PYTHON] [--json results.json]
 
 - A trivial custom rule over 1,000 steps of 50 tensors of 8 numbers takes the mean of each tensor that it requires; with
-  ``--original``, an interpreter that has smdebug 1.0.34, it runs there as well, over the same files, in turn, five times a
-  process. Rates are by the processor time of the process, which other programs on the machine disturb least.
+  ``--original``, an interpreter that has smdebug 1.0.34, it runs there as well, over the same files, in turn, and five
+  times a process. Rates are by the processor time of the process, which other programs on the machine disturb least.
 - All of SageMaker's rules at once, against reading every tensor that any of them needs once, for three sizes of
   tensors; and, as a yardstick, against reading and adding up each tensor.
 - Seconds from the moment a step is visible to the verdict of all these rules, over a trial that another process writes.

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sagemaker_debug_ext.hooks.kernels import kernels_for
 from sagemaker_debug_ext.store.messages import Array
 
 _SHIFT: Final = 20
@@ -38,9 +39,12 @@ _TINY: Final = int(np.array(1e-12, np.float32).view(np.uint32)) >> _SHIFT
 """Buckets below this one are joined: what is smaller counts as zero."""
 
 _POSITIVE: Final = np.arange(_TINY, _INFINITE)
-_NEAR_ZERO: Final = np.concatenate([np.arange(_TINY), np.arange(_NUM_POSITIVE, _NUM_POSITIVE + _TINY)])
 _ORDER: Final = np.concatenate([_POSITIVE[::-1] + _NUM_POSITIVE, [0], _POSITIVE])
 """The buckets in the order of their values; bucket 0 stands for all near zero."""
+
+_PLACES: Final = np.zeros(_NUM_BUCKETS, np.int64)
+_PLACES[_ORDER] = np.arange(_ORDER.size)
+"""Where each bucket is in `_ORDER`."""
 
 _EDGES: Final = np.concatenate(
     [-_edge(_POSITIVE[::-1] + 1), [-_edge(_POSITIVE[:1])[0]], _edge(np.append(_POSITIVE, _INFINITE))]
@@ -67,6 +71,16 @@ class Histogram(NamedTuple):
     counts: npt.NDArray[np.int64]
 
 
+class _Numbers(NamedTuple):
+    """What a histogram says beside its buckets."""
+
+    least: float
+    greatest: float
+    num: int
+    total: float
+    squares: float
+
+
 def histogram(array: Array) -> Histogram | None:
     """Return the histogram of an array's finite values.
 
@@ -79,24 +93,43 @@ def histogram(array: Array) -> Histogram | None:
         values = np.ascontiguousarray(array).reshape(-1).astype(np.float32, copy=False)
         if not values.size:
             return None
-        least, greatest = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
-        if not math.isfinite(least - greatest):
+        numbers = _look_through(values)
+        if not math.isfinite(numbers.least - numbers.greatest):
             values = values[np.isfinite(values)]
             if not values.size:
                 return None
-            least, greatest = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
-        counts = np.zeros(_NUM_BUCKETS, np.int64)
-        room = np.empty(min(values.size, _PIECE), np.int64)
-        total = squares = 0.0
-        for start in range(0, values.size, _PIECE):
-            piece = values[start : start + _PIECE]
-            counts += np.bincount(_bucket_numbers(piece, room[: piece.size]), minlength=_NUM_BUCKETS)
-            sums = _sums(piece)
-            total, squares = total + sums[0], squares + sums[1]
-        if not math.isfinite(total + squares):  # too large for the pieces' own precision
+            numbers = _look_through(values)
+        if not math.isfinite(numbers.total + numbers.squares):  # too large for the pieces' own precision
             wide = values.astype(np.float64)
-            total, squares = float(np.add.reduce(wide)), float(np.einsum("i,i", wide, wide))
-    return Histogram(least, greatest, values.size, total, squares, *_join(counts))
+            numbers = numbers._replace(total=float(np.add.reduce(wide)), squares=float(np.einsum("i,i", wide, wide)))
+        return Histogram(*numbers, *_join(_count(values)))
+
+
+def _look_through(values: Array) -> _Numbers:
+    kernels = kernels_for(values)
+    if kernels is not None:
+        sums = kernels.summarise(values)
+        return _Numbers(sums.plain.least, sums.plain.greatest, values.size, sums.plain.total, sums.squares)
+    least, greatest = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+    total = squares = 0.0
+    for start in range(0, values.size, _PIECE):
+        more, more_squares = _sums(values[start : start + _PIECE])
+        total, squares = total + more, squares + more_squares
+    return _Numbers(least, greatest, values.size, total, squares)
+
+
+def _count(values: Array) -> npt.NDArray[np.int64]:
+    """Return how many values each bucket holds, in no order."""
+    kernels = kernels_for(values)
+    if kernels is not None:
+        found: npt.NDArray[np.int64] = kernels.count_leading_bits(values, _SHIFT)
+        return found
+    counts = np.zeros(_NUM_BUCKETS, np.int64)
+    room = np.empty(min(values.size, _PIECE), np.int64)
+    for start in range(0, values.size, _PIECE):
+        piece = values[start : start + _PIECE]
+        counts += np.bincount(_bucket_numbers(piece, room[: piece.size]), minlength=_NUM_BUCKETS)
+    return counts
 
 
 def _sums(values: Array) -> tuple[float, float]:
@@ -127,15 +160,21 @@ def _bucket_numbers(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[n
 
 
 def _join(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Put the counts in the order of the values, and join empty neighbours."""
-    counts[0] = np.add.reduce(counts[_NEAR_ZERO])
-    ordered = counts[_ORDER]
-    filled = np.flatnonzero(ordered)
+    """Put the counts in the order of the values, and join empty neighbours; may overwrite the counts."""
+    near_zero = counts[:_TINY], counts[_NUM_POSITIVE : _NUM_POSITIVE + _TINY]
+    num_near_zero = sum(int(np.add.reduce(each)) for each in near_zero)
+    for each in near_zero:
+        each.fill(0)
+    counts[0] = num_near_zero
+    buckets = np.flatnonzero(counts)
+    num_positive = int(np.searchsorted(buckets, _NUM_POSITIVE))
+    buckets = np.concatenate([buckets[num_positive:][::-1], buckets[:num_positive]])  # that of the least values first
+    filled = _PLACES[buckets]
     # Each bucket is preceded by an empty one up to its left edge, unless the one before ends there.
     limits = np.empty((filled.size, 2))
     limits[:, 0], limits[:, 1] = _EDGES[filled], _EDGES[filled + 1]
     numbers = np.zeros((filled.size, 2), np.int64)
-    numbers[:, 1] = ordered[filled]
+    numbers[:, 1] = counts[buckets]
     wanted = np.ones((filled.size, 2), bool)
     wanted[1:, 0] = filled[1:] - filled[:-1] > 1
     return limits[wanted], numbers[wanted]

@@ -20,6 +20,9 @@ from sagemaker_debug_ext.store.messages import Array, varint
 _DOUBLE: Final = struct.Struct("<d")
 _FLOAT: Final = struct.Struct("<f")
 _UINT32: Final = struct.Struct("<I")
+_FIVE_NUMBERS: Final = struct.Struct("<" + "Bd" * 5)
+"""The first five fields of a histogram, each with its key."""
+
 _NOT_IN_TAGS: Final = re.compile(r"[^-/\w.]")
 
 
@@ -81,8 +84,13 @@ def _event(summary: Summary, step: int) -> _Event | None:
 
 
 def _histogram_message(spread: Histogram) -> bytes:
-    numbers = (spread.least, spread.greatest, float(spread.num), spread.total, spread.squares)
-    head = b"".join(_fixed(field, number) for field, number in enumerate(numbers, 1))
+    head = _FIVE_NUMBERS.pack(
+        *(1 << 3 | 1, spread.least),
+        *(2 << 3 | 1, spread.greatest),
+        *(3 << 3 | 1, spread.num),
+        *(4 << 3 | 1, spread.total),
+        *(5 << 3 | 1, spread.squares),
+    )
     limits, counts = spread.limits.astype("<f8").tobytes(), spread.counts.astype("<f8").tobytes()
     return head + _delimited(6, limits) + _delimited(7, counts)
 

@@ -1,7 +1,8 @@
 """Reductions of tensors of the CPU, all that are wanted in one pass over the memory.
 
-A tensor is read in pieces that stay in the cache until all is known of them, so that six reductions cost little more
-than one. Sums of a piece are made in the tensor's own precision, and put together in float64.
+With Numba one compiled loop finds everything. Without it a tensor is read in pieces that stay in the cache until all is
+known of them, so that six reductions cost little more than one. Sums of a piece are made in the tensor's own precision,
+and put together in float64.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 
 from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.kernels import CANCELLING, LEAST_SQUARES, MOST_SQUARES, kernels_for
 from sagemaker_debug_ext.hooks.pytorch.tensors import array_over
 from sagemaker_debug_ext.store.messages import Array
 
@@ -28,11 +30,8 @@ _ROW: Final = 1 << 13
 _VECDOT: Final[Any] = getattr(np, "vecdot", None)
 """Dot products of rows, on one thread; older versions of numpy do without."""
 
-_LIMITS: Final = {torch.float32: (1e-24, 1e36), torch.float64: (1e-200, 1e300)}
+_LIMITS: Final = {torch.float32: (LEAST_SQUARES, MOST_SQUARES), torch.float64: (1e-200, 1e300)}
 """Sums of squares outside of these have lost digits, or everything, in the dtype."""
-
-_CANCELLING: Final = 0.1
-"""Spread is the sum of squares less that of the mean; where less than this part remains, digits have been lost."""
 
 _NEEDS_ORDER: Final = frozenset({"min", "max"})
 _NEEDS_SQUARES: Final = frozenset({"l2", "std", "variance"})
@@ -93,6 +92,10 @@ class Summary:
         self._needs_abs_order = bool(absolute & _NEEDS_ORDER)
         self._tiny, self._huge = _LIMITS[tensor.dtype]
         flat = array_over(tensor).reshape(-1)
+        kernels = kernels_for(flat)
+        if kernels is not None:
+            self._take(flat.size, kernels.summarise(flat))
+            return
         scratch = np.empty(min(flat.size, _PIECE), flat.dtype)
         with np.errstate(all="ignore"):  # an overflow is a finding for rules, not a warning for the script
             for start in range(0, flat.size, _PIECE):
@@ -116,6 +119,13 @@ class Summary:
         """Return the product of the values, or of the absolute values if `sums` is theirs."""
         tensor = self._tensor.abs() if sums is self._absolute else self._tensor
         return float(tensor.prod().item())
+
+    def _take(self, count: int, sums: Any) -> None:
+        """Take in what a compiled loop has found of the whole tensor."""
+        if self._needs_squares and not sums.is_exact:
+            raise NeedsCareError
+        self._plain, self._absolute = _Sums(count, *sums.plain), _Sums(count, *sums.absolute)
+        self._squares = sums.squares
 
     def _read(self, values: Array, scratch: Array) -> None:
         count = values.size
@@ -209,7 +219,7 @@ def _ones(dtype: np.dtype[Any]) -> Array:
 def _spread(values: Array, total: float, squares: float, scratch: Array) -> float:
     """Return the sum of squared distances from the mean, without losing digits; may overwrite `scratch`."""
     spread = squares - total * total / values.size
-    if spread >= _CANCELLING * squares:
+    if spread >= CANCELLING * squares:
         return spread
     return _dot(np.subtract(values, values.dtype.type(total / values.size), out=scratch[: values.size]))
 

@@ -1,7 +1,7 @@
 """Reductions and statistics of tensors, each worked out where and when it costs training least.
 
 What is small is copied, and reduced on the writing thread together with all else that is small; what fits into the
-processor's cache is copied and reduced there, too, since copying it takes a fraction of the time. Of other tensors of
+processor's cache is copied and reduced there, too, as long as copying takes a fraction of the time. Of other tensors of
 the CPU all reductions are had at once, and those of a device are worked out there.
 """
 
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.batches import SMALL
+from sagemaker_debug_ext.hooks.kernels import kernels_for
 from sagemaker_debug_ext.hooks.pytorch.copies import ArrayCopy, CopyPool
 from sagemaker_debug_ext.hooks.pytorch.device_batches import DeviceBatch, find_kernels
 from sagemaker_debug_ext.hooks.pytorch.numbers import NeedsCareError, Summary, can_summarise
@@ -38,7 +39,10 @@ _FLOATS: Final = frozenset("efd")
 """The dtypes of which `Summary` knows the reductions, as they are or widened: those, and of 64 bits."""
 
 MIDDLING: Final = 1 << 18
-"""Up to so many elements an array is worth a copy to have its reductions worked out later."""
+"""Up to so many elements an array is worth a copy to have its reductions worked out later by numpy."""
+
+_MIDDLING_COMPILED: Final = 1 << 15
+"""The same where a compiled loop is there, which takes no longer than a copy of more."""
 
 
 class _Copied(NamedTuple):
@@ -133,7 +137,7 @@ class Reducer:
             step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
             return True
         if isinstance(value, np.ndarray) and value.dtype.char in _FLOATS:
-            if self._may_copy and value.size <= MIDDLING:
+            if self._may_copy and value.size <= (MIDDLING if kernels_for(value) is None else _MIDDLING_COMPILED):
                 self._later(step).add(name, self._copies.copy_array(value), reductions, now)
                 return True
             if value.flags.writeable:  # PyTorch warns of others

@@ -1,0 +1,40 @@
+"""Compiled loops for reductions and histograms on the CPU, where Numba is installed."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from sagemaker_debug_ext.store.messages import Array
+
+LOG = logging.getLogger(__name__)
+
+WORTHWHILE: Final = 1 << 13
+"""Below this many elements calling a compiled loop takes as long as numpy takes for everything."""
+
+LEAST_SQUARES: Final = 1e-24
+MOST_SQUARES: Final = 1e36
+"""Sums of squares outside of these have lost digits, or everything, in float32."""
+
+CANCELLING: Final = 0.1
+"""Spread is the sum of squares less that of the mean; where less than this part remains, digits have been lost."""
+
+
+def kernels_for(array: Array) -> Any:
+    """Return the module `hooks.cpu_kernels` if it suits an array; None if the array is to be read by numpy."""
+    suits = array.size >= WORTHWHILE and array.dtype == np.float32 and array.flags.c_contiguous
+    return _load() if suits else None
+
+
+@functools.cache
+def _load() -> ModuleType | None:
+    try:
+        return importlib.import_module("sagemaker_debug_ext.hooks.cpu_kernels")
+    except Exception as error:  # noqa: BLE001 - whatever keeps Numba from working, there is a way without it
+        LOG.info("reductions and histograms of large tensors are made by numpy, without Numba: %s", error)
+        return None
