@@ -34,7 +34,11 @@ def kernels_for(array: Array) -> Any:
 @functools.cache
 def _load() -> ModuleType | None:
     try:
-        return importlib.import_module("sagemaker_debug_ext.hooks.cpu_kernels")
+        loops = importlib.import_module("sagemaker_debug_ext.hooks.cpu_kernels")
+        sample = np.ones(1, np.float32)
+        loops.summarise(sample)  # compiles it, or says now that this does not work here
+        loops.count_leading_bits(sample, 16)
     except Exception as error:  # noqa: BLE001 - whatever keeps Numba from working, there is a way without it
         LOG.info("reductions and histograms of large tensors are made by numpy, without Numba: %s", error)
         return None
+    return loops
