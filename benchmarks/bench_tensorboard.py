@@ -3,8 +3,8 @@
     python benchmarks/bench_tensorboard.py [--repeat 9]
 
 Both write some steps of ten histograms of normally distributed numbers, in turn, each in a process of its own, until
-all is in the file. Times are of the processor, for one histogram; medians of the repeats. It needs torch and
-tensorboard; with Numba installed this package counts large tensors several times as fast.
+all is in the file. Times are of the processor, for one histogram, on one thread; medians of the repeats. It needs torch
+and tensorboard; with Numba installed this package counts large tensors several times as fast.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import functools
 import multiprocessing
+import os
 import statistics
 import tempfile
 import time
@@ -77,6 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=9)
     repeat = parser.parse_args().repeat
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # threads that wait would count as work
     print(f"{'values':>9}  {'SummaryWriter':>13}  {'ours':>9}  ratio  wanted at least {WANTED}")
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, context.Pool(1) as pool, context.Pool(1) as their_pool:

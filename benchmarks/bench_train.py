@@ -14,8 +14,10 @@ is free for seconds. So files are removed again while the training goes on, whic
 pages serve the next ones, here and in the bare writing; and before each turn that writes, as much memory as its files
 take at a time is filled and freed.
 
-Of unsaved steps the hook's own work is timed, where PyTorch calls it, less what timing a function that does nothing
-takes there: it is far below the noise of whole steps.
+The limit of 6 ms on the training thread was set for a step of 96 ms, and is taken as that share of the step.
+
+What a hook does on the training thread is timed where PyTorch calls it, in turns of its own. So are unsaved steps, less
+what timing a function that does nothing takes there: they are far below the noise of whole steps.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ CONFIGS: dict[str, tuple[int, list[str], list[str]]] = {
 NUM_STEPS = {"cnn": 20, "transformer": 10, "mlp": 4, "deep": 20}
 """Steps of a turn."""
 
-NUM_TURNS = {"cnn": 20, "transformer": 5, "mlp": 5, "deep": 20}
+NUM_TURNS = {"cnn": 20, "transformer": 5, "mlp": 10, "deep": 20}
 MORE_TURNS = 4
 """So many times as many, where one step in ten is saved: what that adds is a tenth of what turns differ by."""
 
@@ -83,8 +85,8 @@ ROWS = [
     Row(
         "transformer",
         "gradients-1",
-        "CPU <= 1.5 x bare, thread <= 6 ms (42 MB)",
-        lambda found, _: found["cpu"] <= 1.5 * found["bare"] and found["thread"] <= 0.006,
+        "CPU <= 1.5 x bare, thread <= step / 16 (42 MB)",
+        lambda found, _: found["cpu"] <= 1.5 * found["bare"] and found["thread"] <= found["step"] / 16,
     ),
     Row(
         "transformer",
@@ -339,15 +341,21 @@ def sample(adapter_name: str, model_name: str, config: str, folder: str, num_ste
                     "step": off.wall / num_steps,
                     "ratio": on.wall / off.wall,
                     "cpu": (on.cpu - off.cpu) / num_steps,
-                    "thread": (on.thread - off.thread) / num_steps,
                     "bare": (bare.cpu - off.cpu) / num_steps,
                     "bare ratio": bare.wall / off.wall,
                     "others": max(off.others, on.others, bare.others),
                 }
             )
-    hook.close()
     bare_writer.close()
-    return medians(turns)
+    threads = []
+    count_time_of_registered(watched)
+    for _ in range(NUM_TURNS[model_name]):
+        warm_pages(folder, cleaner.file_bytes)
+        Timed.thread = 0.0
+        take_turn(watched, num_steps, cleaner, lambda: None, lambda: adapter.wait(hook))
+        threads.append(Timed.thread / num_steps)
+    hook.close()
+    return {**medians(turns), "thread": statistics.median(threads)}
 
 
 class Timed:
@@ -390,14 +398,19 @@ def sample_unsaved(adapter_name: str, model_name: str, config: str, folder: str,
     }
 
 
+def count_time_of_registered(training: Training) -> None:
+    """Let everything that is registered with a model, its loss and its parameters count the time that it takes."""
+    for owner in (*training.model.modules(), training.loss, *training.model.parameters()):
+        for kind in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
+            registered = getattr(owner, kind, None) or {}
+            for key, function in registered.items():
+                registered[key] = Timed(function)
+
+
 def time_registered(training: Training, num_steps: int) -> dict[str, float]:
     """Return medians over steps: seconds of what is registered with a model, and of the rest of the step."""
     training.run(5)
-    for module in (*training.model.modules(), training.loss):
-        for kind in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
-            registered = getattr(module, kind)
-            for key, function in registered.items():
-                registered[key] = Timed(function)
+    count_time_of_registered(training)
     steps = []
     for _ in range(num_steps):
         Timed.wall = Timed.thread = 0.0
