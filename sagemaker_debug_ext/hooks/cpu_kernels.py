@@ -83,17 +83,23 @@ def _look_through(values, bits):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _spread(values, total, squares, absolute):  # type: ignore[no-untyped-def]
-    """Return the sum of squared distances of a chunk's (absolute) values from their mean, without losing digits."""
+def _spread(values, total, squares, absolute, cancelling):  # type: ignore[no-untyped-def]
+    """Return the sum of squared distances of a chunk's (absolute) values from their mean, and their sum.
+
+    Neither loses digits: where the sums of `_look_through` have, the chunk is gone through once more.
+    """
     spread = squares - total * total / values.size
-    if spread >= CANCELLING * squares:
-        return spread
+    if spread >= cancelling * squares:
+        return spread, total
     mean = np.float32(total / values.size)
-    distances = np.float32(0)
+    distances = drift = np.float32(0)
     for index in range(values.size):
         distance = (abs(values[index]) if absolute else values[index]) - mean
         distances += distance * distance
-    return np.float64(distances)
+        drift += distance
+    # The mean is that of a rounded sum; what it is off by is the mean of the distances.
+    off = np.float64(drift)
+    return np.float64(distances) - off * off / values.size, np.float64(mean) * values.size + off
 
 
 @_compiled
@@ -106,25 +112,26 @@ def _joined(count, total, spread, more, more_total, more_spread):  # type: ignor
 
 
 @_compiled
-def _summarise(values, bits):  # type: ignore[no-untyped-def]
+def _summarise(values, bits, least_squares, most_squares, cancelling):  # type: ignore[no-untyped-def]
     least = least_magnitude = _MAGNITUDE
     greatest = ~_MAGNITUDE
     total = spread = absolute_total = absolute_spread = squares = 0.0
     is_exact = True
     for start in range(0, values.size, _CHUNK):
         chunk = values[start : start + _CHUNK]
-        lower, upper, nearest, more, more_absolute, more_squares = _look_through(chunk, bits[start : start + _CHUNK])
+        lower, upper, nearest, rough, rough_absolute, rough_squares = _look_through(chunk, bits[start : start + _CHUNK])
         least, greatest, least_magnitude = min(least, lower), max(greatest, upper), min(least_magnitude, nearest)
-        is_zero = max(upper, ~lower) == 0
-        if more_squares > MOST_SQUARES or (more_squares < LEAST_SQUARES and not is_zero):
-            is_exact = False
-        part = _spread(chunk, np.float64(more), np.float64(more_squares), False)
-        absolute_part = _spread(chunk, np.float64(more_absolute), np.float64(more_squares), True)
+        more_squares = np.float64(rough_squares)
+        part, more = _spread(chunk, np.float64(rough), more_squares, False, cancelling)
+        absolute_part, more_absolute = _spread(chunk, np.float64(rough_absolute), more_squares, True, cancelling)
         spread = _joined(start, total, spread, chunk.size, more, part)
         absolute_spread = _joined(start, absolute_total, absolute_spread, chunk.size, more_absolute, absolute_part)
         total += more
         absolute_total += more_absolute
         squares += more_squares
+        is_exact = is_exact and not more_squares > most_squares
+    is_zero = max(greatest, ~least) == 0
+    is_exact = is_exact and (is_zero or not squares < least_squares)
     return (least, greatest, least_magnitude), (total, spread, absolute_total, absolute_spread, squares), is_exact
 
 
@@ -155,13 +162,21 @@ def _from_keys(keys: tuple[int, int, int]) -> list[float]:
     return floats
 
 
+def _read_only(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return a view that may not be written to: for arrays that may, the loops would be compiled a second time."""
+    view: npt.NDArray[np.float32] = values.view()
+    view.flags.writeable = False
+    return view
+
+
 def summarise(values: npt.NDArray[np.float32]) -> Sums:
     """Return what reductions need to know of an array, in one pass over its memory, on the calling thread.
 
     Args:
         values: ``(N,)``, without gaps, at least one.
     """
-    keys, sums, is_exact = _summarise(values, values.view(np.int32))
+    numbers = _read_only(values)
+    keys, sums, is_exact = _summarise(numbers, numbers.view(np.int32), LEAST_SQUARES, MOST_SQUARES, CANCELLING)
     least, greatest, absolute_least = _from_keys(keys)
     total, spread, absolute_total, absolute_spread, squares = sums
     return Sums(
@@ -181,7 +196,7 @@ def count_leading_bits(values: npt.NDArray[np.float32], shift: int) -> npt.NDArr
     """
     counts = np.zeros(1 << (32 - shift), np.int64)
     tables = np.zeros((4, counts.size), np.uint32)
-    bits = values.view(np.uint32)
+    bits = _read_only(values).view(np.uint32)
     for start in range(0, bits.size, _MOST_COUNTED):
         _count(bits[start : start + _MOST_COUNTED], np.uint32(shift), tables, counts)
     return counts

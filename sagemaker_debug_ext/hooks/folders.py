@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from typing import Final
+
+from sagemaker_debug_ext.hooks.forks import fork_safe_lock
 
 _OPEN: dict[str, weakref.WeakKeyDictionary[object, int]] = {}
 """Folder → open hook → number of the process that made it: this one, or the one it was forked from."""
@@ -13,11 +14,8 @@ _OPEN: dict[str, weakref.WeakKeyDictionary[object, int]] = {}
 _WRITTEN: dict[str, int] = {}
 """Folder → number of the process that has written to it last: as above."""
 
-_LOCK: Final = threading.RLock()  # one that a signal's handler can enter again, should it close a hook
-"""Held while notes are taken: hooks may be made and closed on any thread."""
-
-if hasattr(os, "register_at_fork"):  # or the child might find it held by a thread that it does not have
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+_LOCK: Final = fork_safe_lock()
+"""Held while notes are taken: hooks may be made and closed on any thread, and in a signal's handler."""
 
 
 def note_open(hook: object, folder: str) -> bool:

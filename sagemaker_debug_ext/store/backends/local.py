@@ -28,6 +28,9 @@ _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _SMALL_BYTES: Final = 64 << 10
 """Up to this size memory is allocated on the word of whoever asks, without looking at the size of the file."""
 
+_MOST_START: Final = 1 << 62
+"""Beyond this the system knows no places."""
+
 _ALIGNMENT: Final = 64
 _HEAD_BYTES: Final = 1 << 12
 """Where the content of a record begins; only the longest names put it further back, which costs a copy."""
@@ -76,7 +79,7 @@ class LocalBackend(Backend):
         return sorted(_walk(base, f"{folder}/" if folder else "", start))
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes | None:
-        if length is not None and length <= _SMALL_BYTES:
+        if length is not None and 0 <= length <= _SMALL_BYTES and 0 <= start <= _MOST_START:
             return self._read_small(key, start, length)
         opened = self._open(key)
         if opened is None:

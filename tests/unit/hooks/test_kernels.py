@@ -2,6 +2,8 @@
 
 import logging
 import math
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -46,6 +48,16 @@ def test_summarise_when_values_are_spread_then_agrees_with_double_precision(size
 
 
 @needs_numba
+@pytest.mark.parametrize("mean", [0.1, -1.3, 123456.7, 1e8])
+@pytest.mark.parametrize("relative", [0.0, 1e-6, 1e-5])
+def test_summarise_when_values_are_nearly_equal_then_spread_keeps_its_digits(mean, relative):
+    """What a rounded mean is off by is not taken for spread."""
+    values = (mean * (1 + relative * np.random.default_rng(1).standard_normal(LARGE))).astype(np.float32)
+    check(values)
+    assert cpu_kernels.summarise(np.full(LARGE, mean, np.float32)).plain.spread == 0
+
+
+@needs_numba
 @given(arrays.arrays(np.float32, st.integers(1, 40), elements=st.floats(-1e9, 1e9, width=32)))
 def test_summarise_when_values_are_any_then_extremes_and_sums_are_right(values):
     """Extremes are exact; sums are, as far as float32 goes, unless it is said that they are not."""
@@ -75,9 +87,10 @@ def test_summarise_when_there_is_nan_then_everything_is(at, sign):
 @needs_numba
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 1e30, 1e-30])
 def test_summarise_when_squares_leave_the_range_then_says_so(value):
-    """Extremes are right all the same."""
+    """Extremes are right all the same; beside larger numbers, those with too small a square do not count."""
     values = np.zeros(LARGE, np.float32)
     values[7] = value
+    assert cpu_kernels.summarise(np.append(values, np.float32(1))).is_exact == (abs(value) < 1)
     found = cpu_kernels.summarise(values)
     assert not found.is_exact
     assert {found.plain.least, found.plain.greatest} == {0.0, float(np.float32(value))}
@@ -107,6 +120,43 @@ def test_count_leading_bits_when_a_table_is_full_then_goes_on_with_the_next(monk
     monkeypatch.setattr(cpu_kernels, "_MOST_COUNTED", 1000)
     counts = cpu_kernels.count_leading_bits(np.ones(LARGE, np.float32), 20)
     assert counts.sum() == counts[np.float32(1).view(np.uint32) >> 20] == LARGE
+
+
+@needs_numba
+def test_loops_when_arrays_may_not_be_written_to_then_nothing_is_compiled_for_them():
+    """One compiled loop serves all arrays."""
+    values = np.ones(LARGE, np.float32)
+    cpu_kernels.summarise(values)
+    cpu_kernels.count_leading_bits(values, 20)
+    values.flags.writeable = False
+    assert cpu_kernels.summarise(values).plain.total == LARGE
+    assert cpu_kernels.count_leading_bits(values, 20).sum() == LARGE
+    assert len(cpu_kernels._summarise.signatures) == len(cpu_kernels._count.signatures) == 1
+
+
+FORKED_WHILE_LOADING = """
+import os, threading, time
+import numpy as np
+from sagemaker_debug_ext.hooks import kernels
+values = np.ones(100_000, np.float32)
+thread = threading.Thread(target=kernels.kernels_for, args=(values,))
+thread.start()
+time.sleep(0.3)
+child = os.fork()
+if not child:
+    os._exit(0 if kernels.kernels_for(values).summarise(values).plain.total == 100_000 else 1)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+"""
+
+
+@needs_numba
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_kernels_for_when_forked_while_they_are_compiled_then_child_has_them(tmp_path):
+    """A data loader that is forked meanwhile does not wait for a thread that it does not have."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}  # nothing is compiled so far
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKED_WHILE_LOADING]
+    subprocess.run(command, check=True, env=environment, timeout=60)
 
 
 @needs_numba

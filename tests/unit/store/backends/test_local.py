@@ -143,6 +143,15 @@ def test_read_when_a_folder_has_the_name_then_there_is_no_object(tmp_path):
     backend = LocalBackend(tmp_path)
     assert backend.read("folder") is None
     assert backend.read("folder", 0, 10) is None
+    assert backend.read("folder", -1, 10) is None
+
+
+@pytest.mark.parametrize("start", [3, 4, 1 << 40, (1 << 63) - 1])
+def test_read_when_start_is_beyond_the_end_then_there_is_nothing(tmp_path, start):
+    """Where a damaged index points to nothing, nothing is read."""
+    backend = LocalBackend(tmp_path)
+    backend.write("a", (b"123",))
+    assert backend.read("a", start, 10) == b""
 
 
 def test_read_aligned_when_asked_then_content_starts_where_numbers_may(tmp_path):
