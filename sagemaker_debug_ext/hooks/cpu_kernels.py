@@ -22,6 +22,7 @@ _MAGNITUDE: Final = np.int32(0x7FFFFFFF)
 """The bits of a float32 that are not its sign."""
 
 _INFINITE: Final = int(np.array(np.inf, np.float32).view(np.int32))
+
 _OPTIONS: Final[dict[str, Any]] = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
 """Sums may be made in any order, which is what lets many numbers be added at a time; NaN and infinity stay."""
 

@@ -25,7 +25,6 @@ MOST_SQUARES: Final = 1e36
 CANCELLING: Final = 0.1
 """Spread is the sum of squares less that of the mean; where less than this part remains, digits have been lost."""
 
-
 _LOCK: Final = fork_safe_lock()
 """Held while compiling, for which Numba takes a lock of its own that a child of a fork would wait for in vain."""
 

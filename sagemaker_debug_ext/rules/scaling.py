@@ -10,6 +10,7 @@ shard. Either way the issues are those of `evaluate`.
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import itertools
 import multiprocessing
 import os
@@ -80,9 +81,15 @@ class RayCluster:
         ray: Any = import_optional("ray", "judging on a Ray cluster", "ray")
         if not ray.is_initialized():
             ray.init(include_dashboard=False, log_to_driver=False)
-        task = ray.remote(function)
+        task = _ray_task(ray, function)
         results: list[R] = ray.get([task.remote(item) for item in items])
         return results
+
+
+@functools.lru_cache(maxsize=8)
+def _ray_task(ray: Any, function: Callable[..., Any]) -> Any:
+    """Return a function as a task; sent to the workers only once, if it is the same one."""
+    return ray.remote(function)
 
 
 @attrs.frozen(kw_only=True)
@@ -233,13 +240,13 @@ def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) 
     for name, choice in rules.items():  # first, because they take longest
         if name not in alone and name not in shared:
             yield Shard(trial_path=trial.path, rules={name: choice})
-    for number in range(num_shards) if shared else ():
-        yield Shard(trial_path=trial.path, rules=shared, share=(number, num_shards))
     steps = trial.steps() if alone else []
     num_ranges = min(num_shards, len(steps))
     starts = [steps[len(steps) * each // num_ranges] for each in range(num_ranges)]  # as even as may be
     for start, end in itertools.zip_longest(starts, starts[1:]):
         yield Shard(trial_path=trial.path, rules=alone, start_step=start, end_step=end)
+    for number in range(num_shards) if shared else ():  # last, because they are for few rules
+        yield Shard(trial_path=trial.path, rules=shared, share=(number, num_shards))
 
 
 def judge_shard(shard: Shard) -> Judgement:
