@@ -2,7 +2,7 @@
 
 With Numba one compiled loop finds everything. Without it a tensor is read in pieces that stay in the cache until all is
 known of them, so that six reductions cost little more than one. Sums of a piece are made in the tensor's own precision,
-and put together in float64.
+and put together in float64. Where squares leave the range of float32, everything is done again in float64.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ _VECDOT: Final[Any] = getattr(np, "vecdot", None)
 
 _LIMITS: Final = {torch.float32: (LEAST_SQUARES, MOST_SQUARES), torch.float64: (1e-200, 1e300)}
 """Sums of squares outside of these have lost digits, or everything, in the dtype."""
+
+_ANY: Final = (0.0, math.inf)
+"""The squares of float32 never leave the range of float64."""
 
 _NEEDS_ORDER: Final = frozenset({"min", "max"})
 _NEEDS_SQUARES: Final = frozenset({"l2", "std", "variance"})
@@ -76,30 +79,24 @@ class Summary:
             asking for the threads that train.
 
     Raises:
-        NeedsCareError: The values are so large or small that their squares leave the dtype's range.
+        NeedsCareError: The tensor is of 64 bits, and so large or small that squares leave the range of that.
     """
 
     def __init__(self, tensor: Tensor, reductions: Sequence[Reduction], is_alone: bool = False) -> None:
         plain, absolute = _wanted(tuple(reductions))
-        self._plain = _Sums()
-        self._absolute = _Sums()
-        self._squares = 0.0
         self._tensor = tensor
         self._sum = _sum_alone if is_alone else _sum
         self._needs_squares = bool((plain | absolute) & _NEEDS_SQUARES)
         self._needs_order = bool(plain & _NEEDS_ORDER)
         self._needs_abs = "l1" in plain or bool(absolute - {"l2"})
         self._needs_abs_order = bool(absolute & _NEEDS_ORDER)
-        self._tiny, self._huge = _LIMITS[tensor.dtype]
         flat = array_over(tensor).reshape(-1)
-        kernels = kernels_for(flat)
-        if kernels is not None:
-            self._take(flat.size, kernels.summarise(flat))
-            return
-        scratch = np.empty(min(flat.size, _PIECE), flat.dtype)
-        with np.errstate(all="ignore"):  # an overflow is a finding for rules, not a warning for the script
-            for start in range(0, flat.size, _PIECE):
-                self._read(flat[start : start + _PIECE], scratch)
+        try:
+            self._look_through(flat, _LIMITS[tensor.dtype])
+        except NeedsCareError:
+            if tensor.dtype is torch.float64:
+                raise
+            self._look_through_in_pieces(flat, np.dtype(np.float64), _ANY)
 
     def value(self, reduction: Reduction) -> float:
         """Return one of the wanted reductions."""
@@ -119,6 +116,22 @@ class Summary:
         """Return the product of the values, or of the absolute values if `sums` is theirs."""
         tensor = self._tensor.abs() if sums is self._absolute else self._tensor
         return float(tensor.prod().item())
+
+    def _look_through(self, flat: Array, limits: tuple[float, float]) -> None:
+        kernels = kernels_for(flat)
+        if kernels is None:
+            self._look_through_in_pieces(flat, flat.dtype, limits)
+        else:
+            self._take(flat.size, kernels.summarise(flat))
+
+    def _look_through_in_pieces(self, flat: Array, dtype: np.dtype[Any], limits: tuple[float, float]) -> None:
+        """Find everything anew, in the precision of `dtype`."""
+        self._plain, self._absolute, self._squares = _Sums(), _Sums(), 0.0
+        self._tiny, self._huge = limits
+        scratch = np.empty(min(flat.size, _PIECE), dtype)
+        with np.errstate(all="ignore"):  # an overflow is a finding for rules, not a warning for the script
+            for start in range(0, flat.size, _PIECE):
+                self._read(flat[start : start + _PIECE].astype(dtype, copy=False), scratch)
 
     def _take(self, count: int, sums: Any) -> None:
         """Take in what a compiled loop has found of the whole tensor."""
