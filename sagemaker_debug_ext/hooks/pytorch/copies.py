@@ -7,6 +7,7 @@ a later one.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sagemaker_debug_ext.hooks.pytorch.tensors import shares_memory, tensor_to_array
+from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, shares_memory, tensor_to_array
 from sagemaker_debug_ext.hooks.steps import Borrowed
 from sagemaker_debug_ext.store.messages import Array
 
@@ -30,6 +31,22 @@ _COPY_ALL: Final = getattr(torch, "_foreach_copy_", None)
 
 _WORTH_SHARING: Final = 1 << 18
 """From this many elements on, several threads copy faster than one."""
+
+_AT_ONCE_BYTES: Final = 4 << 20
+"""So much one thread copies without letting others run, which takes half a millisecond at most.
+
+To let them run takes longer: they have to be waited for, and leave other things in the processor's cache.
+"""
+
+_copy_bytes: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(
+    ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
+)
+"""`ctypes.memmove`, but for letting other threads run."""
+
+
+def _is_shared(num_elements: int) -> bool:
+    """Tell whether PyTorch shares the copying of so many elements out among threads."""
+    return num_elements >= _WORTH_SHARING and torch.get_num_threads() > 1
 
 
 class _Kind(NamedTuple):
@@ -46,12 +63,14 @@ _ArrayKind: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 class ArrayCopy(Borrowed):
     """The copy of one array."""
 
-    __slots__ = ("_kind", "_pool", "array", "nbytes", "shape")
+    __slots__ = ("_kind", "_pool", "address", "array", "nbytes", "shape")
 
     def __init__(self, kind: _ArrayKind, pool: CopyPool) -> None:
-        dtype, self.shape = kind
-        self.array: Array = np.empty(self.shape, dtype)
+        dtype, shape = kind
+        self.array: Array = np.empty(shape, dtype)
+        self.address = self.array.ctypes.data
         self.nbytes = self.array.nbytes
+        self.shape = self.array.shape
         self._kind = kind
         self._pool = pool
 
@@ -126,15 +145,18 @@ class CopyPool:
         made.note_arrival()
         return made
 
-    def copy_array(self, array: Array) -> ArrayCopy:
-        """Copy an array."""
-        kind = (array.dtype, array.shape)
+    def copy_array(self, source: Array | PlainTensor) -> ArrayCopy:
+        """Copy an array, or an ordinary tensor of the CPU."""
+        kind = (source.dtype, source.shape)
         made: ArrayCopy = self._take(kind) or ArrayCopy(kind, self)
-        is_plain = array.flags.writeable and array.flags.c_contiguous  # PyTorch takes no others, or warns of them
-        if array.size >= _WORTH_SHARING and is_plain and torch.get_num_threads() > 1:
-            torch.from_numpy(made.array).copy_(torch.from_numpy(array))
+        if not isinstance(source, PlainTensor):
+            np.copyto(made.array, source)
+        elif source.is_contiguous and made.nbytes <= _AT_ONCE_BYTES and not _is_shared(source.size):
+            _copy_bytes(made.address, source.address, made.nbytes)
+        elif source.size >= _WORTH_SHARING:
+            torch.from_numpy(made.array).copy_(source.tensor.detach())
         else:
-            np.copyto(made.array, array)
+            np.copyto(made.array, source.to_array())
         return made
 
     def copy_all(self, tensors: Sequence[Tensor]) -> list[TensorCopy]:

@@ -33,10 +33,11 @@ from sagemaker_debug_ext.hooks.pytorch.shards import is_sharded, local_shard
 from sagemaker_debug_ext.hooks.pytorch.step_number import StepNumber
 from sagemaker_debug_ext.hooks.pytorch.taps import Tap
 from sagemaker_debug_ext.hooks.pytorch.tensors import (
+    PlainTensor,
     as_dense,
     can_capture,
     is_plain,
-    plain_array,
+    plain_tensor,
     reduce_tensor,
     tensor_to_array,
 )
@@ -385,18 +386,22 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._watching.forget_plans()
 
     def _copy_value(self, value: Any) -> Any:
-        if isinstance(value, np.ndarray) and is_plain(value):
+        if isinstance(value, PlainTensor) or (isinstance(value, np.ndarray) and is_plain(value)):
             return self._copies.copy_array(value)
         return self._copies.copy(as_dense(value)) if isinstance(value, Tensor) else super()._copy_value(value)
 
     def _view(self, value: Any) -> Array:
+        if isinstance(value, PlainTensor):
+            return value.to_array()
         return tensor_to_array(as_dense(value)) if isinstance(value, Tensor) else super()._view(value)
 
     def _to_array(self, value: Any) -> Array:
         return tensor_to_array(value) if isinstance(value, Tensor) else super()._to_array(value)
 
     def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
-        if isinstance(value, np.ndarray) and is_plain(value) and value.flags.writeable:
+        if isinstance(value, PlainTensor):
+            value = value.tensor
+        elif isinstance(value, np.ndarray) and is_plain(value) and value.flags.writeable:
             value = torch.from_numpy(value)
         return reduce_tensor(value, reductions) if isinstance(value, Tensor) else super()._reduce(value, reductions)
 
@@ -427,14 +432,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if numbers is not None:
             self._save(name, numbers, decision)
 
-    def _find_numbers(self, name: str, value: Tensor) -> Tensor | Array | None:
+    def _find_numbers(self, name: str, value: Tensor) -> Tensor | PlainTensor | None:
         """Return what this process holds of a tensor; None if that is nothing it can read.
 
         Of a sharded tensor this is the process's own shard; the shape of the whole is saved beside it.
         """
-        array = plain_array(value)
-        if array is not None:
-            return array
+        plain = plain_tensor(value)
+        if plain is not None:
+            return plain
         if is_sharded(value):
             if self._step is not None:
                 self._step.shapes[name] = tuple(value.shape)

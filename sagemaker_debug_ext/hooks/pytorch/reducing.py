@@ -20,7 +20,7 @@ from sagemaker_debug_ext.hooks.kernels import kernels_for
 from sagemaker_debug_ext.hooks.pytorch.copies import ArrayCopy, CopyPool
 from sagemaker_debug_ext.hooks.pytorch.device_batches import DeviceBatch, find_kernels
 from sagemaker_debug_ext.hooks.pytorch.numbers import NeedsCareError, Summary, can_summarise
-from sagemaker_debug_ext.hooks.pytorch.tensors import as_dense, reduce_tensor, tensor_to_array
+from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, as_dense, reduce_tensor, tensor_to_array
 from sagemaker_debug_ext.hooks.reductions import reduction_names, without_output_number
 from sagemaker_debug_ext.hooks.statistics import compute_statistics
 from sagemaker_debug_ext.hooks.steps import Captured, Deferred, Numbers, OpenStep, ToReduce
@@ -133,9 +133,12 @@ class Reducer:
         """Save reductions of a tensor, or an array, with a step; False if there is no quick way for it."""
         if isinstance(value, Tensor) and self._reduce_on_device(step, name, value, reductions, now):
             return True
-        if isinstance(value, np.ndarray) and value.dtype.char in _SHORT_FLOATS and value.size <= SMALL:
+        is_array = isinstance(value, (PlainTensor, np.ndarray))
+        if is_array and value.dtype.char in _SHORT_FLOATS and value.size <= SMALL:
             step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
             return True
+        if isinstance(value, PlainTensor):
+            value = value.to_array()
         if isinstance(value, np.ndarray) and value.dtype.char in _FLOATS:
             if self._may_copy and value.size <= (MIDDLING if kernels_for(value) is None else _MIDDLING_COMPILED):
                 self._later(step).add(name, self._copies.copy_array(value), reductions, now)

@@ -65,39 +65,65 @@ _NUMPY_DTYPES: Final = frozenset(
 
 _ARRAY_DTYPES: Final = {dtype: torch.empty(0, dtype=dtype).numpy().dtype for dtype in _NUMPY_DTYPES}
 _PLAIN_DTYPES: Final = frozenset(_ARRAY_DTYPES.values())
-_TYPE_CODES: Final = {dtype: known.str for dtype, known in _ARRAY_DTYPES.items()}
 _PLAIN_TYPES: Final = (Tensor, torch.nn.Parameter)
 
 
-class _Memory:
-    """The memory of a tensor, as numpy asks for it; keeps the tensor alive."""
+class PlainTensor:
+    """A tensor of the CPU of which numpy has the dtype: where its numbers are, without a call into PyTorch for each.
 
-    __slots__ = ("__array_interface__", "tensor")
+    Keeps the tensor alive. `Tensor.numpy` would fix the size of that memory for good, and libraries that shard models
+    free it by resizing.
+
+    Args:
+        tensor: The tensor.
+
+    Raises:
+        RuntimeError: It is that of a transformed function, which has no memory of its own.
+    """
+
+    __slots__ = ("address", "dtype", "shape", "tensor")
 
     def __init__(self, tensor: Tensor) -> None:
-        size = tensor.element_size()
         self.tensor = tensor
-        self.__array_interface__: dict[str, Any] = {
+        self.dtype: np.dtype[Any] = _ARRAY_DTYPES[tensor.dtype]
+        self.shape = tensor.shape
+        self.address = tensor.data_ptr()
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.tensor.numel()
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the numbers lie in their order and without gaps."""
+        return self.tensor.is_contiguous()
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        width = self.dtype.itemsize
+        return {
             "version": 3,
-            "typestr": _TYPE_CODES[tensor.dtype],
-            "shape": tensor.shape,
-            "strides": None if tensor.is_contiguous() else tuple([size * stride for stride in tensor.stride()]),
-            "data": (tensor.data_ptr(), False),
+            "typestr": self.dtype.str,
+            "shape": self.shape,
+            "strides": None if self.is_contiguous else tuple([width * stride for stride in self.tensor.stride()]),
+            "data": (self.address, False),
         }
+
+    def to_array(self) -> Array:
+        """Return an array that shares the memory."""
+        if 0 in self.shape:  # without memory, which earlier releases of numpy want
+            return np.empty(self.shape, self.dtype)
+        return np.asarray(self)
 
 
 def array_over(tensor: Tensor) -> Array:
-    """Return an array that shares the memory of a tensor of the CPU, whose dtype numpy has.
-
-    `Tensor.numpy` would fix the size of that memory for good, and libraries that shard models free it by resizing.
-    """
-    if not tensor.numel():  # without memory, which earlier releases of numpy want
-        return np.empty(tensor.shape, _ARRAY_DTYPES[tensor.dtype])
-    return np.asarray(_Memory(tensor))
+    """Return an array that shares the memory of a tensor of the CPU, whose dtype numpy has."""
+    return PlainTensor(tensor).to_array()
 
 
-def plain_array(tensor: Tensor) -> Array | None:
-    """Return an ordinary tensor of the CPU as an array, which shares its memory; None if it is anything else.
+def plain_tensor(tensor: Tensor) -> PlainTensor | None:
+    """Return where the numbers of an ordinary tensor of the CPU are; None if it is anything else.
 
     This is the quick way for what most tensors are: no call in here lets other threads run.
     """
@@ -111,9 +137,10 @@ def plain_array(tensor: Tensor) -> Array | None:
     ):
         return None
     try:
-        return array_over(tensor)
-    except RuntimeError:  # of a transformed function, which has no memory of its own
+        plain = PlainTensor(tensor)
+    except RuntimeError:
         return None
+    return plain if plain.address else None
 
 
 def is_plain(array: Array) -> bool:
@@ -124,13 +151,13 @@ def is_plain(array: Array) -> bool:
 def can_capture(tensor: Tensor) -> bool:
     """Tell whether a tensor holds numbers of its own that this process can read.
 
-    Not so: tensors without data, quantised ones, those of libraries that keep the data elsewhere or in pieces, and
-    those of functions that `torch.func` transforms.
+    Not so: tensors without data, or whose memory has been freed, quantised ones, those of libraries that keep the data
+    elsewhere or in pieces, and those of functions that `torch.func` transforms.
     """
     if tensor.is_meta or tensor.is_quantized or type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:
         return False
     try:
-        return tensor.layout is not torch.strided or tensor.data_ptr() >= 0
+        return tensor.layout is not torch.strided or tensor.data_ptr() != 0
     except RuntimeError:
         return False
 

@@ -37,6 +37,51 @@ def test_memory_when_tensors_were_read_then_can_still_be_resized(make_hook, conf
     assert all(tensor.untyped_storage().resizable() for tensor in seen)
 
 
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("num_rows", [1, 1 << 8, 1 << 10, (1 << 10) + 1])
+def test_copies_when_tensors_are_small_or_large_then_hold_the_numbers_of_their_step(
+    make_hook, open_trial, num_rows, num_threads
+):
+    """Whichever way is the quickest for a size and a layout, what the script does to a tensor later does not count."""
+    earlier = torch.get_num_threads()
+    torch.set_num_threads(num_threads)
+    try:
+        wide = torch.randn(num_rows, 1 << 10)
+        tensors = {"whole": wide, "turned": wide.t(), "gaps": wide[:, ::3], "short": wide.to(torch.float16)}
+        model = nn.Sequential(nn.Linear(1, 1), nn.Identity())
+        model[1].forward = lambda _: tuple(tensors.values())
+        hook = make_hook(include_regex=["^1_output"])
+        hook.register_module(model)
+        wanted = {name: tensor.numpy().copy() for name, tensor in tensors.items()}
+        for step in range(3):
+            model(torch.ones(1, 1))
+            for tensor in (wide, tensors["short"]):
+                tensor.add_(1)
+            trial = open_trial(hook) if step == 2 else None
+        for step in range(3):
+            for number, (name, value) in enumerate(wanted.items()):
+                np.testing.assert_array_equal(trial.tensor(f"1_output_{number}").value(step), value, name)
+            wanted = {name: value + value.dtype.type(1) for name, value in wanted.items()}
+    finally:
+        torch.set_num_threads(earlier)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_memory_when_a_parameter_has_been_freed_then_all_else_is_saved(make_hook, open_trial, dtype):
+    """Libraries that shard models free parameters between their uses; there is nothing to read then."""
+    model = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 1)).to(dtype)
+    hook = make_hook(include_collections=["weights"])
+    hook.register_module(model)
+    weight = model[0].weight
+    model[0].forward = lambda inputs: inputs[:, :2]
+    model(torch.ones(1, 4, dtype=dtype))
+    weight.untyped_storage().resize_(0)
+    model(torch.ones(1, 4, dtype=dtype))
+    trial = open_trial(hook)
+    assert trial.tensor("Sequential_0.weight").steps() == [0]
+    assert trial.tensor("Sequential_1.weight").steps() == [0, 1]
+
+
 def test_arrays_when_tensors_are_of_any_layout_then_hold_their_numbers(make_hook, open_trial):
     """Gaps, strides of nought, no dimension, and what is conjugated or negated only later."""
     numbers = torch.arange(12.0).reshape(3, 4)
