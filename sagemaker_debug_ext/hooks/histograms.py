@@ -42,9 +42,8 @@ _POSITIVE: Final = np.arange(_TINY, _INFINITE)
 _ORDER: Final = np.concatenate([_POSITIVE[::-1] + _NUM_POSITIVE, [0], _POSITIVE])
 """The buckets in the order of their values; bucket 0 stands for all near zero."""
 
-_PLACES: Final = np.zeros(_NUM_BUCKETS, np.int64)
-_PLACES[_ORDER] = np.arange(_ORDER.size)
-"""Where each bucket is in `_ORDER`."""
+_ZERO: Final = _POSITIVE.size
+"""Where that one is in `_ORDER`."""
 
 _EDGES: Final = np.concatenate(
     [-_edge(_POSITIVE[::-1] + 1), [-_edge(_POSITIVE[:1])[0]], _edge(np.append(_POSITIVE, _INFINITE))]
@@ -124,12 +123,16 @@ def _count(values: Array) -> npt.NDArray[np.int64]:
     if kernels is not None:
         found: npt.NDArray[np.int64] = kernels.count_leading_bits(values, _SHIFT)
         return found
-    counts = np.zeros(_NUM_BUCKETS, np.int64)
     room = np.empty(min(values.size, _PIECE), np.int64)
-    for start in range(0, values.size, _PIECE):
-        piece = values[start : start + _PIECE]
-        counts += np.bincount(_bucket_numbers(piece, room[: piece.size]), minlength=_NUM_BUCKETS)
+    pieces = (values[start : start + _PIECE] for start in range(0, values.size, _PIECE))
+    counts = _count_piece(next(pieces), room)
+    for piece in pieces:
+        counts += _count_piece(piece, room)
     return counts
+
+
+def _count_piece(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.bincount(_bucket_numbers(values, room[: values.size]), minlength=_NUM_BUCKETS)
 
 
 def _sums(values: Array) -> tuple[float, float]:
@@ -160,21 +163,12 @@ def _bucket_numbers(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[n
 
 
 def _join(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Put the counts in the order of the values, and join empty neighbours; may overwrite the counts."""
-    near_zero = counts[:_TINY], counts[_NUM_POSITIVE : _NUM_POSITIVE + _TINY]
-    num_near_zero = sum(int(np.add.reduce(each)) for each in near_zero)
-    for each in near_zero:
-        each.fill(0)
-    counts[0] = num_near_zero
-    buckets = np.flatnonzero(counts)
-    num_positive = int(np.searchsorted(buckets, _NUM_POSITIVE))
-    buckets = np.concatenate([buckets[num_positive:][::-1], buckets[:num_positive]])  # that of the least values first
-    filled = _PLACES[buckets]
-    # Each bucket is preceded by an empty one up to its left edge, unless the one before ends there.
-    limits = np.empty((filled.size, 2))
-    limits[:, 0], limits[:, 1] = _EDGES[filled], _EDGES[filled + 1]
-    numbers = np.zeros((filled.size, 2), np.int64)
-    numbers[:, 1] = counts[buckets]
-    wanted = np.ones((filled.size, 2), bool)
-    wanted[1:, 0] = filled[1:] - filled[:-1] > 1
-    return limits[wanted], numbers[wanted]
+    """Put the counts in the order of the values, and join empty neighbours; return where buckets end, and counts."""
+    ending = np.zeros(_EDGES.size, np.int64)  # at each edge the bucket that ends there; none at the first
+    np.take(counts, _ORDER, out=ending[1:])
+    ending[1 + _ZERO] = np.add.reduce(counts.reshape(2, _NUM_POSITIVE)[:, :_TINY], axis=None)
+    is_filled = ending != 0
+    is_edge = is_filled.copy()
+    is_edge[:-1] |= is_filled[1:]
+    edges = np.flatnonzero(is_edge)
+    return _EDGES[edges], ending[edges]
