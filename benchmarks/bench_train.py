@@ -16,8 +16,8 @@ take at a time is filled and freed.
 
 The limit of 6 ms on the training thread was set for a step of 96 ms, and is taken as that share of the step.
 
-What a hook does on the training thread is timed where PyTorch calls it, in turns of its own. So are unsaved steps, less
-what timing a function that does nothing takes there: they are far below the noise of whole steps.
+What a hook does on the training thread is timed where PyTorch calls it, in turns of its own, less what timing functions
+that do nothing takes there. So are unsaved steps, which are far below the noise of whole steps.
 """
 
 from __future__ import annotations
@@ -348,12 +348,17 @@ def sample(adapter_name: str, model_name: str, config: str, folder: str, num_ste
             )
     bare_writer.close()
     threads = []
+    register_nothing(without)
+    count_time_of_registered(without)
     count_time_of_registered(watched)
     for _ in range(NUM_TURNS[model_name]):
+        Timed.reset()
+        without.run(num_steps)
+        nothing = Timed.thread / Timed.num_calls
         warm_pages(folder, cleaner.file_bytes)
-        Timed.thread = 0.0
+        Timed.reset()
         take_turn(watched, num_steps, cleaner, lambda: None, lambda: adapter.wait(hook))
-        threads.append(Timed.thread / num_steps)
+        threads.append((Timed.thread - nothing * Timed.num_calls) / num_steps)
     hook.close()
     return {**medians(turns), "thread": statistics.median(threads)}
 
@@ -362,6 +367,13 @@ class Timed:
     """Calls a function that is registered with a module, and adds up how long that takes."""
 
     wall = thread = 0.0
+    num_calls = 0
+
+    @classmethod
+    def reset(cls) -> None:
+        """Begin to add up anew."""
+        cls.wall = cls.thread = 0.0
+        cls.num_calls = 0
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -371,7 +383,15 @@ class Timed:
         result = self._function(*args, **kwargs)
         Timed.thread += time.thread_time() - thread
         Timed.wall += time.perf_counter() - wall
+        Timed.num_calls += 1
         return result
+
+
+def register_nothing(training: Training) -> None:
+    """Register functions that do nothing with a model and all its parameters."""
+    training.model.register_forward_pre_hook(lambda *_: None)
+    for parameter in training.model.parameters():
+        parameter.register_hook(lambda _: None)
 
 
 def sample_unsaved(adapter_name: str, model_name: str, config: str, folder: str, num_steps: int) -> dict[str, float]:
@@ -413,7 +433,7 @@ def time_registered(training: Training, num_steps: int) -> dict[str, float]:
     count_time_of_registered(training)
     steps = []
     for _ in range(num_steps):
-        Timed.wall = Timed.thread = 0.0
+        Timed.reset()
         with Clock() as clock:
             training.run(1)
         steps.append({"wall": Timed.wall, "thread": Timed.thread, "step": clock.wall - Timed.wall})
