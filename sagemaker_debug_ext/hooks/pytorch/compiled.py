@@ -8,11 +8,6 @@ from typing import Any
 from torch import jit, nn
 
 
-def is_compiled(module: nn.Module) -> bool:
-    """Tell whether the code of a module is compiled in its place, where hooks would break it or are refused."""
-    return compiled_call(module) is not None or isinstance(module, jit.ScriptModule)
-
-
 def without_compiler(module: nn.Module) -> nn.Module:
     """Return the module itself where `module` is what ``torch.compile`` made of it."""
     original = getattr(module, "_orig_mod", None)
@@ -24,27 +19,72 @@ def compiled_call(module: nn.Module) -> Callable[..., Any] | None:
     return getattr(module, "_compiled_call_impl", None)
 
 
+def hidden_by(module: nn.Module) -> set[int]:
+    """Return the `id` of every module that the compiled code of a module hides, whose calls nobody sees.
+
+    A module that is compiled in its place can itself be seen, by `CompiledCall`.
+    """
+    if isinstance(module, jit.ScriptModule):
+        return {id(part) for part in module.modules()}
+    if compiled_call(module) is not None:
+        return {id(part) for part in module.modules() if part is not module}
+    return set()
+
+
 class CompiledCall:
-    """Has a function called before a module that is compiled in place; tracing a hook would break its graph.
+    """Stands before the code of a module that is compiled in place, and calls functions before and after it.
+
+    A hook that the module calls itself would be traced and break its graph.
 
     Args:
         module: The module.
-        function: Called with the module and its positional arguments.
     """
 
-    def __init__(self, module: nn.Module, function: Callable[..., Any]) -> None:
-        self._module = module
-        self._compiled = compiled = compiled_call(module)
+    def __init__(self, module: nn.Module) -> None:
+        compiled = compiled_call(module)
         assert compiled is not None
+        self._module, self._compiled = module, compiled
+        self._before: list[Callable[..., object]] = []
+        self._after: list[Callable[..., object]] = []
+        module._compiled_call_impl = self  # noqa: SLF001 - what the module calls instead of its hooks
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            function(module, args)
-            return compiled(*args, **kwargs)
+    @classmethod
+    def of(cls, module: nn.Module) -> CompiledCall:
+        """Return the one of a module that is compiled in place."""
+        found = compiled_call(module)
+        return found if isinstance(found, cls) else cls(module)
 
-        self._call = call
-        module._compiled_call_impl = call  # noqa: SLF001 - what the module calls instead of its hooks
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the compiled code."""
+        for function in self._before:
+            function(self._module, args)
+        outputs = self._compiled(*args, **kwargs)
+        for function in self._after:
+            function(self._module, args, outputs)
+        return outputs
+
+    def before(self, function: Callable[..., object]) -> RegisteredCall:
+        """Have a function called before the module, with it and its positional arguments."""
+        return RegisteredCall(self, self._before, function)
+
+    def after(self, function: Callable[..., object]) -> RegisteredCall:
+        """Have a function called after the module, with it, its positional arguments and its outputs."""
+        return RegisteredCall(self, self._after, function)
+
+    def leave_if_idle(self) -> None:
+        """Restore the module if there is nothing to call."""
+        if not (self._before or self._after) and compiled_call(self._module) is self:
+            self._module._compiled_call_impl = self._compiled  # noqa: SLF001
+
+
+class RegisteredCall:
+    """A function that a `CompiledCall` calls."""
+
+    def __init__(self, owner: CompiledCall, functions: list[Callable[..., object]], function: Callable[..., object]):
+        self._owner, self._functions, self._function = owner, functions, function
+        functions.append(function)
 
     def remove(self) -> None:
-        """Restore the module."""
-        if compiled_call(self._module) is self._call:
-            self._module._compiled_call_impl = self._compiled  # noqa: SLF001
+        """Have it called no more."""
+        self._functions.remove(self._function)
+        self._owner.leave_if_idle()

@@ -130,7 +130,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if not self._register(Root.of_model(module)):
             return
         if compiled_call(module) is not None:
-            self._handles.append(CompiledCall(module, self._on_forward))
+            self._handles.append(CompiledCall.of(module).before(Tap(self._on_forward)))
         else:
             # Before other hooks, such as those that gather what is sharded.
             self._handles.append(module.register_forward_pre_hook(Tap(self._on_forward), prepend=True))

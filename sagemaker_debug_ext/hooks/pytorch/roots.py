@@ -10,7 +10,7 @@ import attrs
 from torch import jit, nn
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
-from sagemaker_debug_ext.hooks.pytorch.compiled import is_compiled, without_compiler
+from sagemaker_debug_ext.hooks.pytorch.compiled import hidden_by, without_compiler
 from sagemaker_debug_ext.hooks.pytorch.members import Members, Named
 
 LOG = logging.getLogger(__name__)
@@ -56,11 +56,10 @@ class Root:
         for path, module in self.plain.named_modules():
             yield (path, module) if path else (self.name, self.module)
 
-    def compiled_modules(self) -> set[int]:
-        """Return the `id` of every module inside compiled code, which must not be watched."""
-        starts = [] if self.plain is self.module else [self.plain]
-        starts += [module for module in self.plain.modules() if is_compiled(module)]
-        return {id(module) for start in starts for module in start.modules()}
+    def hidden_modules(self) -> set[int]:
+        """Return the `id` of every module inside compiled code, which cannot be watched."""
+        hidden = set() if self.plain is self.module else {id(module) for module in self.plain.modules()}
+        return hidden.union(*map(hidden_by, self.plain.modules()))
 
     def parameters(self) -> Named:
         """Return the parameters that exist by now, with the names of their tensors; the same list while they stay."""
@@ -140,9 +139,9 @@ class Roots:
         originals = {id(root.plain): root.name for root in reversed(self._roots)}
         return originals | {number: name for number, (name, _) in self.modules().items()}
 
-    def compiled_modules(self) -> set[int]:
-        """Return the `id` of every module inside compiled code, which must not be watched."""
-        return set().union(*(root.compiled_modules() for root in self._roots))
+    def hidden_modules(self) -> set[int]:
+        """Return the `id` of every module inside compiled code, which cannot be watched."""
+        return set().union(*(root.hidden_modules() for root in self._roots))
 
 
 def _class_name(module: nn.Module) -> str:

@@ -11,6 +11,7 @@ import attrs
 from torch import nn
 
 from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
+from sagemaker_debug_ext.hooks.pytorch.compiled import CompiledCall, compiled_call
 from sagemaker_debug_ext.hooks.pytorch.members import Named
 from sagemaker_debug_ext.hooks.pytorch.roots import Root, Roots
 from sagemaker_debug_ext.hooks.pytorch.shards import is_sharded
@@ -150,16 +151,18 @@ class Watching:
         """Have the inputs and outputs that are due captured."""
         if plan not in self._tapped:
             wanted = [(name, module) for name, module in self._roots.modules().values() if plan.may_select_of(name)]
-            compiled = self._roots.compiled_modules()
-            left_out = [name for name, module in wanted if id(module) in compiled]
+            hidden = self._roots.hidden_modules()
+            left_out = [name for name, module in wanted if id(module) in hidden]
             if left_out and not self._has_told_of_compiled:
                 self._has_told_of_compiled = True
                 LOG.warning(
                     "inputs and outputs inside compiled code are not saved: %s; everything else is", ", ".join(left_out)
                 )
-            self._tapped[plan] = [(name, module) for name, module in wanted if id(module) not in compiled]
+            self._tapped[plan] = [(name, module) for name, module in wanted if id(module) not in hidden]
         for name, module in self._tapped[plan]:
             self._tap(name, module)
 
     def _tap(self, name: str, module: nn.Module) -> None:
-        self._handles.append(module.register_forward_hook(Tap(self._on_module, name)))
+        tap = Tap(self._on_module, name)
+        is_compiled = compiled_call(module) is not None
+        self._handles.append(CompiledCall.of(module).after(tap) if is_compiled else module.register_forward_hook(tap))

@@ -29,6 +29,17 @@ class Net(nn.Module):
         return self.b(self.a(x).relu())
 
 
+class Block(nn.Module):
+    """A part that is compiled on its own."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x).tanh()
+
+
 class Distance(nn.Module):
     """A loss of the script's own."""
 
@@ -119,41 +130,57 @@ def test_compiled_model_when_loss_is_a_function_then_numbers_of_all_are_saved(ma
         assert {("mean", False), ("l2", False), ("nonfinite", False), ("max", True)} <= set(found)
 
 
-def test_compiled_model_when_activations_are_wanted_then_says_what_is_left_out(make_hook, open_trial, caplog):
-    """Inputs and outputs inside compiled code are named in one warning; the rest is saved."""
-    hook = make_hook(save_all=True)
-    train(in_place, hook)
-    assert not counters["graph_break"]
-    assert caplog.text.count("inside compiled code are not saved: Net, a, b") == 1
-    names = open_trial(hook).tensor_names()
-    assert "Net_a.weight" in names
-    assert "Net_output_0" not in names
-
-
-def test_compiled_model_when_it_is_a_wrapper_then_its_own_inputs_and_outputs_are_saved(make_hook, open_trial, caplog):
-    """What goes into the compiled code and what comes out is outside of it."""
-    without = train(wrap)
-    hook = make_hook(save_all=True)
-    attached = train(wrap, hook)
+@pytest.mark.parametrize("compile_it", [wrap, in_place])
+@pytest.mark.parametrize("interval", [1, 2])
+def test_compiled_model_when_activations_are_wanted_then_its_own_are_saved(
+    make_hook, open_trial, caplog, compile_it, interval
+):
+    """What goes into compiled code and comes out is saved; what is inside is named in one warning."""
+    without = train(compile_it)
+    hook = make_hook(save_all=True, save_config=smd.SaveConfig(save_interval=interval))
+    attached = train(compile_it, hook)
     assert not counters["graph_break"]
     assert counters["stats"]["unique_graphs"] == 1
     trial = open_trial(hook)
     assert all(torch.equal(left, right) for left, right in zip(without, attached, strict=True))
-    assert caplog.text.count("inside compiled code are not saved: a, b") == 1
-    assert trial.tensor("Net_input_0").value(5).shape == (4, 8)
-    assert np.array_equal(trial.tensor("Net_output_0").value(5), trial.tensor("MSELoss_input_0").value(5))
+    assert caplog.text.count("inside compiled code are not saved: a, b;") == 1
+    assert trial.tensor("Net_a.weight").steps() == list(range(0, 6, interval))
+    for name, shape in {"Net_input_0": (4, 8), "Net_output_0": (4, 2)}.items():
+        assert trial.tensor(name).steps() == list(range(0, 6, interval))
+        assert trial.tensor(name).value(4).shape == shape
+    assert np.array_equal(trial.tensor("Net_output_0").value(4), trial.tensor("MSELoss_input_0").value(4))
 
 
-def test_loss_when_compiled_then_is_saved_under_its_own_name(make_hook, open_trial):
+def test_compiled_blocks_when_model_is_not_compiled_then_theirs_are_saved_as_well(make_hook, open_trial, caplog):
+    """Large models are often compiled block by block."""
+
+    def by_block(net):
+        net.a, net.b = in_place(Block(net.a)), in_place(Block(net.b))
+        return net
+
+    without = train(by_block)
+    hook = make_hook(save_all=True)
+    attached = train(by_block, hook)
+    assert not counters["graph_break"]
+    trial = open_trial(hook)
+    assert all(torch.equal(left, right) for left, right in zip(without, attached, strict=True))
+    assert caplog.text.count("inside compiled code are not saved: a.layer, b.layer;") == 1
+    assert np.array_equal(trial.tensor("b_output_0").value(5), trial.tensor("Net_output_0").value(5))
+    assert trial.tensor("a_input_0").value(5).shape == (4, 8)
+
+
+@pytest.mark.parametrize("compile_it", [wrap, in_place])
+def test_loss_when_compiled_then_is_saved_under_its_own_name(make_hook, open_trial, compile_it):
     """A loss may be compiled like a model, and is one whatever it is called."""
     dynamo.reset()
     counters.clear()
     hook = make_hook(include_collections=["outputs"])
     net, seen = Net(), []
-    loss_function = torch.compile(Distance(), backend="aot_eager", fullgraph=True)
+    distance = Distance()
+    loss_function = compile_it(distance)
     hook.register_module(net)
     hook.register_loss(loss_function)
-    hook.get_collection("outputs").add_module_tensors(loss_function._orig_mod, inputs=True, outputs=False)
+    hook.get_collection("outputs").add_module_tensors(distance, inputs=True, outputs=False)
     for _ in range(3):
         loss = loss_function(net(torch.ones(4, 8)), torch.zeros(4, 2))
         loss.backward()

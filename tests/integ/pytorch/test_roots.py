@@ -85,19 +85,23 @@ def test_modules_when_root_is_a_loss_then_is_named_by_its_class(roots):
     names = {name for name, _ in roots.modules().values()}
     assert names == {"Net", "part", "own", "MSELoss"}
     assert roots.modules()[id(loss)] == ("MSELoss", loss)
-    assert roots.compiled_modules() == set()
+    assert roots.hidden_modules() == set()
     roots.clear()
     assert roots.modules() == {}
 
 
 def test_compiled_call_when_removed_then_module_is_as_before():
-    """What is called in place of a module's hooks is told of each call, and restored."""
+    """What is called in place of a module's hooks is told of each call, and restored when nobody listens any more."""
     module, seen = Net(), []
     module._compiled_call_impl = original = lambda number: number + 1
-    handle = CompiledCall(module, lambda *arguments: seen.append(arguments))
+    before = CompiledCall.of(module).before(lambda *arguments: seen.append(arguments))
+    after = CompiledCall.of(module).after(lambda *arguments: seen.append(arguments))
     assert compiled_call(module)(1) == 2
-    assert seen == [(module, (1,))]
-    handle.remove()
+    assert seen == [(module, (1,)), (module, (1,), 2)]
+    after.remove()
+    assert compiled_call(module)(2) == 3
+    assert seen[2:] == [(module, (2,))]
+    before.remove()
     assert compiled_call(module) is original
 
 
