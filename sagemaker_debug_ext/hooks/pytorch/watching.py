@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -35,29 +35,25 @@ class Watch:
     """What is watched in steps that save the same of the same parameters.
 
     Args:
-        plan: What is due.
-        is_training: Whether the steps are of a mode that has gradients.
         parameters: The parameters of each root, as it lists them.
         trained: Which of all these have gradients.
         weights: What is due of each root's weights, by the `id` of its module.
-        shards: Parameters spread over processes whose gradients are due, by the name of the gradient.
+        gradients: Parameters whose gradients are due, by the names of these.
+        shards: Those among them that are spread over processes.
+        modules: Modules of which something may be due, and their names.
     """
 
-    plan: StepPlan
-    is_training: bool
     parameters: tuple[Named, ...]
     trained: tuple[bool, ...]
     weights: Mapping[int, Due]
+    gradients: Mapping[str, nn.Parameter]
     shards: Mapping[str, nn.Parameter]
+    modules: Sequence[tuple[str, nn.Module]]
 
-    def is_for(
-        self, plan: StepPlan, is_training: bool, parameters: tuple[Named, ...], trained: tuple[bool, ...]
-    ) -> bool:
-        """Tell whether nothing has changed."""
+    def is_for(self, parameters: tuple[Named, ...], trained: tuple[bool, ...]) -> bool:
+        """Tell whether the models are what they were."""
         return (
-            self.plan is plan
-            and self.is_training == is_training
-            and self.trained == trained
+            self.trained == trained
             and len(self.parameters) == len(parameters)
             and all(map(operator.is_, self.parameters, parameters))
         )
@@ -86,8 +82,8 @@ class Watching:
         self._on_gradient = on_gradient
         self._on_module = on_module
         self._watch: Watch | None = None
+        self._known: dict[tuple[StepPlan, bool, bool], Watch] = {}
         self._handles: list[Removable] = []
-        self._tapped: dict[StepPlan, list[tuple[str, nn.Module]]] = {}
         self._has_told_of_compiled = False
 
     def begin(self, plan: StepPlan, is_training: bool, with_modules: bool) -> Watch:
@@ -100,14 +96,21 @@ class Watching:
         """
         parameters = tuple([root.parameters() for root in self._roots])
         trained = tuple([parameter.requires_grad for named in parameters for _, parameter in named])
-        watch = self._watch
-        if watch is None or not watch.is_for(plan, is_training, parameters, trained):
-            self.stop()
+        watch = self._known.get((plan, is_training, with_modules))
+        if watch is None or not watch.is_for(parameters, trained):
             weights = {id(root.module): self.weights_due(plan, root) for root in self._roots}
-            shards = self._watch_gradients(plan) if is_training else {}
-            if with_modules:
-                self._watch_modules(plan)
-            watch = self._watch = Watch(plan, is_training, parameters, trained, weights, shards)
+            gradients = self._gradients_due(plan) if is_training else {}
+            shards = {name: parameter for name, parameter in gradients.items() if is_sharded(parameter)}
+            modules = self._modules_due(plan) if with_modules else []
+            watch = Watch(parameters, trained, weights, gradients, shards, modules)
+            self._known[plan, is_training, with_modules] = watch
+        if watch is not self._watch:
+            self.stop()
+            self._watch = watch
+            for name, parameter in watch.gradients.items():
+                self._handles.append(parameter.register_hook(Tap(self._on_gradient, name)))  # type: ignore[no-untyped-call]
+            for name, module in watch.modules:
+                self._tap(name, module)
         return watch
 
     def stop(self) -> None:
@@ -118,8 +121,8 @@ class Watching:
         self._watch = None
 
     def forget_plans(self) -> None:
-        """Find out anew at the next step which modules are due: there are others, or other collections."""
-        self._tapped.clear()
+        """Find out anew at the next step what is due: there are other modules, or other collections."""
+        self._known.clear()
 
     def watch_loss(self, plan: StepPlan, loss_module: nn.Module) -> None:
         """Have a loss captured that was registered in the middle of a step."""
@@ -133,34 +136,29 @@ class Watching:
         decided = [(name, parameter, plan.decide(name)) for name, parameter in named if self._is_own(name)]
         return [(name, parameter, decision) for name, parameter, decision in decided if decision is not None]
 
-    def _watch_gradients(self, plan: StepPlan) -> dict[str, nn.Parameter]:
-        """Have the gradients captured that are due; return the parameters among theirs that are sharded."""
-        shards = {}
+    def _gradients_due(self, plan: StepPlan) -> dict[str, nn.Parameter]:
+        """Return the parameters whose gradients this process saves, by the names of these."""
+        due = {}
         for root in self._roots:
             for name, parameter in self._roots.parameters_of(root):
                 if not self._roots.is_named_by(root, parameter):
                     continue  # its gradient is dealt with where it has its name from
                 gradient = f"gradient/{name}"
                 if parameter.requires_grad and self._is_own(gradient) and plan.decide(gradient) is not None:
-                    self._handles.append(parameter.register_hook(Tap(self._on_gradient, gradient)))  # type: ignore[no-untyped-call]
-                    if is_sharded(parameter):
-                        shards[gradient] = parameter
-        return shards
+                    due[gradient] = parameter
+        return due
 
-    def _watch_modules(self, plan: StepPlan) -> None:
-        """Have the inputs and outputs that are due captured."""
-        if plan not in self._tapped:
-            wanted = [(name, module) for name, module in self._roots.modules().values() if plan.may_select_of(name)]
-            hidden = self._roots.hidden_modules()
-            left_out = [name for name, module in wanted if id(module) in hidden]
-            if left_out and not self._has_told_of_compiled:
-                self._has_told_of_compiled = True
-                LOG.warning(
-                    "inputs and outputs inside compiled code are not saved: %s; everything else is", ", ".join(left_out)
-                )
-            self._tapped[plan] = [(name, module) for name, module in wanted if id(module) not in hidden]
-        for name, module in self._tapped[plan]:
-            self._tap(name, module)
+    def _modules_due(self, plan: StepPlan) -> list[tuple[str, nn.Module]]:
+        """Return the modules of whose inputs and outputs something may be due."""
+        wanted = [(name, module) for name, module in self._roots.modules().values() if plan.may_select_of(name)]
+        hidden = self._roots.hidden_modules()
+        left_out = [name for name, module in wanted if id(module) in hidden]
+        if left_out and not self._has_told_of_compiled:
+            self._has_told_of_compiled = True
+            LOG.warning(
+                "inputs and outputs inside compiled code are not saved: %s; everything else is", ", ".join(left_out)
+            )
+        return [(name, module) for name, module in wanted if id(module) not in hidden]
 
     def _tap(self, name: str, module: nn.Module) -> None:
         tap = Tap(self._on_module, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
@@ -63,6 +64,18 @@ def test_watch_when_a_layer_is_replaced_then_follows(make_hook, open_trial):
     assert hooks_of(old) == []
     assert [trial.tensor("Sequential_1.weight").value(at).shape for at in (0, 1)] == [(2, 3), (4, 3)]
     assert [trial.tensor("gradient/Sequential_1.weight").value(at).shape for at in (0, 1)] == [(2, 3), (4, 3)]
+
+
+@pytest.mark.parametrize("replaced_by", [nn.Linear(3, 4), nn.Tanh()], ids=["layer", "activation"])
+def test_watch_when_a_module_is_replaced_then_outputs_are_those_of_the_new_one(make_hook, open_trial, replaced_by):
+    """Whether it has parameters or not."""
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    hook = make_hook(save_config=EVERY_STEP, include_regex=["^1_output"])
+    hook.register_module(model)
+    model(torch.ones(2, 3))
+    model[1] = replaced_by
+    output = model(torch.ones(2, 3)).detach().numpy()
+    np.testing.assert_array_equal(open_trial(hook).tensor("1_output_0").value(1), output)
 
 
 def test_watch_when_a_parameter_is_unfrozen_then_its_gradient_is_saved(make_hook, open_trial):
