@@ -41,7 +41,6 @@ class AutoHook(Hook):
             self.begin_step(module)
         else:
             self.register_loss(module)
-            self._watch_loss(module)
 
 
 class _Finder:

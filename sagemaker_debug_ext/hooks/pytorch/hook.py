@@ -155,6 +155,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if self._register(loss):
             self._forget_plan()
             self._collections.include_outputs(CollectionKeys.LOSSES, of=loss.name)
+            plan = self._current_plan()
+            if plan:  # a step is open, to which the loss may belong
+                self._watching.watch_loss(plan, loss)
 
     def record_tensor_value(self, tensor_name: str, tensor_value: Tensor) -> None:
         """Save a tensor as ``<tensor_name>_output_<i>``, if a saved collection includes that name.
@@ -277,7 +280,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         is_new = self._roots.add(root)
         if is_new:
             self._watching.forget_plans()
-            self._watching.stop()
         return is_new
 
     def _watch_step(self, module: nn.Module, plan: StepPlan) -> None:
@@ -343,12 +345,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._step_handles.append(
             register_optimizer_step_pre_hook(lambda optimizer, *_: self._on_update(optimizer, function))
         )
-
-    def _watch_loss(self, loss_module: nn.Module) -> None:
-        """Have a loss captured that was registered in the middle of a step."""
-        plan = self._current_plan()
-        if plan:
-            self._watching.watch_loss(plan, loss_module)
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
         for value in tensors_in(values):

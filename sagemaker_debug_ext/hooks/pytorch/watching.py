@@ -124,11 +124,10 @@ class Watching:
         """Find out anew at the next step what is due: there are other modules, or other collections."""
         self._known.clear()
 
-    def watch_loss(self, plan: StepPlan, loss_module: nn.Module) -> None:
+    def watch_loss(self, plan: StepPlan, loss: Root) -> None:
         """Have a loss captured that was registered in the middle of a step."""
-        name = type(loss_module).__name__
-        if plan.may_select_of(name):
-            self._tap(name, loss_module)
+        if plan.may_select_of(loss.name):
+            self._tap(loss.name, loss.module)
 
     def weights_due(self, plan: StepPlan, root: Root) -> Due:
         """Return the parameters of a model that this process saves, and what of each."""

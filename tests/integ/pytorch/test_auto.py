@@ -88,11 +88,12 @@ def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, 
 
 
 def test_run_when_loss_is_a_module_then_has_its_name(script, configured):
-    """A loss module is found from its first call, in evaluation as well."""
+    """A loss module is found from its first call, in evaluation as well, and the step that it is found in is whole."""
     assert run_captured(script, "--module").returncode == 7
-    loss = create_trial(str(configured)).tensor("CrossEntropyLoss_output_0")
-    assert loss.steps(smd.modes.TRAIN) == list(range(6))
-    assert loss.steps(smd.modes.EVAL) == [0, 1]
+    trial = create_trial(str(configured))
+    for name in ("CrossEntropyLoss_output_0", "gradient/Net_fc.weight"):
+        assert trial.tensor(name).steps(smd.modes.TRAIN) == list(range(6)), name
+    assert trial.tensor("CrossEntropyLoss_output_0").steps(smd.modes.EVAL) == [0, 1]
 
 
 @pytest.mark.parametrize(("argument", "status"), [("--fail", 1), ("--kill", -signal.SIGTERM)])

@@ -162,3 +162,20 @@ def test_save_tensor_when_collection_has_reductions_then_they_are_saved(make_hoo
     for name in ("array", "tensor", "whole"):
         found = trial.tensor(name).reduction_values(0)
         assert {key: float(value) for key, value in found.items()} == {("max", False): 1.0, ("l1", False): 3.0}
+
+
+def test_watch_when_a_loss_is_registered_within_a_step_then_the_step_is_whole(make_hook, open_trial):
+    """Its own value is saved, and the gradients that come after it."""
+    model, loss_function = nn.Linear(3, 2), nn.MSELoss()
+    hook = make_hook(**GRADIENTS)
+    hook.register_module(model)
+    for _ in range(2):
+        output = model(torch.ones(2, 3))
+        if hook.step == 0:
+            hook.register_loss(loss_function)
+        loss_function(output, torch.zeros(2, 2)).backward()
+    hook.close()
+    assert hooks_of(model) == []
+    trial = open_trial(hook)
+    for name in ("MSELoss_output_0", "gradient/Linear_weight", "gradient/Linear_bias"):
+        assert steps_of(trial, name) == [0, 1], name
