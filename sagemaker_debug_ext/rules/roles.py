@@ -9,6 +9,7 @@ its hook keeps.
 from __future__ import annotations
 
 import enum
+import itertools
 import re
 import weakref
 from collections.abc import Collection as Names
@@ -41,6 +42,9 @@ class Role(enum.Enum):
 
 
 _PARAMETERS: Final = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
+
+_MOST_PARTS: Final = 4
+"""So many places are tried at which the name of a model may end: classes with more underscores are rare."""
 
 NOTHING: Final = r"(?!)"
 """Matches no name."""
@@ -79,7 +83,7 @@ class Scheme:
     has_sample_losses: ClassVar[bool] = False
     has_running_losses: ClassVar[bool] = False
     patterns: ClassVar[Mapping[Role, str]] = {
-        Role.MODEL_INPUT: r"^(?!.*Loss)[A-Z][A-Za-z0-9]*_input_0$",
+        Role.MODEL_INPUT: r"^(?!.*Loss)[A-Z][A-Za-z0-9]*(_[0-9]+)?_input_0$",
         Role.LAYER_INPUT: r"_input_[0-9]+$",
         Role.LAYER_OUTPUT: r"_output_[0-9]+$",
         Role.RELU_OUTPUT: r"relu[0-9_]*output",
@@ -149,14 +153,19 @@ class Scheme:
         return output.replace("_output_", "_input_")
 
     def layers_of(self, weight: str) -> Iterator[tuple[str, str]]:
-        """Yield the names that input and output of a weight's layer may have."""
+        """Yield the names that input and output of a weight's layer may have, the likeliest first."""
         stem = re.sub(r"[._]weight$", "", weight)
-        for layer in (stem, stem.split("_", 1)[-1]):  # hooks put the model's name in front of weights
+        # Hooks put the model's name in front of weights, and in front of layers only if there are several models.
+        ends = [match.start() for match in itertools.islice(re.finditer("_", stem), _MOST_PARTS)]
+        of_model = [f"{stem[:end]}.{stem[end + 1 :]}" for end in ends]
+        for layer in (stem, *of_model, stem.split("_", 1)[-1]):
             yield f"{layer}_input_0", f"{layer}_output_0"
 
     def parameters_beside(self, name: str, names: Names[str]) -> list[str]:
         """Return those of some names that are parameters of the layer whose input or output has a name."""
-        return [each for each in names if any(name in pair for pair in self.layers_of(each))]
+        known = {*names, name}
+        layers = ((each, next((p for p in self.layers_of(each) if not known.isdisjoint(p)), ())) for each in names)
+        return [each for each, layer in layers if name in layer]
 
     def bias_of(self, weight: str) -> str:
         """Return the name of the bias beside a weight."""

@@ -60,7 +60,7 @@ class CompiledCall:
             function(self._module, args)
         outputs = self._compiled(*args, **kwargs)
         for function in self._after:
-            function(self._module, args, outputs)
+            function(self._module, args, kwargs, outputs)
         return outputs
 
     def before(self, function: Callable[..., object]) -> RegisteredCall:
@@ -68,7 +68,7 @@ class CompiledCall:
         return RegisteredCall(self, self._before, function)
 
     def after(self, function: Callable[..., object]) -> RegisteredCall:
-        """Have a function called after the module, with it, its positional arguments and its outputs."""
+        """Have a function called after the module, with it, its positional and keyword arguments, and its outputs."""
         return RegisteredCall(self, self._after, function)
 
     def leave_if_idle(self) -> None:

@@ -64,9 +64,12 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     * ``<Model>_<parameter path>``: parameters, as they are when the forward pass begins;
     * ``gradient/<parameter>``: the gradient of the last backward pass of the step, not what has accumulated;
-    * ``<module path>_input_<i>``, ``<module path>_output_<i>``: positional inputs and the outputs of modules, numbered
-      on if a module is called again within the step;
+    * ``<module path>_input_<i>``, ``<module path>_output_<i>``: inputs of modules, positional ones first, and outputs,
+      numbered on if a module is called again within the step;
     * ``<Loss>_output_<i>``: outputs of registered losses.
+
+    Of several models of one class the later ones have a number behind it, ``<Model>_1``. Where modules of two models
+    have the same path, those of the later one are called ``<Model>.<module path>``.
 
     The model is touched only in steps that save something: on others the hook runs once per forward pass and counts.
     What activation checkpointing computes again in the backward pass is neither a step nor saved twice.
@@ -246,11 +249,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._offer(name, gradient)
 
     @harmless
-    def _on_module(self, name: str, module: nn.Module, inputs: tuple[Any, ...], outputs: Any) -> None:
+    def _on_module(
+        self, name: str, module: nn.Module, inputs: tuple[Any, ...], named_inputs: dict[str, Any], outputs: Any
+    ) -> None:
         if _current_backward() != _NO_BACKWARD:
             return
         self._save_custom_tensors()
         self._offer_numbered(f"{name}_input", inputs)
+        self._offer_numbered(f"{name}_input", named_inputs)
         self._offer_numbered(f"{name}_output", outputs)
         if self._detector is not None and any(root.module is module and not root.is_model for root in self._roots):
             self._captured_losses += [weakref.ref(output) for output in tensors_in(outputs)]
@@ -450,6 +456,13 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._copies.clear()
 
     def _detach(self) -> None:
+        unseen = [root.name for root in self._roots if root.is_model]
+        if unseen and self._last_step < 0 and not self._is_off:
+            LOG.warning(
+                "nothing was captured: no forward pass of %s was seen; a model is to be compiled before it is "
+                "registered, and what is registered must be what the script calls",
+                ", ".join(unseen),
+            )
         self._release_step()
         self._watching.stop()
         if self._detector is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import attrs
@@ -26,11 +27,13 @@ class Root:
         module: The module that the script calls.
         name: Its name.
         is_model: Whether its forward pass is a step.
+        prefix: What the paths of its modules begin with.
     """
 
     module: nn.Module
     name: str
     is_model: bool
+    prefix: str = ""
     _members: Members | None = None
 
     @classmethod
@@ -54,7 +57,22 @@ class Root:
         What ``torch.compile`` has wrapped a root in is called outside of compiled code, unlike what is inside.
         """
         for path, module in self.plain.named_modules():
-            yield (path, module) if path else (self.name, self.module)
+            yield (self.prefix + path, module) if path else (self.name, self.module)
+
+    def set_apart(self, others: Collection[Root]) -> None:
+        """Choose names that differ from those of the models registered before.
+
+        A further model of a class gets a number behind its name, and where modules of two models have the same path,
+        those of the later one have its name in front of it.
+        """
+        plain_name = self.name
+        names = {other.name for other in others}
+        numbered = (f"{plain_name}_{number}" for number in itertools.count(1))
+        while self.name in names:
+            self.name = next(numbered)
+        known = {name: module for other in others for name, module in other.modules()}
+        if self.name != plain_name or any(known.get(name, module) is not module for name, module in self.modules()):
+            self.prefix = f"{self.name}."
 
     def hidden_modules(self) -> set[int]:
         """Return the `id` of every module inside compiled code, which cannot be watched."""
@@ -73,7 +91,7 @@ class Root:
 class Roots:
     """The registered models and losses, in the order of their registration.
 
-    What several of them share has the name that the first of these gives.
+    What several of them share has the name that the first of these gives; all else has a name of its own.
     """
 
     def __init__(self) -> None:
@@ -105,6 +123,8 @@ class Roots:
                         f"module must not be registered together with a part of it "
                         f"({name!r} of a {outer.name} is the {inner.name} itself)"
                     )
+        if root.is_model:
+            root.set_apart([known for known in self._roots if known.is_model])
         first = {
             id(parameter): (known, name) for known in reversed(self._roots) for name, parameter in known.parameters()
         }

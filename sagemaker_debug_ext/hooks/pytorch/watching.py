@@ -161,5 +161,8 @@ class Watching:
 
     def _tap(self, name: str, module: nn.Module) -> None:
         tap = Tap(self._on_module, name)
-        is_compiled = compiled_call(module) is not None
-        self._handles.append(CompiledCall.of(module).after(tap) if is_compiled else module.register_forward_hook(tap))
+        self._handles.append(
+            module.register_forward_hook(tap, with_kwargs=True)
+            if compiled_call(module) is None
+            else CompiledCall.of(module).after(tap)
+        )

@@ -396,3 +396,67 @@ class TestCopies:
         images, _ = training.batch()
         assert torch.equal(loaded(images), training.model(images))
         assert hook.failure is None
+
+
+def test_model_when_inputs_are_named_then_they_follow_the_others(make_hook, open_trial):
+    """Models of libraries are called by keywords; what is no tensor is passed over."""
+
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(5, 2)
+
+        def forward(self, scale, ids=None, mask=None, deep=False):
+            return self.table(input=ids) * mask[..., None] * scale
+
+    hook = make_hook(save_all=True)
+    model = Reader()
+    hook.register_module(model)
+    scale, ids, mask = torch.tensor(2.0), torch.tensor([[1, 4]]), torch.tensor([[1.0, 0.0]])
+    model(scale, ids=ids, deep=True, mask=mask).sum().backward()
+    trial = open_trial(hook)
+    for name, wanted in {
+        "Reader_input_0": scale,
+        "Reader_input_1": ids,
+        "Reader_input_2": mask,
+        "table_input_0": ids,
+    }.items():
+        assert trial.tensor(name).value(0).tolist() == wanted.reshape(trial.tensor(name).value(0).shape).tolist(), name
+    assert "Reader_input_3" not in trial.tensor_names()
+
+
+def test_models_when_alike_then_every_tensor_is_that_of_one(make_hook, open_trial):
+    """Two towers: parameters, gradients, inputs and outputs of both, each under a name of its own."""
+
+    class Tower(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(3, 2)
+
+        def forward(self, x):
+            return self.fc(x)
+
+    query, document = Tower(), Tower()
+    hook = make_hook(save_all=True, explicit_steps=True)
+    hook.register_module(query)
+    hook.register_module(document)
+    first, second = torch.randn(4, 3), torch.randn(4, 3)
+    given = query(first), document(second)
+    (given[0] * given[1]).sum().backward()
+    hook.step()
+    trial = open_trial(hook)
+    for tower, model, layer, inputs, outputs in (
+        (query, "Tower", "fc", first, given[0]),
+        (document, "Tower_1", "Tower_1.fc", second, given[1]),
+    ):
+        for name, wanted in {
+            f"{model}_fc.weight": tower.fc.weight,
+            f"{model}_fc.bias": tower.fc.bias,
+            f"gradient/{model}_fc.weight": tower.fc.weight.grad,
+            f"{model}_input_0": inputs,
+            f"{model}_output_0": outputs,
+            f"{layer}_input_0": inputs,
+            f"{layer}_output_0": outputs,
+        }.items():
+            np.testing.assert_array_equal(trial.tensor(name).value(0), wanted.detach().numpy(), name)
+    assert len(trial.tensor_names()) == 16

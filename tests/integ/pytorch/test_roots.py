@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 
 import pytest
 import torch
@@ -77,6 +78,36 @@ def test_add_when_it_is_a_part_then_refuses(roots):
     assert len(list(roots)) == 1
 
 
+def test_names_when_models_are_alike_then_differ(roots):
+    """By a number behind the class, and by the model's name before the paths of its modules."""
+    models = [Net(), Net(), nn.Sequential(nn.Linear(2, 2)), Net()]
+    for model in models:
+        roots.add(Root.of_model(model))
+    parameters = [name for root in roots for name, _ in roots.parameters_of(root) if name.endswith("weight")]
+    assert len(set(parameters)) == len(parameters)
+    assert [root.name for root in roots] == ["Net", "Net_1", "Sequential", "Net_2"]
+    names = {name for name, _ in roots.modules().values()}
+    assert {"Net", "part", "Net_1", "Net_1.part", "Sequential", "0", "Net_2.part"} <= names
+
+
+def test_names_when_classes_differ_but_paths_do_not_then_modules_are_told_apart(roots):
+    """The model registered first keeps the names that it would have alone."""
+    first, second = Net(), nn.Sequential(OrderedDict(part=nn.Linear(2, 2), other=nn.Tanh()))
+    roots.add(Root.of_model(first))
+    roots.add(Root.of_model(second))
+    names = {name for name, _ in roots.modules().values()}
+    assert names == {"Net", "part", "own", "Sequential", "Sequential.part", "Sequential.other"}
+
+
+def test_names_when_a_part_is_shared_then_it_has_that_of_the_first(roots):
+    """It is one module, and not two of the same path."""
+    first = Net()
+    second = nn.Sequential(OrderedDict(part=first.part, other=nn.Tanh()))
+    roots.add(Root.of_model(first))
+    roots.add(Root.of_model(second))
+    assert {name for name, _ in roots.modules().values()} == {"Net", "part", "own", "Sequential", "other"}
+
+
 def test_modules_when_root_is_a_loss_then_is_named_by_its_class(roots):
     """Other modules are named by their path, and losses have no parameters."""
     model, loss = Net(), nn.MSELoss()
@@ -96,8 +127,8 @@ def test_compiled_call_when_removed_then_module_is_as_before():
     module._compiled_call_impl = original = lambda number: number + 1
     before = CompiledCall.of(module).before(lambda *arguments: seen.append(arguments))
     after = CompiledCall.of(module).after(lambda *arguments: seen.append(arguments))
-    assert compiled_call(module)(1) == 2
-    assert seen == [(module, (1,)), (module, (1,), 2)]
+    assert compiled_call(module)(number=1) == 2
+    assert seen == [(module, ()), (module, (), {"number": 1}, 2)]
     after.remove()
     assert compiled_call(module)(2) == 3
     assert seen[2:] == [(module, (2,))]

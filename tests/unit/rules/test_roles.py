@@ -121,6 +121,7 @@ def test_a_parameter_has_its_gradient(scheme, parameter, gradient):
     ("scheme", "weight", "inputs", "outputs", "bias"),
     [
         (PYTORCH, "Net_fc.weight", "fc_input_0", "fc_output_0", "Net_fc.bias"),
+        (PYTORCH, "Net_1_fc_a.weight", "Net_1.fc_a_input_0", "Net_1.fc_a_output_0", "Net_1_fc_a.bias"),
         (GLUON, "net0_dense0_weight", "net0_dense0_input_0", "net0_dense0_output_0", "net0_dense0_bias"),
         (KERAS, "a/hid/weights/hid/kernel:0", "a/hid/inputs", "a/hid/outputs", "a/hid/weights/hid/bias:0"),
         (KERAS, "weights/hid/kernel:0", "hid/inputs", "hid/outputs", "weights/hid/bias:0"),
@@ -132,6 +133,13 @@ def test_a_weight_has_a_layer_and_a_bias(scheme, weight, inputs, outputs, bias):
     assert scheme.input_of(outputs) == inputs
     assert scheme.bias_of(weight) == bias
     assert scheme.parameters_beside(outputs, [weight, "other", "other/weights/other/kernel:0"]) == [weight]
+
+
+def test_layers_of_two_models_have_their_own_parameters():
+    """The later model's layers have its name in front of theirs, and the bare name belongs to the earlier one."""
+    names = ["Gen_0.weight", "Gen_0.bias", "0_output_0", "Dis_0.weight", "Dis_0.bias", "Dis.0_output_0"]
+    assert PYTORCH.parameters_beside("0_output_0", names) == ["Gen_0.weight"]
+    assert PYTORCH.parameters_beside("Dis.0_output_0", names) == ["Dis_0.weight"]
 
 
 @pytest.mark.parametrize(
