@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
+import re
 
 import numpy as np
 import pytest
@@ -82,8 +85,8 @@ def run_jsonconfig(make_hook, trainer, folder, tmp_path):
     return hook
 
 
-def run_scalars(make_hook, _):
-    torch.manual_seed(0)
+def run_scalars(make_hook, trainer):
+    torch.manual_seed(trainer.keywords["seed"])
     hook = make_hook(
         save_config=every(3),
         include_collections=["weights", "custom_coll"],
@@ -124,7 +127,8 @@ def pair(request, make_hook, trainer, golden, tmp_path):
     """Our trial and what the original's reader said of its own."""
     folder, expected = golden(request.param)
     run = RUNS[request.param]
-    hook = run(make_hook, trainer, folder, tmp_path) if run is run_jsonconfig else run(make_hook, trainer)
+    seeded = functools.partial(trainer, seed=expected["meta"]["params"]["seed"])
+    hook = run(make_hook, seeded, folder, tmp_path) if run is run_jsonconfig else run(make_hook, seeded)
     hook.close()
     return create_trial(hook.out_dir), expected
 
@@ -173,6 +177,26 @@ def has_value(trial, name, step, mode):
     except TensorUnavailableForStep:
         return False
     return True
+
+
+def test_values_when_nothing_is_trained_yet_then_are_those_of_the_original(pair):
+    """Parameters of the first step follow from the seed: their values bit by bit, their reductions but for rounding."""
+    trial, expected = pair
+    num_compared = 0
+    for name, tensor in expected["tensors"].items():
+        first = tensor["entries"][0]
+        if not re.match("(Net|Sequential)_.*(weight|bias)$", name) or (first["mode"], first["step"]) != ("TRAIN", 0):
+            continue
+        if "value" in first:
+            value = trial.tensor(name).value(0, smd.modes.TRAIN)
+            assert hashlib.sha256(value.tobytes()).hexdigest() == first["value"]["sha256"], name
+            num_compared += 1
+        found = trial.tensor(name).reduction_values(0, smd.modes.TRAIN)
+        for spelled, number in first.get("reductions_saved", {}).items():
+            ours = found[spelled.removeprefix("abs_"), spelled.startswith("abs_")]
+            assert float(ours) == pytest.approx(number["head"][0], rel=1e-5, abs=1e-7), (name, spelled)
+            num_compared += 1
+    assert num_compared or expected["meta"]["kind"] == "torch_shapes"
 
 
 def test_structure_when_models_are_the_same_then_collections_are(pair):
