@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from torch import jit, nn
+
+_ORIGINAL: Final = "_orig_mod"
+"""Name of the member in which what ``torch.compile`` returns keeps the module itself."""
 
 
 def without_compiler(module: nn.Module) -> nn.Module:
     """Return the module itself where `module` is what ``torch.compile`` made of it."""
-    original = getattr(module, "_orig_mod", None)
+    original = getattr(module, _ORIGINAL, None)
     return original if isinstance(original, nn.Module) else module
+
+
+def plain_path(path: str) -> str:
+    """Return the path of a module or parameter as it is without ``torch.compile``."""
+    return ".".join([part for part in path.split(".") if part != _ORIGINAL])
 
 
 def compiled_call(module: nn.Module) -> Callable[..., Any] | None:
@@ -22,11 +30,11 @@ def compiled_call(module: nn.Module) -> Callable[..., Any] | None:
 def hidden_by(module: nn.Module) -> set[int]:
     """Return the `id` of every module that the compiled code of a module hides, whose calls nobody sees.
 
-    A module that is compiled in its place can itself be seen, by `CompiledCall`.
+    A module that is compiled in its place can itself be seen, by `CompiledCall`, and so can what wraps a compiled one.
     """
     if isinstance(module, jit.ScriptModule):
         return {id(part) for part in module.modules()}
-    if compiled_call(module) is not None:
+    if compiled_call(module) is not None or without_compiler(module) is not module:
         return {id(part) for part in module.modules() if part is not module}
     return set()
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import attrs
 from torch import nn
 
+from sagemaker_debug_ext.hooks.pytorch.compiled import plain_path
 from sagemaker_debug_ext.hooks.pytorch.shards import is_sharded
 
 Named: TypeAlias = list[tuple[str, nn.Parameter]]
@@ -40,7 +41,7 @@ class Members:
         found = list(model.named_parameters())
         lazy = {id(parameter) for _, parameter in found if _is_lazy(parameter)}
         return cls(
-            [(prefix + path, parameter) for path, parameter in found if id(parameter) not in lazy],
+            [(prefix + plain_path(path), parameter) for path, parameter in found if id(parameter) not in lazy],
             [
                 (module, list(module._parameters.values()), list(module._modules.values()))  # noqa: SLF001 - what both
                 for module in model.modules()  # are made of; asking in public takes as long as looking the model up

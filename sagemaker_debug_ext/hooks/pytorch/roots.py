@@ -11,7 +11,7 @@ import attrs
 from torch import jit, nn
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
-from sagemaker_debug_ext.hooks.pytorch.compiled import hidden_by, without_compiler
+from sagemaker_debug_ext.hooks.pytorch.compiled import hidden_by, plain_path, without_compiler
 from sagemaker_debug_ext.hooks.pytorch.members import Members, Named
 
 LOG = logging.getLogger(__name__)
@@ -54,10 +54,14 @@ class Root:
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Yield all modules with their names: the root, as the script calls it, by its class, the others by their path.
 
-        What ``torch.compile`` has wrapped a root in is called outside of compiled code, unlike what is inside.
+        What ``torch.compile`` has wrapped a module in stands for it: that is called outside of compiled code.
         """
+        yield self.name, self.module
+        wrapped = {id(self.plain)}
         for path, module in self.plain.named_modules():
-            yield (self.prefix + path, module) if path else (self.name, self.module)
+            if id(module) not in wrapped:
+                yield self.prefix + plain_path(path), module
+            wrapped.add(id(without_compiler(module)))
 
     def set_apart(self, others: Collection[Root]) -> None:
         """Choose names that differ from those of the models registered before.
@@ -76,8 +80,7 @@ class Root:
 
     def hidden_modules(self) -> set[int]:
         """Return the `id` of every module inside compiled code, which cannot be watched."""
-        hidden = set() if self.plain is self.module else {id(module) for module in self.plain.modules()}
-        return hidden.union(*map(hidden_by, self.plain.modules()))
+        return hidden_by(self.module).union(*map(hidden_by, self.plain.modules()))
 
     def parameters(self) -> Named:
         """Return the parameters that exist by now, with the names of their tensors; the same list while they stay."""
@@ -156,8 +159,9 @@ class Roots:
 
     def names(self) -> dict[int, str]:
         """Return the names of all modules by their `id`, those of a compiled root by that of the original as well."""
-        originals = {id(root.plain): root.name for root in reversed(self._roots)}
-        return originals | {number: name for number, (name, _) in self.modules().items()}
+        found = self.modules()
+        originals = {id(without_compiler(module)): name for name, module in found.values()}
+        return originals | {number: name for number, (name, _) in found.items()}
 
     def hidden_modules(self) -> set[int]:
         """Return the `id` of every module inside compiled code, which cannot be watched."""

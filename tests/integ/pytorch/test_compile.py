@@ -151,11 +151,14 @@ def test_compiled_model_when_activations_are_wanted_then_its_own_are_saved(
     assert np.array_equal(trial.tensor("Net_output_0").value(4), trial.tensor("MSELoss_input_0").value(4))
 
 
-def test_compiled_blocks_when_model_is_not_compiled_then_theirs_are_saved_as_well(make_hook, open_trial, caplog):
-    """Large models are often compiled block by block."""
+@pytest.mark.parametrize("compile_it", [wrap, in_place])
+def test_compiled_blocks_when_model_is_not_compiled_then_theirs_are_saved_as_well(
+    make_hook, open_trial, caplog, compile_it
+):
+    """Large models are often compiled block by block; names are those of the model without that."""
 
     def by_block(net):
-        net.a, net.b = in_place(Block(net.a)), in_place(Block(net.b))
+        net.a, net.b = compile_it(Block(net.a)), compile_it(Block(net.b))
         return net
 
     without = train(by_block)
@@ -165,6 +168,8 @@ def test_compiled_blocks_when_model_is_not_compiled_then_theirs_are_saved_as_wel
     trial = open_trial(hook)
     assert all(torch.equal(left, right) for left, right in zip(without, attached, strict=True))
     assert caplog.text.count("inside compiled code are not saved: a.layer, b.layer;") == 1
+    assert {"Net_a.layer.weight", "gradient/Net_b.layer.bias"} <= set(trial.tensor_names())
+    assert not [name for name in trial.tensor_names() if "_orig_mod" in name]
     assert np.array_equal(trial.tensor("b_output_0").value(5), trial.tensor("Net_output_0").value(5))
     assert trial.tensor("a_input_0").value(5).shape == (4, 8)
 
