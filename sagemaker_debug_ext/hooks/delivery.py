@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)
+
+_SCALAR_LOSS: Final = re.compile("scalar/.*loss", re.IGNORECASE)
+"""A number that the script saves, and calls a loss."""
 
 
 class Delivery:
@@ -91,10 +95,10 @@ class Delivery:
             self.write_recorded(is_dry)
 
     def _is_alarming(self, step: OpenStep) -> bool:
-        """Tell whether a loss of the step is not finite."""
+        """Tell whether a loss of the step is not finite: of collection ``losses``, or a number that is called so."""
         losses = self._collections.get(CollectionKeys.LOSSES)
         for name, captured in step.tensors.items():
-            if losses.matches(name):
+            if losses.matches(name) or _SCALAR_LOSS.match(name):
                 array = as_ordinary(self._to_array(captured.value))
                 if array.dtype.kind == "f" and not np.isfinite(array).all():
                     return True

@@ -67,6 +67,17 @@ def test_hook_when_loss_is_not_finite_then_writes_the_last_steps(make_hook, tria
     assert "a loss of step 5 is not finite" in caplog.text
 
 
+def test_hook_when_a_number_called_loss_is_not_finite_then_writes_the_last_steps(make_hook, trial):
+    """Scripts without a loss that the framework shows save it themselves; other numbers may be what they like."""
+    hook = make_hook(flight_recorder=2)
+    for number in range(6):
+        hook.run_step({})
+        hook.save_scalar("best", np.inf)
+        hook.save_scalar("train_Loss", np.nan if number == 3 else 1.0)
+    hook.close()
+    assert [position[0] for position in trial.steps] == [2, 3]
+
+
 def test_hook_when_asked_then_writes_the_last_steps(make_hook, trial):
     """A script, or its signal handler, may ask at any time."""
     hook = make_hook(flight_recorder=3)
