@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import sagemaker_debug_ext.pytorch as smd
 from sagemaker_debug_ext.trials import create_trial
@@ -22,12 +23,12 @@ def run_job(folder, include_workers):
         [sys.executable, str(JOB), str(folder), include_workers], capture_output=True, text=True, check=False
     )
     assert report.returncode == 0, report.stderr
-    return create_trial(str(folder / "trial"))
+    return str(folder / "trial")
 
 
 def test_workers_when_all_write_then_each_has_its_own_values(tmp_path):
     """Workers are named by rank, readers know how many there are, and gradients are each worker's own."""
-    trial = run_job(tmp_path, "all")
+    trial = create_trial(run_job(tmp_path, "all"))
     assert trial.workers() == ["worker_0", "worker_1"]
     assert trial.num_workers == 2
     assert trial.steps(smd.modes.TRAIN) == [0, 1]
@@ -38,7 +39,18 @@ def test_workers_when_all_write_then_each_has_its_own_values(tmp_path):
 
 def test_workers_when_one_writes_then_it_is_the_first(tmp_path):
     """By default rank 0 writes, and readers wait for nobody else."""
-    trial = run_job(tmp_path, "one")
+    trial = create_trial(run_job(tmp_path, "one"))
     assert trial.workers() == ["worker_0"]
     assert trial.num_workers == 1
     assert trial.steps(smd.modes.TRAIN) == [0, 1]
+
+
+@pytest.mark.parametrize("include_workers", ["all", "one"])
+def test_workers_when_captured_then_train_as_without_a_hook(tmp_path, include_workers):
+    """Parameters and random numbers of each worker are the same, bit by bit."""
+    for workers in (include_workers, "without"):
+        (tmp_path / workers).mkdir()
+        run_job(tmp_path / workers, workers)
+    for rank in range(2):
+        with_hook, without = (torch.load(tmp_path / each / f"{rank}.pt") for each in (include_workers, "without"))
+        assert all(torch.equal(left, right) for left, right in zip(with_hook, without, strict=True))
