@@ -38,7 +38,7 @@ class CheckpointState:
         """Return the state of the folder that the checkpoint configuration names; None if there is none."""
         path = Path(environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH)
         try:
-            folder = json.loads(path.read_bytes())["LocalPath"]
+            folder: str = os.fspath(json.loads(path.read_bytes())["LocalPath"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -51,7 +51,8 @@ class CheckpointState:
         if not self._entries:
             return
         last = max(self._entries, key=lambda entry: int(entry["latest-global-step-seen"]))
-        modes = {ModeKeys[name]: int(step) for name, step in last["latest-mode-step"].items() if name != "GLOBAL"}
+        modes = _mode_steps(last)
+        modes.pop(ModeKeys.GLOBAL, None)
         counters.resume_after(int(last["latest-global-step-seen"]), modes)
         LOG.info("counting goes on after step %s", last["latest-global-step-seen"])
 
@@ -94,13 +95,17 @@ class CheckpointState:
         try:
             entries: list[dict[str, Any]] = json.loads(path.read_bytes())
             for entry in entries:
-                int(entry["latest-global-step-seen"]), int(entry["training-run"]), dict(entry["latest-mode-step"])
+                int(entry["latest-global-step-seen"]), int(entry["training-run"]), _mode_steps(entry)
         except FileNotFoundError:
             return []
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             LOG.warning("%s: not a state file, counting begins at 0: %r", path, error)
             return []
         return entries
+
+
+def _mode_steps(entry: Mapping[str, Any]) -> dict[ModeKeys, int]:
+    return {ModeKeys[name]: int(step) for name, step in entry["latest-mode-step"].items()}
 
 
 def _size(entry: os.DirEntry[str]) -> int:

@@ -64,9 +64,18 @@ def test_hook_when_an_earlier_run_was_seen_then_counts_on(make_hook, folder, rea
     ]
 
 
-def test_state_when_file_is_damaged_then_counting_begins_at_zero(folder, caplog):
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[{"training-run": 0',
+        '[{"training-run": 0, "latest-global-step-seen": 3, "latest-mode-step": {"WEIRD": 3}}]',
+        '[{"training-run": 0, "latest-global-step-seen": 3, "latest-mode-step": {"TRAIN": "x"}}]',
+        '[{"training-run": 0, "latest-global-step-seen": 3, "latest-mode-step": [3]}]',
+    ],
+)
+def test_state_when_file_is_damaged_then_counting_begins_at_zero(folder, caplog, content):
     """A torn state file costs a warning."""
-    (folder / "metadata.json").write_text('[{"training-run": 0')
+    (folder / "metadata.json").write_text(content)
     counters = StepCounters()
     CheckpointState(folder).restore(counters)
     assert counters.advance().global_step == 0
@@ -86,9 +95,10 @@ def test_hook_when_state_cannot_be_written_then_training_goes_on(make_hook, fold
     assert caplog.text.count("the state of checkpoints is no longer written") == 1
 
 
-def test_find_when_configuration_is_wrong_then_is_none(monkeypatch, tmp_path, caplog):
+@pytest.mark.parametrize("content", ["[]", '{"LocalPath": null}', '{"LocalPath": 5}'])
+def test_find_when_configuration_is_wrong_then_is_none(tmp_path, caplog, content):
     """Without a folder nothing is watched; a file that makes no sense is mentioned."""
     assert CheckpointState.find({"CHECKPOINT_CONFIG_FILE_PATH": str(tmp_path / "none.json")}) is None
-    (tmp_path / "config.json").write_text("[]")
+    (tmp_path / "config.json").write_text(content)
     assert CheckpointState.find({"CHECKPOINT_CONFIG_FILE_PATH": str(tmp_path / "config.json")}) is None
     assert "no checkpoint configuration" in caplog.text
