@@ -46,6 +46,8 @@ def _steps(value: object) -> tuple[int, ...]:
         raise SMDebugValueError(f"save_steps must be a list of whole numbers (got {value!r})")
     if any(isinstance(step, bool) or not isinstance(step, int) for step in value):
         raise SMDebugValueError(f"save_steps must hold whole numbers only (got {value!r})")
+    if min(value, default=0) < 0:
+        raise SMDebugValueError(f"save_steps must hold whole numbers of at least 0 (got {value!r})")
     return tuple(value)
 
 
@@ -96,6 +98,11 @@ class SaveConfigMode:
         if self.end_step is None or multiple < self.end_step:
             steps.append(multiple)
         return min(steps, default=None)
+
+    @property
+    def is_futile(self) -> bool:
+        """Whether no step is ever saved, and not because an `end_step` of 0 asks for that."""
+        return self.end_step != 0 and self.next_step_to_save(-1) is None
 
     @classmethod
     def from_dict(cls, params: Mapping[str, Any]) -> SaveConfigMode:

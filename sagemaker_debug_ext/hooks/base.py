@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
@@ -25,13 +25,15 @@ from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, meant_mode
 from sagemaker_debug_ext.hooks import current, folders
 from sagemaker_debug_ext.hooks.arguments import (
+    check_count,
+    check_flag,
     check_policy,
     check_reduction_config,
+    check_tensorboard_dir,
     complete_save_config,
     list_names,
     list_patterns,
     open_out_dir,
-    signature_of,
 )
 from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.checkpoint_state import CheckpointState
@@ -39,6 +41,7 @@ from sagemaker_debug_ext.hooks.claims import has_claim
 from sagemaker_debug_ext.hooks.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.configuration import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.counters import StepCounters
+from sagemaker_debug_ext.hooks.custom_tensors import CustomTensors
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.delivery import Delivery
 from sagemaker_debug_ext.hooks.forks import PROCESS
@@ -51,6 +54,7 @@ from sagemaker_debug_ext.hooks.profiling import ProfilerCalls
 from sagemaker_debug_ext.hooks.recorder import FlightRecorder, RecordingRequests
 from sagemaker_debug_ext.hooks.scalars import Scalar, Scalars
 from sagemaker_debug_ext.hooks.showing import find_shown
+from sagemaker_debug_ext.hooks.signatures import refuses_unknown, signature_of
 from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
 from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
@@ -64,11 +68,6 @@ LOG = logging.getLogger(__name__)
 _METRIC_COLLECTIONS: Final = frozenset({CollectionKeys.LOSSES, CollectionKeys.METRICS, CollectionKeys.SM_METRICS})
 
 _SelfT = TypeVar("_SelfT", bound="BaseHook")
-
-
-class _CustomTensor(NamedTuple):
-    captured: Captured
-    collections: tuple[str, ...]
 
 
 class BaseHook(Framework, ProfilerCalls):
@@ -119,11 +118,12 @@ class BaseHook(Framework, ProfilerCalls):
         super().__init_subclass__(**kwargs)
         cls.__signature__ = signature_of(cls, BaseHook)
 
+    @refuses_unknown
     def __init__(
         self,
         out_dir: str | os.PathLike[str] | Backend,
         export_tensorboard: bool = False,
-        tensorboard_dir: str | None = None,
+        tensorboard_dir: str | os.PathLike[str] | None = None,
         dry_run: bool = False,
         reduction_config: ReductionConfig | None = None,
         save_config: SaveConfig | SaveConfigMode | Mapping[Any, Any] | None = None,
@@ -142,12 +142,12 @@ class BaseHook(Framework, ProfilerCalls):
     ) -> None:
         self.backend = open_out_dir(out_dir)
         self.out_dir = self.backend.url
-        self.dry_run = dry_run
-        self.strict = strict
-        self.save_all = save_all
+        self.dry_run = check_flag(dry_run, "dry_run")
+        self.strict = check_flag(strict, "strict")
+        self.save_all = check_flag(save_all, "save_all")
         self.include_workers = include_workers
-        self.export_tensorboard = export_tensorboard or tensorboard_dir is not None
-        self.tensorboard_dir = tensorboard_dir
+        self.export_tensorboard = check_flag(export_tensorboard, "export_tensorboard") or tensorboard_dir is not None
+        self.tensorboard_dir = check_tensorboard_dir(tensorboard_dir)
         self.statistics = check_statistics(list_names(statistics, "statistics"))
         self.save_config = complete_save_config(save_config, self.default_save_interval)
         self.reduction_config = check_reduction_config(reduction_config)
@@ -157,17 +157,20 @@ class BaseHook(Framework, ProfilerCalls):
             self.collection_class,
             self.builtin_patterns,
             saved=(*self.default_collections, *list_names(include_collections, "include_collections")),
-            save_all=save_all,
+            save_all=self.save_all,
         )
-        if include_regex:
-            self._collections.save(CollectionKeys.DEFAULT, list_patterns(include_regex))
-        if save_all:
+        if patterns := list_patterns(include_regex):
+            self._collections.save(CollectionKeys.DEFAULT, patterns)
+        if self.save_all:
             self._collections.save(CollectionKeys.ALL, [".*"])
-        self._memory_limit_bytes = memory_limit_bytes
+        self._memory_limit_bytes = memory_limit_bytes = check_count(memory_limit_bytes, "memory_limit_bytes", least=1)
         check_policy(when_full)
         self._drops_steps = when_full == "drop"
+        spill_limit_bytes = check_count(spill_limit_bytes, "spill_limit_bytes", least=1)
         self._spill_limit_bytes = spill_limit_bytes if when_full == "spill" else 0
-        self._recorder = FlightRecorder(flight_recorder, memory_limit_bytes) if flight_recorder else None
+        num_recorded = check_count(flight_recorder, "flight_recorder", least=0)
+        self._recorder = FlightRecorder(num_recorded, self._memory_limit_bytes) if num_recorded else None
+        handle_sigterm = check_flag(handle_sigterm, "handle_sigterm")
         self._counters = StepCounters()
         self._idle_steps = IdleSteps()
         self._step_begun = -1
@@ -179,7 +182,7 @@ class BaseHook(Framework, ProfilerCalls):
         self._ended_step: OpenStep | None = None
         self._plan: SavePlan | None = None
         self._step_plan: StepPlan | None = None
-        self._custom_tensors: dict[str, _CustomTensor] = {}
+        self._custom_tensors = CustomTensors(memory_limit_bytes)
         self._scalars = Scalars()
         self._delivery: Delivery | None = None
         self._has_raised = self._is_off = self._is_closed = False
@@ -191,7 +194,7 @@ class BaseHook(Framework, ProfilerCalls):
         current.set_hook(self, BaseHook)
         atexit.register(self.close)
         self._forget_sigterm = on_termination(self._terminate) if handle_sigterm else None
-        self._requests = RecordingRequests(self.backend, self.write_recording) if flight_recorder else None
+        self._requests = RecordingRequests(self.backend, self.write_recording) if num_recorded else None
 
     def _enter_folder(self) -> None:
         """Find out whether the folder is free.
@@ -228,7 +231,7 @@ class BaseHook(Framework, ProfilerCalls):
 
         Raises:
             FileNotFoundError: There is no such file.
-            SMDebugValueError: The file holds a value without meaning; the text says which and where.
+            SMDebugValueError: The file cannot be read, or holds a value without meaning; the text says which and where.
         """
         return cls.create_from_configuration(read_configuration(json_file_path, os.environ, cls.default_save_interval))
 
@@ -338,7 +341,8 @@ class BaseHook(Framework, ProfilerCalls):
 
         It is saved with the open step or a later one, the first at which one of these collections is due and the
         framework captures something: a value given before the forward or backward pass of a step belongs to that step,
-        one given after both to the next one that is saved. Until then a later value of the same name replaces it.
+        one given after both to the next one that is saved. Until then a later value of the same name replaces it; the
+        oldest values give way when more than `memory_limit_bytes` wait.
 
         A value that cannot be saved is skipped with a warning.
 
@@ -364,7 +368,7 @@ class BaseHook(Framework, ProfilerCalls):
                     self._forget_plan()
                 self._collections.get(name).add_tensor_name(tensor_name)
             self._idle_steps.forget()  # its collections may be due when none of those to be saved is
-            self._custom_tensors[tensor_name] = _CustomTensor(captured, tuple(names))
+            self._custom_tensors.add(tensor_name, captured, tuple(names))
 
     def should_save_tensor_or_collection(self, tensor_name: str, collection_name: str) -> bool:
         """Tell whether the open step saves the tensor or the collection; false before the first step."""
@@ -556,11 +560,8 @@ class BaseHook(Framework, ProfilerCalls):
         if plan is None:
             return
         with self._lock:
-            for name, (captured, collections) in list(self._custom_tensors.items()):
-                decision = plan.decide_custom(name, collections)
-                if decision is not None:
-                    del self._custom_tensors[name]
-                    self._save(name, captured.value, decision, captured)
+            for name, captured, decision in self._custom_tensors.take_due(plan):
+                self._save(name, captured.value, decision, captured)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -634,7 +635,9 @@ class BaseHook(Framework, ProfilerCalls):
 
     def _note_checkpoints(self, checkpoints: CheckpointState) -> None:
         try:
-            checkpoints.update(self._counters, -1 if self._delivery is None else self._delivery.last_saved_step)
+            ended = self._ended_step
+            saved = -1 if self._delivery is None else self._delivery.last_saved_step
+            checkpoints.update(self._counters, ended.position.global_step if ended else saved)
         except OSError:
             LOG.exception("the state of checkpoints is no longer written")
             self._checkpoints = None

@@ -11,7 +11,12 @@ from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import InvalidCollectionConfiguration, SMDebugTypeError, SMDebugValueError, did_you_mean
-from sagemaker_debug_ext.hooks.decisions import SavePlan, complete_settings, selects_nothing
+from sagemaker_debug_ext.hooks.decisions import (
+    SavePlan,
+    complete_settings,
+    selects_nothing,
+    warn_of_futile_modes,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -39,6 +44,8 @@ class CollectionSet:
         self._save_all = save_all
         self._noted: set[tuple[str, tuple[str, ...]]] = set()
         self._reported: set[str] = set()
+        self._checked: dict[str, SaveConfig] = {}
+        """The collections' own settings of which it is known, and told, whether they ever save a step."""
         self.has_news = True
         """Whether there are collections or members that `export` has not shown yet."""
 
@@ -98,7 +105,8 @@ class CollectionSet:
     def plan(self, save_config: SaveConfig, reduction_config: ReductionConfig | None, strict: bool) -> SavePlan:
         """Complete all settings and return when what is due.
 
-        A collection that is to be saved and can have no member is left out; that is logged once.
+        A collection that is to be saved and can have no member is left out; that is logged once, and so are settings of
+        a collection that never save a step.
 
         Args:
             save_config: The hook's settings, for all modes.
@@ -119,6 +127,10 @@ class CollectionSet:
                 LOG.error("a collection is left out: %s", error)
         for collection in self._by_name.values():
             complete_settings(collection, save_config, reduction_config)
+            own = collection.save_config
+            if own is not None and own not in (save_config, self._checked.get(collection.name)):
+                self._checked[collection.name] = own
+                warn_of_futile_modes(own, f"collection {collection.name!r}")
         LOG.debug("collections to save: %s", ", ".join(sorted(saved)))
         return SavePlan(list(self._by_name.values()), frozenset(saved))
 

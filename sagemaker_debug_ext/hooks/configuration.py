@@ -8,8 +8,10 @@ value.
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -117,6 +119,11 @@ class HookConfiguration:
         if self.remarks:
             LOG.warning("parts of the hook configuration have no effect: %s", "; ".join(self.remarks))
 
+    def seen_from(self, folder: str) -> HookConfiguration:
+        """Return what means the same wherever the process goes, if this is meant as seen from `folder`."""
+        tensorboard_dir = self.tensorboard_dir and _seen_from(folder, self.tensorboard_dir)
+        return attrs.evolve(self, out_dir=_seen_from(folder, self.out_dir), tensorboard_dir=tensorboard_dir)
+
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of a hook; what the file says of each collection is no argument."""
         given = attrs.asdict(self, recurse=False)
@@ -142,17 +149,41 @@ def read_configuration(
 
     Raises:
         FileNotFoundError: There is no such file.
-        SMDebugValueError: The file is no JSON object, or holds a value without meaning.
+        SMDebugValueError: The file cannot be read, is no JSON object, or holds a value without meaning.
+    """
+    return load_configuration(path, environ)(default_save_interval)
+
+
+def load_configuration(path: str | None, environ: Mapping[str, str]) -> Callable[[int], HookConfiguration]:
+    """Read the files now; what they mean is known once the framework is.
+
+    Args:
+        path: As for `read_configuration`.
+        environ: The environment.
+
+    Returns:
+        A function from the steps between saves where the file says nothing to what the file says; it raises
+        SMDebugValueError where the file holds a value without meaning.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        SMDebugValueError: The file cannot be read, or is no JSON object.
     """
     file = Path(path or environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH)
-    configuration = parse_configuration(_read_object(file), str(file), default_save_interval)
+    parse = functools.partial(parse_configuration, _read_object(file), str(file))
     if JOB_NAME_VARIABLE not in environ:
-        return configuration
+        return parse
     tensorboard = Path(environ.get(TENSORBOARD_PATH_VARIABLE) or DEFAULT_TENSORBOARD_PATH)
-    if not tensorboard.is_file():
-        return attrs.evolve(configuration, export_tensorboard=False, tensorboard_dir=None)
-    folder = _Parameters(str(tensorboard), _read_object(tensorboard)).read("LocalPath", _to_text)
-    return attrs.evolve(configuration, export_tensorboard=True, tensorboard_dir=folder)
+    document = _read_object(tensorboard) if tensorboard.is_file() else None
+
+    def parse_both(default_save_interval: int) -> HookConfiguration:
+        configuration = parse(default_save_interval)
+        if document is None:
+            return attrs.evolve(configuration, export_tensorboard=False, tensorboard_dir=None)
+        folder = _Parameters(str(tensorboard), document).read("LocalPath", _to_text)
+        return attrs.evolve(configuration, export_tensorboard=True, tensorboard_dir=folder)
+
+    return parse_both
 
 
 def parse_configuration(
@@ -202,12 +233,19 @@ def parse_configuration(
     )
 
 
+def _seen_from(folder: str, path: str) -> str:
+    is_elsewhere = path.startswith("~") or "://" in path or path[:3].casefold() == "s3:"  # the last is refused later
+    return path if is_elsewhere else os.path.join(folder, path)
+
+
 def _read_object(file: Path) -> dict[str, Any]:
     try:
         content = json.loads(file.read_bytes())
     except FileNotFoundError as error:
         hint = f"name one as argument or in {CONFIG_PATH_VARIABLE}"
         raise FileNotFoundError(error.errno, f"there is no such hook configuration file; {hint}", str(file)) from None
+    except OSError as error:
+        raise SMDebugValueError(f"{file}: must be a file that can be read ({error.strerror})") from error
     except ValueError as error:
         raise SMDebugValueError(f"{file}: must hold JSON ({error})") from error
     if not isinstance(content, dict):

@@ -189,6 +189,27 @@ def complete_settings(
         collection.reduction_config = reduction_config or RAW
 
 
+def warn_of_futile_modes(save_config: SaveConfig, owner: str) -> None:
+    """Tell of modes whose settings never have a step saved, unless an `end_step` of 0 asks for that.
+
+    It is no error, for the settings of a section of the hook configuration file are laid over those it inherits.
+
+    Args:
+        save_config: The settings.
+        owner: Whose they are.
+    """
+    configs = save_config.mode_save_configs.items()
+    futile = {mode.name: config for mode, config in configs if config is not None and config.is_futile}
+    if futile:
+        LOG.warning(
+            "the save configuration of %s never saves a step of mode %s: no multiple of save_interval lies from "
+            "start_step to before end_step (got %r)",
+            owner,
+            ", ".join(futile),
+            next(iter(futile.values())),
+        )
+
+
 def selects_nothing(collection: Collection) -> bool:
     """Tell whether a collection can have no member: not built in, no pattern and no name."""
     return not (collection.name in BUILTIN_COLLECTIONS or collection.include_regex or collection.tensor_names)

@@ -18,6 +18,7 @@ from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.arguments import check_flag
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.decisions import StepPlan
 from sagemaker_debug_ext.hooks.harmless import harmless
@@ -103,7 +104,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def __init__(self, *args: Any, mode_follows_autograd: bool = False, **kwargs: Any) -> None:
         if not mx.__version__.startswith("1."):
             raise SMDebugRuntimeError(f"MXNet must be of version 1, from 1.9 on (got {mx.__version__})")
-        self.mode_follows_autograd = mode_follows_autograd
+        self.mode_follows_autograd = check_flag(mode_follows_autograd, "mode_follows_autograd")
         """Whether the mode of a step is TRAIN or EVAL as autograd says, instead of what `set_mode` said last."""
         self._models: list[gluon.Block] = []
         self._losses: list[gluon.Block] = []

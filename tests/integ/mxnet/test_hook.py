@@ -434,6 +434,11 @@ class TestSteps:
         trial = open_trial(hook)
         assert (trial.mode(0), list(trial.modes())) == (GLOBAL, [])
 
+    def test_hook_when_mode_follows_autograd_is_no_bool_then_is_refused(self, make_hook):
+        """A text would count as true."""
+        with pytest.raises(SMDebugTypeError, match=r"mode_follows_autograd must be True or False \(got 'false'\)"):
+            make_hook(mode_follows_autograd="false")
+
     def test_steps_when_mode_follows_autograd_then_recording_trains_and_all_else_evaluates(self, make_hook, open_trial):
         """`train_mode` and `predict_mode` count, whatever is recorded."""
         hook = make_hook(include_regex=["dense"], mode_follows_autograd=True)

@@ -256,6 +256,15 @@ def test_run_when_configuration_is_no_json_then_says_so_before_the_script_runs(t
     assert re.fullmatch(r"sagemaker-debug: \S+hook\.json: must hold JSON \(.+\)\n", done.stderr)
 
 
+def test_run_when_configuration_is_a_folder_then_says_so_before_the_script_runs(tmp_path, monkeypatch):
+    """One line names the path, without a traceback."""
+    (tmp_path / "train.py").write_text("print('ran')")
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path))
+    done = run_captured(tmp_path / "train.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(rf"sagemaker-debug: {tmp_path}: must be a file that can be read \(.+\)\n", done.stderr)
+
+
 def test_run_when_configuration_is_misspelt_then_warns_only_once_a_hook_is_made(tmp_path, monkeypatch):
     """A script that trains nothing is told nothing."""
     (tmp_path / "hook.json").write_text('{"HookParams": {}}')

@@ -51,6 +51,13 @@ def test_the_next_step_to_save_is_the_first_that_is_to_be_saved(config, step):
     assert config.next_step_to_save(step) == next(following, None)
 
 
+@given(mode_configs)
+def test_futile_is_what_never_saves_a_step_without_saying_so(config):
+    """An end step of 0 says so; ranges here are shorter than 100 steps."""
+    is_saving = any(config.should_save_step(step) for step in range(100))
+    assert config.is_futile == (config.end_step != 0 and not is_saving)
+
+
 @given(save_configs)
 def test_json_is_read_back(config):
     """A configuration survives the collections file."""
@@ -96,6 +103,7 @@ def test_parse_accepts_what_hooks_accept():
         ({"end_step": -1}, SMDebugValueError, "end_step .*-1"),
         ({"save_steps": "1,2"}, SMDebugValueError, "save_steps .*'1,2'"),
         ({"save_steps": [1, "2"]}, SMDebugValueError, "save_steps"),
+        ({"save_steps": [-1]}, SMDebugValueError, r"save_steps .* at least 0 .got \[-1\]"),
     ],
 )
 def test_nonsense_is_refused(arguments, error, match):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 
 import pytest
 from hypothesis import given
@@ -206,6 +207,17 @@ class TestRead:
         """The error names the file."""
         with pytest.raises(SMDebugValueError, match=r"hook\.json: must hold"):
             read_configuration(write("hook.json", content), {})
+
+    @pytest.mark.parametrize("path", [".", "hook.json", "hook.json/below"])
+    def test_read_when_file_cannot_be_read_then_error_names_it(self, write, tmp_path, monkeypatch, path):
+        """A folder, a path through a file, or a loop of links, which not even root may read."""
+        write("hook.json", "{}")
+        if path == "hook.json":
+            (tmp_path / path).unlink()
+            (tmp_path / path).symlink_to(path)
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(SMDebugValueError, match=rf"^{re.escape(path)}: must be a file that can be read \(.+\)$"):
+            read_configuration(path, {})
 
     def test_read_when_inside_a_job_then_tensorboard_has_its_own_file(self, write, tmp_path):
         """Inside SageMaker the hook parameters for TensorBoard do not count, the other file does."""
