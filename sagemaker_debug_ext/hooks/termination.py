@@ -56,27 +56,50 @@ class TerminationHandler:
 
     def step_back(self) -> None:
         """Restore the handler before this one."""
-        installed: Any = signal.getsignal(signal.SIGTERM)
-        if installed is self:
+        if self._is_installed():
             with contextlib.suppress(ValueError):  # not on the main thread; without listeners this one does no harm
                 signal.signal(signal.SIGTERM, self._previous)
 
+    def _is_installed(self) -> bool:
+        installed: Any = signal.getsignal(signal.SIGTERM)
+        return installed is self
+
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Let the listeners finish, then do what would have been done without this handler."""
+        if not self._is_installed():
+            self._serve_caller(number, frame)
+            return
         if self._listeners and _is_in_hook(frame) and not self._is_too_late():
             # What the hook is doing this moment must not be interrupted by what it would do now.
             _thread.start_new_thread(_send_again, ())
             return
         ends_process = not callable(self._previous)
         if not _is_in_hook(frame):
-            for listener in tuple(self._listeners):
-                _call(listener, ends_process)
+            self._tell(ends_process)
         self._put_off_since = None
         if not ends_process:
             self._previous(number, frame)
             return
         signal.signal(signal.SIGTERM, self._previous)
         os.kill(os.getpid(), signal.SIGTERM)
+
+    def _serve_caller(self, number: int, frame: FrameType | None) -> None:
+        """Do what is left to do when the script has set another handler since, and that one has called this one.
+
+        Whoever set it decides what becomes of the process: without hook it would not have called the default action.
+        """
+        if _is_in_hook(frame):
+            # What the hook is doing must not be interrupted: a thread waits for it. To send the signal again would run
+            # the other handler twice.
+            _thread.start_new_thread(self._tell, (False,))
+        else:
+            self._tell(ends_process=False)
+        if callable(self._previous):
+            self._previous(number, frame)
+
+    def _tell(self, ends_process: bool) -> None:
+        for listener in tuple(self._listeners):
+            _call(listener, ends_process)
 
     def _is_too_late(self) -> bool:
         now = time.monotonic()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,30 @@ class TestScriptsHandler:
         assert received == [signal.SIGTERM]
         second.close()
         assert signal.getsignal(signal.SIGTERM) is outer
+
+    def test_handler_when_hook_is_at_work_and_another_handler_asks_then_that_one_runs_once(self, make_hook, received):
+        """The script's handler is not run a second time only because the hook was busy, and nothing is lost."""
+        hook = make_hook("busy", flight_recorder=3)
+        inner = signal.getsignal(signal.SIGTERM)
+        calls = []
+
+        def outer(number, frame):
+            calls.append("outer")
+            inner(number, frame)
+
+        def value():
+            terminate()
+            return np.zeros(1)
+
+        signal.signal(signal.SIGTERM, outer)
+        hook.run_step({"loss": 0.0})
+        hook.run_step({"loss": value})
+        assert (calls, received) == (["outer"], [signal.SIGTERM])
+        deadline = time.monotonic() + 20
+        while not hook.backend.list("index/") and time.monotonic() < deadline:
+            threading.Event().wait(0.001)
+        assert len(hook.backend.list("index/")) == 1
+        assert calls == ["outer"]
 
     def test_handler_when_hook_may_not_handle_it_then_is_untouched(self, make_hook, received):
         """Opting out leaves the signal as it is."""
@@ -192,6 +217,58 @@ class TestDefaultAction:
         assert report.returncode == -signal.SIGTERM, report.stderr
         assert (report.stdout, report.stderr) == ("", "")
         assert [step for step, _, _ in trial.steps] == [0, 1, 2]
+        assert trial.has_ended
+
+    def test_process_when_script_sets_a_handler_that_calls_the_one_before_then_goes_on(self, out_dir, trial):
+        """Trainers do so: they ask to stop after the step, and call whatever handler they have found."""
+        report = run(
+            out_dir,
+            """
+            before = signal.getsignal(signal.SIGTERM)
+            asked, readable = [], []
+
+            def handle(number, frame):
+                asked.append(number)
+                if callable(before) and before is not signal.SIG_DFL:
+                    before(number, frame)
+                    readable.append(len(hook.backend.list("index/")))
+
+            signal.signal(signal.SIGTERM, handle)
+            for step in range(9):
+                hook.run_step(step)
+                if step == 2:
+                    os.kill(os.getpid(), signal.SIGTERM)
+                if asked:
+                    break
+            hook.close()
+            os.kill(os.getpid(), signal.SIGTERM)
+            print("stopped", len(asked), readable[0], step)
+            """,
+        )
+        assert (report.returncode, report.stdout) == (0, "stopped 2 2 2\n"), report.stderr
+        assert [step for step, _, _ in trial.steps] == [0, 1, 2]
+        assert trial.has_ended
+
+    def test_process_when_script_sets_the_handler_before_again_then_ends_as_without_hook(self, out_dir, trial):
+        """A handler that cleans up, puts the one before it back and sends the signal again wants the process to end."""
+        report = run(
+            out_dir,
+            """
+            before = signal.getsignal(signal.SIGTERM)
+
+            def handle(number, frame):
+                signal.signal(number, before)
+                os.kill(os.getpid(), number)
+
+            signal.signal(signal.SIGTERM, handle)
+            hook.run_step(0)
+            hook.run_step(1)
+            os.kill(os.getpid(), signal.SIGTERM)
+            print("went on")
+            """,
+        )
+        assert (report.returncode, report.stdout) == (-signal.SIGTERM, ""), report.stderr
+        assert [step for step, _, _ in trial.steps] == [0]
         assert trial.has_ended
 
     def test_process_when_saving_was_given_up_then_trial_is_ended(self, out_dir, trial):
