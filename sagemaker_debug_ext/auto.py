@@ -6,25 +6,38 @@ script that stays as it is: ``python -m sagemaker_debug_ext.auto train.py --epoc
 
 from __future__ import annotations
 
-import runpy
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.auto import attach
+from sagemaker_debug_ext.hooks.auto.scripts import prepare_script
 
 _EXIT_USAGE: Final = 2
+
+
+def _refuse(problem: object) -> NoReturn:
+    """End before the script has begun: the status is not its own."""
+    print(f"sagemaker-debug: {problem}", file=sys.stderr)
+    sys.exit(_EXIT_USAGE)
+
 
 try:
     attach()
 except DebugExtError as error:
     if __name__ != "__main__":
         raise
-    print(f"sagemaker-debug: {error}", file=sys.stderr)  # before the script has begun, so the status is not its own
-    sys.exit(_EXIT_USAGE)
+    _refuse(error)
 
 if __name__ == "__main__":
     del sys.argv[0]
-    sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    if not sys.argv:
+        _refuse("name the script to run")
+    if not getattr(sys.flags, "safe_path", False):  # otherwise Python has put nothing there
+        sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+    try:
+        run = prepare_script(sys.argv[0])
+    except OSError as error:
+        _refuse(f"can't open file {error.filename!r}: {error.strerror}")
+    run()

@@ -9,8 +9,8 @@ from sagemaker_debug_ext.cli import _arguments
 from sagemaker_debug_ext.errors import SMDebugValueError
 
 _SCRIPT = (
-    "the script; its hook configuration file is the one that the environment variable SMDEBUG_CONFIG_FILE_PATH names, "
-    "or that of a SageMaker job, and without one it just runs"
+    "the script, and its arguments after it; its hook configuration file is the one that the environment variable "
+    "SMDEBUG_CONFIG_FILE_PATH names, or that of a SageMaker job, and without one it just runs"
 )
 
 
@@ -22,11 +22,8 @@ def add_parser(commands: Any) -> None:
         "Run a training script as it is, capturing what its hook configuration file asks for.",
         run,
     )
-    parser.add_argument("script", metavar="SCRIPT", help=_SCRIPT)
-    rest = parser.add_argument(
-        "arguments", metavar="ARGUMENT ...", nargs=argparse.REMAINDER, help="arguments of the script"
-    )
-    rest.required = False  # or it is said to be missing where SCRIPT is
+    # One argument takes all: were they two, the first would swallow a ``--`` that is meant for the script.
+    parser.add_argument("script", metavar="SCRIPT", nargs=argparse.PARSER, help=_SCRIPT)
 
 
 def run(arguments: argparse.Namespace) -> NoReturn:
@@ -34,8 +31,10 @@ def run(arguments: argparse.Namespace) -> NoReturn:
     import os
     import sys
 
-    if not (os.path.isfile(arguments.script) or os.path.isfile(os.path.join(arguments.script, "__main__.py"))):
-        raise SMDebugValueError(f"script must be a Python file that is there (got {arguments.script!r})")
-    program = [sys.executable, "-m", "sagemaker_debug_ext.auto", arguments.script, *arguments.arguments]
+    words = arguments.script[1:] if arguments.script[0] == "--" else arguments.script
+    script = words[0]
+    if not (os.path.isfile(script) or os.path.isfile(os.path.join(script, "__main__.py"))):
+        raise SMDebugValueError(f"script must be a Python file that is there (got {script!r})")
+    program = [sys.executable, "-m", "sagemaker_debug_ext.auto", *words]
     sys.stdout.flush()
     os.execv(sys.executable, program)  # noqa: S606 - no shell is wanted

@@ -1,6 +1,6 @@
 """`attach`: have each framework that the script imports captured by the module made for it.
 
-Such a module has a function ``install(json_config_path)``, which makes the framework tell of models as they train.
+Such a module has a function ``install(configure)``, which makes the framework tell of models as they train.
 The first framework that trains something gets the hook of the process; a framework beneath it adds none of its own.
 """
 
@@ -10,11 +10,13 @@ import functools
 import importlib
 import logging
 import os
+from collections.abc import Callable
 from types import ModuleType
 from typing import Final
 
 from sagemaker_debug_ext._imports import when_imported
-from sagemaker_debug_ext.hooks.configuration import CONFIG_PATH_VARIABLE, read_configuration
+from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
+from sagemaker_debug_ext.hooks.configuration import CONFIG_PATH_VARIABLE, HookConfiguration, load_configuration
 
 LOG = logging.getLogger(__name__)
 
@@ -25,9 +27,15 @@ _INSTALLERS: Final = {
 }
 """Module of a framework → ours, which is imported only after it."""
 
+_INSTALLED: Final[set[tuple[str, str | None]]] = set()
+"""Our modules that are at work, each with the configuration file that was named."""
+
 
 def attach(json_config_path: str | None = None) -> bool:
     """Have what this process trains captured, in whichever framework.
+
+    The configuration file is read now, and means what it means now: nothing changes where the script sets another
+    environment or working directory before it imports the framework.
 
     Args:
         json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
@@ -39,24 +47,40 @@ def attach(json_config_path: str | None = None) -> bool:
         SMDebugValueError: The file holds a value without meaning.
     """
     try:
-        read_configuration(json_config_path, os.environ)
+        load = load_configuration(json_config_path, os.environ)
+        load(DEFAULT_SAVE_INTERVAL)  # so that a value without meaning is refused before the script has begun
     except FileNotFoundError as error:
         is_wanted = json_config_path is not None or CONFIG_PATH_VARIABLE in os.environ
         level = logging.WARNING if is_wanted else logging.INFO
         LOG.log(level, "nothing is captured: there is no configuration file %s", error.filename)
         return False
+    folder = _working_folder()
+
+    def configure(default_save_interval: int) -> HookConfiguration:
+        return load(default_save_interval).seen_from(folder)
+
     for framework, installer in _INSTALLERS.items():
-        when_imported(framework, functools.partial(_install, installer, json_config_path))
+        when_imported(framework, functools.partial(_install, installer, json_config_path, configure))
     return True
 
 
-def _install(installer: str, json_config_path: str | None, framework: ModuleType) -> None:
+def _working_folder() -> str:
     try:
-        _install_once(installer, json_config_path)
+        return os.getcwd()
+    except FileNotFoundError:  # it has been removed, so that relative paths lead nowhere
+        return ""
+
+
+def _install(
+    installer: str,
+    json_config_path: str | None,
+    configure: Callable[[int], HookConfiguration],
+    framework: ModuleType,
+) -> None:
+    if (installer, json_config_path) in _INSTALLED:
+        return
+    try:
+        importlib.import_module(installer).install(configure)
+        _INSTALLED.add((installer, json_config_path))
     except Exception:  # the script's import of the framework must not fail because of this
         LOG.exception("nothing of %s is captured", framework.__name__)
-
-
-@functools.cache
-def _install_once(installer: str, json_config_path: str | None) -> None:
-    importlib.import_module(installer).install(json_config_path)

@@ -17,7 +17,7 @@ import keras
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
+from sagemaker_debug_ext.hooks.configuration import HookConfiguration
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
 
 LOG = logging.getLogger(__name__)
@@ -68,13 +68,13 @@ class _Joiner:
         return self._hook
 
 
-def install(json_config_path: str | None) -> None:
+def install(configure: Callable[[int], HookConfiguration]) -> None:
     """Have this process's models captured.
 
     Args:
-        json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
+        configure: Steps between saves where the configuration file says nothing → what it says.
     """
-    joiner = _Joiner(read_configuration(json_config_path, os.environ, KerasHook.default_save_interval))
+    joiner = _Joiner(configure(KerasHook.default_save_interval))
     for name in _METHODS:
         owner = next(kind for kind in keras.Model.__mro__ if name in vars(kind))
         setattr(owner, name, joiner.wrap(vars(owner)[name]))

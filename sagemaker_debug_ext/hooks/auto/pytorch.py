@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from typing import Any, Final
 
 from torch import nn
@@ -17,7 +18,7 @@ from torch.utils.hooks import RemovableHandle
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
+from sagemaker_debug_ext.hooks.configuration import HookConfiguration
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 from sagemaker_debug_ext.hooks.pytorch.taps import Tap
 
@@ -36,7 +37,8 @@ class AutoHook(Hook):
 
     def join(self, module: nn.Module) -> None:
         """Register a module whose forward pass is just beginning."""
-        if _is_model(module):
+        is_further_loss = _is_loss(module) and any(root.is_model for root in self._roots)  # one that learns, too
+        if _is_model(module) and not is_further_loss:
             self.register_module(module)
             self.begin_step(module)
         else:
@@ -98,11 +100,11 @@ def _is_loss(module: nn.Module) -> bool:
     return type(module).__name__.lower().endswith("loss")
 
 
-def install(json_config_path: str | None) -> None:
+def install(configure: Callable[[int], HookConfiguration]) -> None:
     """Have this process's models and losses captured as soon as they run.
 
     Args:
-        json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
+        configure: Steps between saves where the configuration file says nothing → what it says.
     """
-    finder = _Finder(read_configuration(json_config_path, os.environ, AutoHook.default_save_interval))
+    finder = _Finder(configure(AutoHook.default_save_interval))
     finder.handle = modules.register_module_forward_pre_hook(Tap(finder.look))

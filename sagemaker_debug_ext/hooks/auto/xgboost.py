@@ -19,7 +19,7 @@ import xgboost.training
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.configuration import HookConfiguration, read_configuration
+from sagemaker_debug_ext.hooks.configuration import HookConfiguration
 from sagemaker_debug_ext.hooks.xgboost.hook import Hook
 from sagemaker_debug_ext.hooks.xgboost.models import ModelKind
 
@@ -113,13 +113,13 @@ class _Joiner:
         return self._hook
 
 
-def install(json_config_path: str | None) -> None:
+def install(configure: Callable[[int], HookConfiguration]) -> None:
     """Have this process's trainings captured.
 
     Args:
-        json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
+        configure: Steps between saves where the configuration file says nothing → what it says.
     """
-    joiner = _Joiner(read_configuration(json_config_path, os.environ, AutoHook.default_save_interval))
+    joiner = _Joiner(configure(AutoHook.default_save_interval))
     for name in _FUNCTIONS:
         replaced = joiner.wrap(getattr(xgb, name))
         for module in _MODULES:

@@ -27,11 +27,20 @@ class Net(nn.Module):
     def forward(self, x):
         return self.fc(x)
 
+class ScaledLoss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+    def forward(self, found, wanted):
+        return nn.functional.cross_entropy(found, wanted) * self.scale
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     model, optimizer = Net(), None
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     loss_function = nn.CrossEntropyLoss() if "--module" in sys.argv else nn.functional.cross_entropy
+    if "--learnt" in sys.argv:
+        loss_function = ScaledLoss()
     for epoch in range(2):
         model.train()
         for _ in range(3):
@@ -96,13 +105,62 @@ def test_run_when_loss_is_a_module_then_has_its_name(script, configured):
     assert trial.tensor("CrossEntropyLoss_output_0").steps(smd.modes.EVAL) == [0, 1]
 
 
-@pytest.mark.parametrize(("argument", "status"), [("--fail", 1), ("--kill", -signal.SIGTERM)])
-def test_run_when_script_ends_badly_then_so_does_the_command(script, configured, argument, status):
-    """Errors and signals are the script's own, and what was saved until then is there."""
+@pytest.mark.parametrize(("argument", "status", "num_steps"), [("--fail", 1, 8), ("--kill", -signal.SIGTERM, 7)])
+def test_run_when_script_ends_badly_then_so_does_the_command(script, configured, argument, status, num_steps):
+    """Errors and signals are the script's own, and the trial holds the complete steps and is ended."""
     captured = run_captured(script, argument)
     assert captured.returncode == status
     assert ("ValueError: the script's own" in captured.stderr) == (argument == "--fail")
-    assert len(create_trial(str(configured)).steps()) >= 7 if argument == "--fail" else True
+    trial = create_trial(str(configured))
+    assert trial.steps() == list(range(num_steps))
+    assert trial.loaded_all_steps
+
+
+STOPPED = """
+import os, signal
+import torch
+
+model, asked = torch.nn.Linear(2, 1), []
+for step in range(9):
+    model(torch.ones(1, 2)).sum().backward()
+    if step == 1:
+        before = signal.getsignal(signal.SIGTERM)
+        def handle(number, frame):
+            asked.append(number)
+            if callable(before) and before is not signal.SIG_DFL:
+                before(number, frame)
+        signal.signal(signal.SIGTERM, handle)
+    if step == 2:
+        os.kill(os.getpid(), signal.SIGTERM)
+    if asked:
+        break
+print("stopped in step", step)
+"""
+
+
+def test_run_when_scripts_handler_calls_the_one_before_then_script_stops_by_itself(script, configured):
+    """Trainers stop after the step, save a checkpoint, and end with status 0."""
+    script.write_text(STOPPED)
+    captured = run_captured(script)
+    assert (captured.returncode, captured.stdout) == (0, "stopped in step 2\n"), captured.stderr
+    trial = create_trial(str(configured))
+    assert trial.steps() == [0, 1, 2]
+    assert trial.loaded_all_steps
+
+
+def test_run_when_paths_are_relative_then_as_seen_from_where_the_command_starts(tmp_path, monkeypatch):
+    """A script that goes elsewhere, even before it imports the framework, takes nothing along."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "train.py").write_text(
+        "import os\nos.chdir('elsewhere')\nimport torch\ntorch.nn.Linear(2, 1)(torch.ones(1, 2)).sum().backward()\n"
+    )
+    write_hook_file(tmp_path / "hook.json", "out", ["weights"])
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", "hook.json")
+    captured = run_captured("train.py")
+    assert captured.returncode == 0, captured.stderr
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert create_trial(str(tmp_path / "out")).steps() == [0]
 
 
 def test_run_when_there_is_no_configuration_then_script_just_runs(script, monkeypatch, tmp_path):

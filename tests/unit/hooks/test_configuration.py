@@ -12,7 +12,12 @@ from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SAVE_KEYS, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.hooks.configuration import HookConfiguration, parse_configuration, read_configuration
+from sagemaker_debug_ext.hooks.configuration import (
+    HookConfiguration,
+    load_configuration,
+    parse_configuration,
+    read_configuration,
+)
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN, EVAL, PREDICT, GLOBAL = ModeKeys
@@ -230,6 +235,35 @@ class TestRead:
         assert (given_.export_tensorboard, given_.tensorboard_dir) == (True, "/opt/ml/output/tensorboard")
         outside = read_configuration(hook, {})
         assert (outside.export_tensorboard, outside.tensorboard_dir) == (True, "x")
+
+    def test_load_when_files_change_afterwards_then_nothing_else_is_meant(self, write, tmp_path):
+        """What was read counts, in a job as well; the framework is known only later."""
+        hook = write("hook.json", {"LocalPath": "first"})
+        job = {"TRAINING_JOB_NAME": "job", "TENSORBOARD_CONFIG_FILE_PATH": write("tb.json", {"LocalPath": "tb"})}
+        load = load_configuration(hook, job)
+        write("hook.json", "{")
+        write("tb.json", "{")
+        job.clear()
+        configuration = load(7)
+        assert (configuration.out_dir, configuration.tensorboard_dir) == ("first", "tb")
+        assert configuration.save_config.get_save_config(ModeKeys.TRAIN).save_interval == 7
+
+    @pytest.mark.parametrize(
+        ("path", "expected"),
+        [
+            ("out", "/start/out"),
+            ("../out", "/start/../out"),
+            ("/absolute/out", "/absolute/out"),
+            ("~/out", "~/out"),
+            ("s3://bucket/prefix", "s3://bucket/prefix"),
+            ("s3:/bucket", "s3:/bucket"),
+        ],
+    )
+    def test_seen_from_when_path_is_relative_then_lies_below_that_folder(self, path, expected):
+        """All other paths mean the same everywhere."""
+        configuration = HookConfiguration(out_dir=path, tensorboard_dir=path).seen_from("/start")
+        assert (configuration.out_dir, configuration.tensorboard_dir) == (expected, expected)
+        assert HookConfiguration(out_dir=path).seen_from("/start").tensorboard_dir is None
 
 
 # --- precedence against a naive loop ----------------------------------------------------------------------------------

@@ -1,0 +1,135 @@
+"""`sagemaker-debug run`: a script behaves as if Python ran it."""
+
+from __future__ import annotations
+
+import textwrap
+import zipfile
+
+import pytest
+
+from sagemaker_debug_ext.testing.scripts import run_captured, run_python
+
+PROGRAMS = {
+    "names": """
+        import sys
+        def annotated(value: int): ...
+        names = globals()
+        print({name: names[name] for name in ("__doc__", "__file__", "__name__", "__package__", "__spec__")})
+        print(type(__loader__), __builtins__, annotated.__annotations__, sys.argv, sys.path[0])
+    """,
+    "exit": """
+        import atexit, pickle
+        class Result: ...
+        atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Result()))) is Result))
+        raise SystemExit(5)
+    """,
+    "thread": """
+        import pickle, threading
+        class Result: ...
+        def work():
+            threading.main_thread().join()
+            print(type(pickle.loads(pickle.dumps(Result()))) is Result)
+        threading.Thread(target=work).start()
+    """,
+    "spawn": """
+        import multiprocessing
+        def square(number):
+            return number * number
+        if __name__ == "__main__":
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(pool.map(square, [2, 3]))
+        else:
+            print(__name__, __file__, flush=True)
+    """,
+    "source": "# coding: latin-1\nprint('\xe9')\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_its_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "none.json"))
+
+
+def write(path, text):
+    path.write_text(textwrap.dedent(text).lstrip(), encoding="latin-1")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("names", ["./train.py"]),
+        ("names", ["../code/train.py", "--", "-x", "--help", "--"]),
+        ("exit", ["train.py"]),
+        ("thread", ["train.py"]),
+        ("spawn", ["../code/train.py"]),
+        ("source", ["train.py"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_run_when_script_looks_around_then_finds_what_it_finds_without(tmp_path, monkeypatch, name, arguments):
+    """What is in `__main__` and for how long, arguments, the folder of its modules, and status are as ever."""
+    (tmp_path / "code").mkdir()
+    monkeypatch.chdir(tmp_path / "code")
+    write(tmp_path / "code" / "train.py", PROGRAMS[name])
+    alone, captured = run_python(*arguments), run_captured(*arguments)
+    assert alone.stderr == ""
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
+
+
+def test_run_when_options_come_before_the_script_then_end_at_two_dashes(tmp_path):
+    """The first two dashes before the script are the command's, all others the script's."""
+    write(tmp_path / "train.py", "import sys\nprint(sys.argv)")
+    assert run_captured("--", "train.py", "--", "-x").stdout == "['train.py', '--', '-x']\n"
+
+
+@pytest.mark.parametrize("name", ["package", "archive.zip"])
+def test_run_when_program_is_a_folder_or_an_archive_then_runs_what_is_in_it(tmp_path, name):
+    """Python takes both, and finds their modules beside `__main__.py`."""
+    modules = {"__main__.py": "import helper, sys\nsys.exit(helper.STATUS)", "helper.py": "STATUS = 4"}
+    if name == "package":
+        (tmp_path / name).mkdir()
+        for module, text in modules.items():
+            (tmp_path / name / module).write_text(text)
+    else:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for module, text in modules.items():
+                archive.writestr(module, text)
+    assert run_captured(name).returncode == run_python(name).returncode == 4
+
+
+def test_run_when_script_is_compiled_then_runs_it(tmp_path):
+    """Python runs what it has compiled, too."""
+    write(tmp_path / "train.py", "print(__name__, __file__)")
+    run_python("-c", "import py_compile; py_compile.compile('train.py', 'train.pyc')")
+    assert run_captured("train.pyc").stdout == f"__main__ {tmp_path}/train.pyc\n" == run_python("train.pyc").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [([], "name the script to run"), (["none.py"], "can't open file '{tmp}/none.py': No such file")],
+)
+def test_module_when_there_is_no_script_then_says_so_in_one_line(tmp_path, arguments, said):
+    """The status is the one that Python has for that."""
+    done = run_python("-m", "sagemaker_debug_ext.auto", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("sagemaker-debug: " + said.format(tmp=tmp_path))
+    assert "Traceback" not in done.stderr
+
+
+def test_run_when_no_folder_is_to_be_put_first_then_none_is_replaced(tmp_path, monkeypatch):
+    """With `PYTHONSAFEPATH` the script's folder is left out, and what stands first in `sys.path` stays there."""
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    write(tmp_path / "train.py", "import sys\nprint(sys.path)")
+    assert run_captured("train.py").stdout == run_python("train.py").stdout
+
+
+def test_import_when_working_folder_has_been_removed_then_script_goes_on(tmp_path, monkeypatch):
+    """Nothing needs the folder as long as all paths are absolute."""
+    (tmp_path / "hook.json").write_text("{}")
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    gone = "import os\nos.mkdir('gone')\nos.chdir('gone')\nos.rmdir('../gone')\n"
+    write(tmp_path / "train.py", f"{gone}import sagemaker_debug_ext.auto\nprint('goes on')")
+    done = run_python("train.py")
+    assert (done.stdout, done.stderr) == ("goes on\n", "")
