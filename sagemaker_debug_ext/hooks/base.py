@@ -8,7 +8,6 @@ Training comes first: whatever goes wrong in here is logged once and switches sa
 
 from __future__ import annotations
 
-import atexit
 import inspect
 import logging
 import os
@@ -44,6 +43,7 @@ from sagemaker_debug_ext.hooks.counters import StepCounters
 from sagemaker_debug_ext.hooks.custom_tensors import CustomTensors
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.delivery import Delivery
+from sagemaker_debug_ext.hooks.farewell import at_end
 from sagemaker_debug_ext.hooks.forks import PROCESS
 from sagemaker_debug_ext.hooks.framework import Framework
 from sagemaker_debug_ext.hooks.harmless import harmless
@@ -73,7 +73,7 @@ _SelfT = TypeVar("_SelfT", bound="BaseHook")
 class BaseHook(Framework, ProfilerCalls):
     """Captures tensors of a training job.
 
-    Creating a hook makes it the hook of this process and has it closed at interpreter exit. In a ``with`` block it is
+    Creating a hook makes it the hook of this process and has it closed when the process ends. In a ``with`` block it is
     closed at the block's end.
 
     Collections are read when a step begins that follows the creation of the hook, or a call that hands out or adds
@@ -103,7 +103,8 @@ class BaseHook(Framework, ProfilerCalls):
             `write_recording`, and when a rule's action asks for them (see `rules.action`).
         spill_limit_bytes: How large that file may become.
         handle_sigterm: At SIGTERM write all steps that are complete, and end the trial if that ends the process; then
-            happens what the script has set for the signal, or the default action, as without a hook.
+            happens what the script has set for the signal, or the default action, as without a hook. Where the script
+            sets a handler later that calls the one before, the hook only writes, and that handler decides.
 
     Raises:
         SMDebugRuntimeError: `out_dir` holds a trial that has ended, or that another hook of this process writes.
@@ -192,7 +193,7 @@ class BaseHook(Framework, ProfilerCalls):
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
         self._enter_folder()
         current.set_hook(self, BaseHook)
-        atexit.register(self.close)
+        self._forget_end = at_end(self._leave)
         self._forget_sigterm = on_termination(self._terminate) if handle_sigterm else None
         self._requests = RecordingRequests(self.backend, self.write_recording) if num_recorded else None
 
@@ -350,7 +351,12 @@ class BaseHook(Framework, ProfilerCalls):
             tensor_name: Name to save it under.
             tensor_value: An array, tensor, number, text, or list of numbers or texts; a copy is taken.
             collections_to_write: A collection, or several; those that do not exist are created.
+
+        Raises:
+            SMDebugTypeError: The name is no text, or the collections are not named by texts.
         """
+        if not isinstance(tensor_name, str):
+            raise SMDebugTypeError(f"tensor_name must be a text (got {tensor_name!r})")
         names = list_names(
             [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write,
             "collections_to_write",
@@ -400,7 +406,7 @@ class BaseHook(Framework, ProfilerCalls):
         folders.note_closed(self, self.out_dir)
         if self._requests is not None:
             self._requests.close()
-        atexit.unregister(self.close)
+        self._forget_end()
         self._detach()
         self._finish()
         self._end()
@@ -660,6 +666,11 @@ class BaseHook(Framework, ProfilerCalls):
     def _write_recorded(self) -> None:
         if self._delivery is not None:
             self._delivery.write_recorded(self.dry_run)
+
+    def _leave(self, has_raised: bool) -> None:
+        """Close the hook as the process ends."""
+        self._has_raised = self._has_raised or has_raised
+        self.close()
 
     @harmless
     def _export_and_wait(self) -> None:

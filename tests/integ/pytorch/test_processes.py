@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import textwrap
 
 import pytest
 import torch
@@ -46,15 +45,18 @@ without = train()
 hook = smd.Hook(
     sys.argv[1], save_config=smd.SaveConfig(save_interval=1), include_collections=["weights", "gradients"], strict=True
 )
+"""
+
+ATTACHED = """
 attached = train(hook)
 assert all(torch.equal(tensor, attached[name]) for name, tensor in without.items())
 """
 
 
-def run(folder, end):
-    """Run the script with the end given; return its exit code and the trial."""
+def run(folder, end, before=""):
+    """Run the script, with what is given before its training and at its end; return its exit code and the trial."""
     report = subprocess.run(
-        [sys.executable, "-c", SCRIPT + textwrap.dedent(end), str(folder)],
+        [sys.executable, "-c", SCRIPT + before + ATTACHED + end, str(folder)],
         capture_output=True,
         text=True,
         check=False,
@@ -73,12 +75,31 @@ def test_training_when_loaders_are_forked_then_they_neither_write_nor_hold_anyth
     assert trial.loaded_all_steps
 
 
+STALL = """
+import threading
+write, has_stalled = hook.backend.write, threading.Event()
+
+def stall(key, parts):
+    if key.startswith("index/") and key.endswith("0005_worker_0.json"):
+        has_stalled.set()
+        threading.Event().wait()
+    write(key, parts)
+
+hook.backend.write = stall
+"""
+
+
 def test_trial_when_process_leaves_without_farewell_then_holds_what_was_written(tmp_path):
-    """After `os._exit` every step is there that was written by then; nothing says that the job has ended."""
-    code, trial = run(tmp_path / "out", "hook.export_collections()\nos._exit(3)")
+    """After `os._exit` every step is there that was written by then, none in part; nothing says that the job has ended.
+
+    The process leaves while the values of step 5 lie there already, and later steps wait to be written.
+    """
+    code, trial = run(tmp_path / "out", "assert has_stalled.wait(60)\nos._exit(3)", before=STALL)
     assert code == 3
-    assert trial.steps() == list(range(11))  # the twelfth was still open
-    weight = trial.tensor("Linear_weight")
-    assert weight.steps() == trial.steps()
-    assert all(torch.tensor(value).isfinite().all() for value in weight.values().values())
+    assert trial.steps() == [0, 1, 2, 3, 4]
+    assert list((tmp_path / "out" / "events").rglob("*0005*"))
+    for name in ("Linear_weight", "gradient/Linear_weight"):
+        tensor = trial.tensor(name)
+        assert tensor.steps() == trial.steps()
+        assert all(torch.tensor(value).isfinite().all() for value in tensor.values().values())
     assert not trial.loaded_all_steps
