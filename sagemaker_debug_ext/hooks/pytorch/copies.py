@@ -90,7 +90,7 @@ class TensorCopy(Borrowed):
 
     def __init__(self, kind: _Kind, pool: CopyPool) -> None:
         with torch.inference_mode(False):  # memory made in inference mode could not be written to outside of it
-            self.tensor = torch.empty(kind.shape, dtype=kind.dtype, pin_memory=kind.device is not None)
+            self.tensor = torch.empty(kind.shape, dtype=kind.dtype, device="cpu", pin_memory=kind.device is not None)
         self.nbytes: int = self.tensor.nbytes
         self.shape = tuple(kind.shape)
         self._kind = kind

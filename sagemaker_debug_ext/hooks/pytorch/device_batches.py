@@ -191,7 +191,7 @@ def _bring(rows: Tensor, scalars: Tensor) -> Callable[[], tuple[Array, Array]]:
     """Begin a transfer; return what waits for its end and gives the results as arrays."""
     if not rows.is_cuda:
         return lambda: (rows.numpy(), scalars.numpy())
-    here = [torch.empty(found.shape, dtype=found.dtype, pin_memory=True) for found in (rows, scalars)]
+    here = [torch.empty(found.shape, dtype=found.dtype, device="cpu", pin_memory=True) for found in (rows, scalars)]
     for target, found in zip(here, (rows, scalars), strict=True):
         target.copy_(found, non_blocking=True)
     arrival: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
-from sagemaker_debug_ext.hooks.pytorch.shards import local_shard
+from sagemaker_debug_ext.hooks.pytorch.shards import is_partial, local_shard
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Gathering:
         for some in received or ():
             for name, piece in some.items():
                 if name not in wholes:
-                    wholes[name] = torch.empty(piece.shape, dtype=piece.values.dtype)
+                    wholes[name] = torch.empty(piece.shape, dtype=piece.values.dtype, device="cpu")
                 place = tuple(slice(at, at + size) for at, size in zip(piece.offset, piece.values.shape, strict=True))
                 wholes[name][place] = piece.values
         return wholes
@@ -99,7 +99,7 @@ def _piece(tensor: Any) -> _Piece | None:
     """Return this process's part of a tensor; None if it has none, or one that has yet to be added to others."""
     from torch.distributed.tensor import _utils  # noqa: PLC0415 - there is no public way to learn the offset
 
-    if any(placement.is_partial() for placement in tensor.placements):
+    if is_partial(tensor):
         return None
     _, offset = _utils.compute_local_shape_and_global_offset(tensor.shape, tensor.device_mesh, tensor.placements)
     shard = local_shard(tensor)

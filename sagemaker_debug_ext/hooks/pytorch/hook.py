@@ -18,6 +18,7 @@ from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError
 from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks.arguments import check_flag
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.decisions import StepPlan
 from sagemaker_debug_ext.hooks.harmless import harmless
@@ -29,17 +30,21 @@ from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.pytorch.nesting import tensors_in
 from sagemaker_debug_ext.hooks.pytorch.reducing import Reducer
 from sagemaker_debug_ext.hooks.pytorch.roots import Root, Roots
-from sagemaker_debug_ext.hooks.pytorch.shards import is_sharded, local_shard
+from sagemaker_debug_ext.hooks.pytorch.scripting import Scripting
+from sagemaker_debug_ext.hooks.pytorch.shards import is_partial, is_sharded, local_shard
 from sagemaker_debug_ext.hooks.pytorch.step_number import StepNumber
 from sagemaker_debug_ext.hooks.pytorch.taps import Tap
 from sagemaker_debug_ext.hooks.pytorch.tensors import (
     PlainTensor,
     as_dense,
     can_capture,
+    can_store,
     is_plain,
+    is_single,
     plain_tensor,
     reduce_tensor,
     tensor_to_array,
+    without_subclass,
 )
 from sagemaker_debug_ext.hooks.pytorch.watching import Due, Removable, Watching
 from sagemaker_debug_ext.hooks.pytorch.wholes import Wholes
@@ -96,19 +101,24 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     reduction_ddof: ClassVar[int] = 1
 
     def __init__(self, *args: Any, explicit_steps: bool = False, detect_losses: bool = False, **kwargs: Any) -> None:
-        self.explicit_steps = explicit_steps
+        self.explicit_steps = check_flag(explicit_steps, "explicit_steps")
         """Whether a step ends when the script calls `step`, instead of with the next forward pass of a model."""
         self.mode_follows_model = False
         """Whether the mode of a step is TRAIN or EVAL as the model is, instead of what `set_mode` said last."""
         self._is_step_over = False
         self._saved_roots: set[int] = set()
-        self._detector = LossDetector(self._on_backward) if detect_losses else None
+        self._detector = LossDetector(self._on_backward) if check_flag(detect_losses, "detect_losses") else None
         self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots = Roots()
         self._watching = Watching(self._roots, self._is_own, self._on_gradient, self._on_module)
         self._wholes = Wholes(self._roots, self._save)
         self._handles: list[Removable] = []
-        self._step_handles: list[Removable] = []
+        self._before_update: list[Callable[[set[int]], object]] = []
+        self._is_watching_updates = False
+        self._awaited_gradients: list[str] = []
+        self._have_gradients_come = False
+        self._scripting = Scripting()
+        self._left_out: set[str] = set()
         self._num_seen: dict[str, int] = {}
         super().__init__(*args, **kwargs)
         self._copies = CopyPool(self._memory_limit_bytes)
@@ -262,18 +272,23 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._captured_losses += [weakref.ref(output) for output in tensors_in(outputs)]
 
     @harmless
-    def _on_backward(self, tensors: Iterable[Tensor]) -> None:
-        if self._idle_steps.covers_open_step:
+    def _on_backward(self, tensors: Iterable[Any]) -> None:
+        if self._idle_steps.covers_open_step or _current_backward() != _NO_BACKWARD:
             return
         for tensor in tensors:
-            is_captured = any(captured() is tensor for captured in self._captured_losses)
-            if tensor.numel() == 1 and not is_captured and self._accepts():
-                self._offer_numbered("loss_output", tensor.detach())
+            if not isinstance(tensor, Tensor) or any(captured() is tensor for captured in self._captured_losses):
+                continue
+            if is_single(tensor) and self._accepts():
+                self._offer_numbered("loss_output", tensor)
 
     @harmless
-    def _on_update(self, optimizer: Optimizer, function: Callable[[set[int]], object]) -> None:
-        # A script may have several optimizers.
-        function({id(parameter) for group in optimizer.param_groups for parameter in group["params"]})
+    def _on_update(self, optimizer: Optimizer, *_: Any) -> None:
+        self._have_gradients_come = True
+        if self._before_update:
+            # A script may have several optimizers.
+            updated = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+            for function in self._before_update:
+                function(updated)
 
     @harmless
     def _record_outputs(self, name: str, outputs: Any) -> None:
@@ -285,6 +300,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _register(self, root: Root) -> bool:
         is_new = self._roots.add(root)
         if is_new:
+            self._scripting.attach()
             self._watching.forget_plans()
         return is_new
 
@@ -308,7 +324,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._wholes.save_weights(plan, self.strict)
         owners = self._wholes.gradients_due(plan) if is_training else None
         if owners is not None:
-            self._before_updates(lambda updated: self._wholes.save_gradients(plan, owners, updated, self.strict))
+            self._before_updates(
+                owners, lambda updated: self._wholes.save_gradients(plan, owners, updated, self.strict)
+            )
 
     def _save_late_weights(self, plan: StepPlan, module: nn.Module) -> None:
         """Save the parameters of a model that runs for the first time in a step that another model has begun."""
@@ -323,7 +341,11 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """Save parameters, those that PyTorch has to copy in one go."""
         others = []
         for name, parameter, decision in weights:
-            value = self._find_numbers(name, parameter)
+            try:
+                value = self._find_numbers(name, parameter)
+            except Exception as error:  # noqa: BLE001 - as in `_offer`
+                self._leave_out(name, error)
+                continue
             if isinstance(value, Tensor):
                 others.append((name, as_dense(value), decision))
             elif value is not None:
@@ -344,25 +366,50 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 if gradient is not None and self._step is not None and not self._step.has(name):
                     self._offer(name, gradient)
 
-        self._before_updates(save)
+        self._before_updates(gradients, save)
 
-    def _before_updates(self, function: Callable[[set[int]], object]) -> None:
-        """Have a function called before every update in this step, with the `id` of each parameter that is updated."""
-        self._step_handles.append(
-            register_optimizer_step_pre_hook(lambda optimizer, *_: self._on_update(optimizer, function))
-        )
+    def _before_updates(self, gradients: Iterable[str], function: Callable[[set[int]], object]) -> None:
+        """Have a function called before every update in this step, with the `id` of each parameter that is updated.
+
+        Args:
+            gradients: What the function saves.
+            function: What to call.
+        """
+        self._awaited_gradients += gradients
+        if not self._is_watching_updates:
+            self._is_watching_updates = True
+            # It stays: at every change of what is registered a compiled optimizer would be compiled anew.
+            self._handles.append(register_optimizer_step_pre_hook(Tap(self._on_update)))
+        self._before_update.append(function)
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
-        for value in tensors_in(values):
+        try:
+            tensors = tensors_in(values)
+        except Exception as error:  # noqa: BLE001 - what the script's own classes hold is had by their own code
+            self._leave_out(prefix, error)
+            return
+        for value in tensors:
             index = self._num_seen.get(prefix, 0)
             self._num_seen[prefix] = index + 1
             self._offer(f"{prefix}_{index}", value)
 
+    def _leave_out(self, name: str, error: Exception) -> None:
+        """Go on without a value that cannot be read, unless the hook is strict; said once of each name."""
+        if self.strict:
+            raise error
+        self._say_left_out(name, error)
+
+    def _say_left_out(self, name: str, reason: object) -> None:
+        if name not in self._left_out:
+            self._left_out.add(name)
+            LOG.warning("%s is not saved: %s", name, reason)
+
     def _release_step(self) -> None:
         """Forget what was noted of a step for that step alone."""
-        for handle in self._step_handles:
-            handle.remove()
-        self._step_handles.clear()
+        if self._awaited_gradients and not self._have_gradients_come and self._step is not None:
+            self._have_gradients_come = any(map(self._step.has, self._awaited_gradients))
+        self._awaited_gradients.clear()
+        self._before_update.clear()
         self._num_seen.clear()
         self._captured_losses.clear()
 
@@ -390,7 +437,11 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _copy_value(self, value: Any) -> Any:
         if isinstance(value, PlainTensor) or (isinstance(value, np.ndarray) and is_plain(value)):
             return self._copies.copy_array(value)
-        return self._copies.copy(as_dense(value)) if isinstance(value, Tensor) else super()._copy_value(value)
+        if not isinstance(value, Tensor):
+            return super()._copy_value(value)
+        if not can_store(value.dtype):
+            raise SMDebugTypeError(f"there is no way to store {value.dtype}")
+        return self._copies.copy(as_dense(value))
 
     def _view(self, value: Any) -> Array:
         if isinstance(value, PlainTensor):
@@ -430,9 +481,12 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         decision = None if plan is None else plan.decide(name)
         if decision is None:
             return
-        numbers = self._find_numbers(name, value)
-        if numbers is not None:
-            self._save(name, numbers, decision)
+        try:
+            numbers = self._find_numbers(name, value)
+            if numbers is not None:
+                self._save(name, numbers, decision)
+        except Exception as error:  # noqa: BLE001 - it is about this value, others may be sound
+            self._leave_out(name, error)
 
     def _find_numbers(self, name: str, value: Tensor) -> Tensor | PlainTensor | None:
         """Return what this process holds of a tensor; None if that is nothing it can read.
@@ -443,11 +497,18 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if plain is not None:
             return plain
         if is_sharded(value):
+            if is_partial(value) and not name.startswith("gradient/"):  # a gradient is what this process adds to it
+                self._say_left_out(name, "what the processes hold of it has yet to be added up")
+                return None
             if self._step is not None:
                 self._step.shapes[name] = tuple(value.shape)
             value = local_shard(value)
+        value = without_subclass(value)
         if can_capture(value):
-            return value
+            if can_store(value.dtype):
+                return value
+            self._say_left_out(name, f"there is no way to store {value.dtype}")
+            return None
         LOG.debug("%s is not saved: a %s of layout %s", name, type(value).__name__, value.layout)
         return None
 
@@ -464,12 +525,18 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 ", ".join(unseen),
             )
         self._release_step()
-        self._watching.stop()
+        if self._is_watching_updates and not (self._have_gradients_come or self._is_off):
+            LOG.warning(
+                "gradients that are spread over processes were not saved: no update by an optimizer was seen; inside "
+                "compiled code none is"
+            )
+        self._watching.end()
         if self._detector is not None:
             self._detector.detach()
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+        self._scripting.detach()
         self._roots.clear()
         self._watching.forget_plans()
 

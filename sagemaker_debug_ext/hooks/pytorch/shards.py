@@ -24,6 +24,11 @@ def _classes() -> list[type[Any]]:
     return [module.DTensor for module in loaded if module is not None and hasattr(module, "DTensor")]
 
 
+def is_partial(value: Any) -> bool:
+    """Tell whether what processes hold of a tensor that is spread over them has yet to be added up."""
+    return any(placement.is_partial() for placement in value.placements)
+
+
 def local_shard(value: Any) -> Tensor:
     """Return this process's part of a sharded tensor, which takes no communication."""
     shard: Tensor = value.detach().to_local()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
@@ -33,8 +34,13 @@ _OPERATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
 _COUNTING: Final = frozenset({"min", "max", "sum", "prod"})
 """Operations whose result over whole numbers is a whole number."""
 
-_WIDENED: Final = {torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.float64}
-"""The types of which PyTorch finds no least and no greatest, and those in which they are reduced instead."""
+_WIDENED: Final = {
+    torch.uint16: torch.int32,
+    torch.uint32: torch.int64,
+    torch.uint64: torch.float64,
+    torch.complex32: torch.complex64,
+}
+"""The types of which PyTorch finds no least and no greatest, or no sum, and those in which they are reduced instead."""
 
 _WITHOUT_NUMPY: Final = {
     torch.bfloat16: ("bfloat16", torch.int16),
@@ -63,7 +69,7 @@ _NUMPY_DTYPES: Final = frozenset(
 )
 
 
-_ARRAY_DTYPES: Final = {dtype: torch.empty(0, dtype=dtype).numpy().dtype for dtype in _NUMPY_DTYPES}
+_ARRAY_DTYPES: Final = {dtype: torch.empty(0, dtype=dtype, device="cpu").numpy().dtype for dtype in _NUMPY_DTYPES}
 _PLAIN_DTYPES: Final = frozenset(_ARRAY_DTYPES.values())
 _PLAIN_TYPES: Final = (Tensor, torch.nn.Parameter)
 
@@ -151,15 +157,46 @@ def is_plain(array: Array) -> bool:
 def can_capture(tensor: Tensor) -> bool:
     """Tell whether a tensor holds numbers of its own that this process can read.
 
-    Not so: tensors without data, or whose memory has been freed, quantised ones, those of libraries that keep the data
-    elsewhere or in pieces, and those of functions that `torch.func` transforms.
+    Not so: tensors without data, or whose memory has been freed, quantised ones, nested ones, those of libraries that
+    keep the data elsewhere or in pieces, and those of functions that `torch.func` transforms.
     """
-    if tensor.is_meta or tensor.is_quantized or type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:
+    if tensor.is_meta or tensor.is_quantized or tensor.is_nested:
+        return False
+    if type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__:
         return False
     try:
         return tensor.layout is not torch.strided or tensor.data_ptr() != 0
     except RuntimeError:
         return False
+
+
+@functools.cache
+def can_store(dtype: torch.dtype) -> bool:
+    """Tell whether PyTorch can copy what is of a dtype, and turn it into one that can be stored; found out once."""
+    if dtype in _NUMPY_DTYPES or dtype in _WITHOUT_NUMPY:
+        return True
+    try:
+        tensor_to_array(torch.empty(1, dtype=dtype, device="cpu").clone())
+    except (RuntimeError, TypeError):
+        return False
+    return True
+
+
+def is_single(tensor: Tensor) -> bool:
+    """Tell whether a tensor is a single number."""
+    return not tensor.is_nested and tensor.numel() == 1
+
+
+def without_subclass(tensor: Tensor) -> Tensor:
+    """Return a tensor as PyTorch's own class, detached, if its class only adds to that one; the tensor itself if not.
+
+    Nothing of that class is called: it may note, or change, what is done with its tensors.
+    """
+    kind = type(tensor)
+    if kind in _PLAIN_TYPES or kind.__torch_dispatch__ is not Tensor.__torch_dispatch__:
+        return tensor
+    with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001 - the documented way
+        return Tensor.detach(tensor)
 
 
 def copy_tensor(tensor: Tensor) -> Tensor:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import operator
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import attrs
 from torch import nn
@@ -18,6 +19,9 @@ from sagemaker_debug_ext.hooks.pytorch.shards import is_sharded
 from sagemaker_debug_ext.hooks.pytorch.taps import Tap
 
 LOG = logging.getLogger(__name__)
+
+_HOOKS: Final = "_backward_hooks"
+"""Where a parameter keeps what is registered with it: None as long as nothing ever was."""
 
 Due: TypeAlias = list[tuple[str, nn.Parameter, Decision]]
 """Parameters that are to be saved, and what of each."""
@@ -84,6 +88,7 @@ class Watching:
         self._watch: Watch | None = None
         self._known: dict[tuple[StepPlan, bool, bool], Watch] = {}
         self._handles: list[Removable] = []
+        self._without_hooks: list[weakref.ref[nn.Parameter]] = []
         self._has_told_of_compiled = False
 
     def begin(self, plan: StepPlan, is_training: bool, with_modules: bool) -> Watch:
@@ -108,6 +113,8 @@ class Watching:
             self.stop()
             self._watch = watch
             for name, parameter in watch.gradients.items():
+                if getattr(parameter, _HOOKS) is None:
+                    self._without_hooks.append(weakref.ref(parameter))
                 self._handles.append(parameter.register_hook(Tap(self._on_gradient, name)))  # type: ignore[no-untyped-call]
             for name, module in watch.modules:
                 self._tap(name, module)
@@ -119,6 +126,15 @@ class Watching:
             handle.remove()
         self._handles.clear()
         self._watch = None
+
+    def end(self) -> None:
+        """Do what `stop` does, for good, and leave the parameters as they were."""
+        self.stop()
+        for reference in self._without_hooks:
+            parameter = reference()
+            if parameter is not None and not getattr(parameter, _HOOKS):
+                setattr(parameter, _HOOKS, None)
+        self._without_hooks.clear()
 
     def forget_plans(self) -> None:
         """Find out anew at the next step what is due: there are other modules, or other collections."""

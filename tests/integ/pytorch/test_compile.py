@@ -217,3 +217,28 @@ def test_model_when_compiled_after_it_was_registered_then_still_trains(make_hook
     net(torch.randn(4, 8)).sum().backward()
     assert not counters["graph_break"]
     assert hook.failure is None
+
+
+def test_step_when_compiled_with_its_backward_pass_then_the_hook_is_not_traced(make_hook):
+    """Where losses are looked for, PyTorch compiles one frame more, which is the function that looks."""
+
+    def train(hook):
+        torch._dynamo.reset()
+        counters.clear()
+        torch.manual_seed(0)
+        net = Net()
+        if hook is not None:
+            hook.register_module(net)
+
+        @torch.compile(backend="eager")
+        def step(x):
+            net(x).sum().backward()
+
+        for _ in range(3):
+            step(torch.randn(4, 8))
+        return counters["frames"]["total"], [parameter.grad.tolist() for parameter in net.parameters()]
+
+    num_frames, gradients = train(None)
+    hook = make_hook(save_all=True, detect_losses=True)
+    assert train(hook) == (num_frames + 1, gradients)
+    assert hook.failure is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -528,6 +529,22 @@ def test_output_when_only_a_late_call_is_asked_for_then_it_is_saved(tmp_path, op
     assert open_trial(hook).tensor_names() == expected
 
 
+@pytest.mark.parametrize("name", ["explicit_steps", "detect_losses"])
+@pytest.mark.parametrize("given", ["false", None, 2])
+def test_hook_when_a_switch_is_no_bool_then_is_refused(make_hook, name, given):
+    """Texts would count as true."""
+    with pytest.raises(SMDebugTypeError, match=rf"^{name} must be True or False \(got {given!r}\)$"):
+        make_hook(**{name: given})
+
+
+def test_hook_when_an_argument_is_unknown_then_the_nearest_is_named(make_hook):
+    """Among those of PyTorch's hook, too."""
+    with pytest.raises(
+        SMDebugTypeError, match=r"^Hook takes no argument 'explicit_step'; did you mean 'explicit_steps'\?$"
+    ):
+        make_hook(explicit_step=True)
+
+
 class TestDecorator:
     def test_function_when_decorated_then_is_captured_until_it_returns(self, tmp_path, trainer):
         """The hook is closed with the first call; the function works as before, and later calls are not captured."""
@@ -568,3 +585,20 @@ def test_step_when_stored_or_copied_then_is_a_plain_number(make_hook, tmp_path):
     torch.save({"step": hook.step}, tmp_path / "checkpoint")
     for step in (torch.load(tmp_path / "checkpoint", weights_only=False)["step"], copy.deepcopy(hook.step)):
         assert (type(step), step) == (int, 0)
+
+
+def test_state_of_checkpoints_when_a_step_was_saved_then_says_so(make_hook, tmp_path, monkeypatch):
+    """What is noted beside a checkpoint, as the next step begins, includes the step that has just ended."""
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    (tmp_path / "checkpoints.json").write_text(json.dumps({"LocalPath": str(folder)}))
+    monkeypatch.setenv("CHECKPOINT_CONFIG_FILE_PATH", str(tmp_path / "checkpoints.json"))
+    hook = make_hook(save_config=smd.SaveConfig(save_interval=2), include_collections=["weights"])
+    model = nn.Linear(2, 1)
+    hook.register_module(model)
+    for step in range(5):
+        model(torch.ones(1, 2)).sum().backward()
+        (folder / f"{step}.pt").write_bytes(b"weights")
+    noted = json.loads((folder / "metadata.json").read_text())
+    assert [entry["latest-global-step-seen"] for entry in noted] == [0, 1, 2, 3]
+    assert [entry["latest-global-step-saved"] for entry in noted] == [0, 0, 2, 2]

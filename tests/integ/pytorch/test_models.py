@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -372,6 +374,83 @@ class TestDetectLosses:
         hook.close()
         assert torch.autograd.backward is original
 
+    def test_backward_when_given_an_iterator_then_starts_from_all_of_it(self, make_hook, open_trial):
+        """It can be gone through only once, and the gradients are those of a run without the hook."""
+        hook = make_hook(detect_losses=True)
+        model, twin = nn.Linear(2, 1), nn.Linear(2, 1)
+        hook.register_module(model)
+        for each in (model, twin):
+            output = each(torch.ones(3, 2))
+            torch.autograd.backward(loss for loss in (output.sum(), output.mean()))
+        assert model.weight.grad.tolist() == twin.weight.grad.tolist() == [[4, 4]]
+        assert open_trial(hook).tensor_names() == [f"loss_output_{at}" for at in range(4)]
+
+    def test_backward_when_given_an_edge_then_it_is_passed_over(self, make_hook, open_trial):
+        """What stands for a tensor has no number."""
+        edge = pytest.importorskip("torch.autograd.graph").get_gradient_edge
+        try:
+            torch.autograd.backward(edge(torch.ones(1, requires_grad=True).sum()), torch.ones(()))
+        except (AttributeError, TypeError, RuntimeError):
+            pytest.skip("this version of PyTorch starts from tensors only")
+        hook = make_hook(detect_losses=True)
+        model = nn.Linear(2, 1)
+        hook.register_module(model)
+        loss = model(torch.ones(3, 2)).sum()
+        torch.autograd.backward(edge(loss), torch.ones(()), retain_graph=True)
+        torch.autograd.backward((edge(loss), edge(loss)), (torch.ones(()), torch.ones(())))
+        assert model.weight.grad.tolist() == [[9, 9]]
+        model(torch.ones(3, 2)).sum().backward()
+        assert open_trial(hook).tensor("loss_output_0").steps() == [1]
+
+    def test_backward_when_given_what_is_none_then_fails_as_without_hook(self, make_hook):
+        """The error is PyTorch's own, and the hook goes on."""
+        hook = make_hook(detect_losses=True)
+        with pytest.raises(TypeError):
+            torch.autograd.backward(5)
+        assert hook.failure is None
+
+    @pytest.mark.filterwarnings("ignore:.*use_reentrant.*", "ignore:None of the inputs have requires_grad")
+    @pytest.mark.parametrize("reentrant", [False, True])
+    def test_loss_when_computed_again_then_is_saved_once(self, make_hook, open_trial, reentrant):
+        """Within the backward pass PyTorch calls backward itself."""
+
+        class Losing(nn.Linear):
+            def forward(self, x):
+                return checkpoint(lambda x: super(Losing, self).forward(x).mean(), x, use_reentrant=reentrant)
+
+        hook = make_hook(detect_losses=True)
+        model = Losing(2, 1)
+        hook.register_module(model)
+        for _ in range(2):
+            model(torch.ones(3, 2, requires_grad=True)).backward()
+        assert open_trial(hook).tensor_names() == ["loss_output_0"]
+
+    @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)])
+    def test_backward_when_several_hooks_are_closed_in_any_order_then_is_the_original(self, make_hook, order):
+        """Each looks until it is closed, and the last one leaves nothing behind."""
+        original = torch.autograd.backward
+        hooks = [make_hook(str(at), detect_losses=True) for at in range(3)]
+        models = [nn.Linear(1, 1) for _ in hooks]
+        for hook, model in zip(hooks, models, strict=True):
+            hook.register_module(model)
+        for at in order:
+            for model in models:
+                model(torch.ones(1, 1)).sum().backward()
+            hooks[at].close()
+        assert torch.autograd.backward is original
+
+    def test_backward_when_replaced_by_another_then_that_one_stays(self, make_hook, monkeypatch):
+        """The script's own function is not taken away; once it is gone, the next hook leaves the original."""
+        original = torch.autograd.backward
+        hook = make_hook("first", detect_losses=True)
+        ours = torch.autograd.backward
+        torch.autograd.backward = another = functools.partial(ours)
+        hook.close()
+        assert torch.autograd.backward is another
+        torch.autograd.backward = ours
+        make_hook("second", detect_losses=True).close()
+        assert torch.autograd.backward is original
+
 
 class TestCopies:
     def test_model_when_copied_while_attached_then_the_copy_is_free(self, make_hook, open_trial, trainer):
@@ -396,6 +475,110 @@ class TestCopies:
         images, _ = training.batch()
         assert torch.equal(loaded(images), training.model(images))
         assert hook.failure is None
+
+    def test_model_when_stored_while_attached_then_loads_where_the_package_is_missing(self, make_hook, trainer):
+        """Neither a stored model nor a copy of it holds anything of this package."""
+        hook = make_hook(save_all=True)
+        training = trainer(hook).train(1)
+        for model in (training.model, copy.deepcopy(training.model)):
+            for module in model.modules():
+                for function in [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]:
+                    assert b"sagemaker_debug_ext" not in pickle.dumps(function)
+                    loaded = pickle.loads(pickle.dumps(function))
+                    assert loaded(module, (), {}, None) is loaded(module, ()) is None
+
+
+class Exported(nn.Module):
+    """Has two layers, of which one is shared, and a method of its own for what runs it later."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+        self.shared = self.layers[0]
+
+    def forward(self, x):
+        return self.shared(self.layers(x))
+
+    @torch.jit.export
+    def twice(self, x):
+        return self.forward(self.forward(x))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*")
+class TestExport:
+    @pytest.fixture
+    def attached(self, make_hook):
+        """A model in the middle of a saved step, with something on each of its modules."""
+        hook = make_hook(save_all=True)
+        model = Exported()
+        hook.register_module(model)
+        model(torch.ones(1, 2)).sum().backward()
+        return hook, model
+
+    def test_script_when_attached_then_is_what_it_is_without_hook(self, attached, open_trial, tmp_path):
+        """The compiled model shares the parameters, calls no hook, and can be stored; the model is still captured."""
+        hook, model = attached
+        before = registered(model)
+        scripted = torch.jit.script(model)
+        assert registered(model) == before
+        assert model.shared is model.layers[0]
+        assert hook.step == 0
+        assert scripted.shared.weight is model.shared.weight
+        scripted.save(str(tmp_path / "model.pt"))
+        x = torch.randn(3, 2)
+        for each in (scripted, torch.jit.load(tmp_path / "model.pt"), torch.jit.script(copy.deepcopy(model))):
+            assert torch.equal(each(x), model(x))
+            assert torch.equal(each.twice(x), model.twice(x))
+        assert scripted.code == torch.jit.script(Exported()).code
+        steps = hook.step + 1
+        trial = open_trial(hook)
+        assert trial.tensor("Exported_output_0").steps() == trial.tensor("layers.1_output_0").steps()
+        assert trial.steps() == list(range(steps))
+
+    def test_script_when_a_part_of_what_is_attached_then_the_model_keeps_its_parts(self, attached):
+        """What is compiled in the place of a part does not take that place."""
+        _, model = attached
+        parts = list(model.modules())
+        assert torch.jit.script(model.layers)(torch.ones(1, 2)).shape == (1, 2)
+        assert torch.jit.script(nn.Sequential(model, nn.ReLU()))(torch.ones(1, 2)).shape == (1, 2)
+        assert all(left is right for left, right in zip(parts, model.modules(), strict=True))
+
+    def test_script_when_a_module_has_hooks_of_the_script_then_they_are_compiled(self, attached):
+        """Only ours are left out."""
+        _, model = attached
+
+        def double(self, inputs: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
+            return (inputs[0] * 2,)
+
+        x = torch.ones(1, 2)
+        model.layers[1].register_forward_pre_hook(double)
+        assert torch.equal(torch.jit.script(model)(x), model(x))
+
+    def test_close_when_several_hooks_were_attached_then_modules_are_as_before(self, make_hook):
+        """What has modules compiled without our hooks goes with the last one."""
+        hooks = [make_hook(str(at)) for at in range(2)]
+        for hook in hooks:
+            hook.register_module(nn.Linear(1, 1))
+        hooks[0].close()
+        assert hasattr(nn.Module, "__prepare_scriptable__")
+        hooks[1].close()
+        assert not hasattr(nn.Module, "__prepare_scriptable__")
+
+    def test_trace_and_export_when_attached_then_give_what_they_give_without_hook(self, attached):
+        """The other ways to take a model out of Python leave the hook alone."""
+        hook, model = attached
+        x = torch.ones(1, 2)
+        plain = nn.Sequential(model.layers)  # without the method that is to be compiled
+        traced = torch.jit.trace(plain, x, check_trace=False)
+        assert hook.step == 0
+        assert torch.equal(traced(x), plain(x))
+        assert torch.equal(torch.export.export(model, (x,)).module()(x), model(x))
+        assert torch.equal(torch.fx.symbolic_trace(model)(x), model(x))
+
+
+def registered(model):
+    """What is registered with each module of a model."""
+    return [[*module._forward_pre_hooks.values(), *module._forward_hooks.values()] for module in model.modules()]
 
 
 def test_model_when_inputs_are_named_then_they_follow_the_others(make_hook, open_trial):

@@ -194,3 +194,80 @@ class TestFullyShard:
         for name, steps in (("First", [0, 1, 2]), ("Second", [0, 1])):
             values = trial.tensor(f"gradient/{name}_weight").values()
             assert {step: value.max() for step, value in values.items()} == {step: step + 1 for step in steps}
+
+    @pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+    @pytest.mark.parametrize("gathered", [(), ("weight",)], ids=["shards", "gathered"])
+    def test_update_when_compiled_then_is_compiled_as_without_hook(self, shard, tmp_path, caplog, gathered):
+        """The hook is not traced, and nothing is compiled anew; that the gradients are not seen is said once."""
+        from torch._dynamo.utils import counters
+
+        def train(hook):
+            torch._dynamo.reset()
+            counters.clear()
+            torch.manual_seed(0)
+            model = shard(torch.nn.Linear(3, 2))
+            if hook is not None:
+                hook.register_module(model)
+                hook.gather(*gathered)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            update = torch.compile(optimizer.step, backend="aot_eager")
+            for _ in range(4):
+                optimizer.zero_grad()
+                model(torch.ones(1, 3)).sum().backward()
+                update()
+            return model.weight.full_tensor().tolist(), dict(counters["frames"])
+
+        without = train(None)
+        with smd.Hook(
+            tmp_path / "out",
+            save_config=smd.SaveConfig(save_interval=2),
+            include_collections=["weights", "gradients"],
+            strict=True,
+        ) as hook:
+            assert train(hook) == without
+        trial = create_trial(str(tmp_path / "out"))
+        assert trial.tensor("Linear_weight").steps() == [0, 2]
+        assert "gradient/Linear_bias" not in trial.tensor_names()
+        assert caplog.text.count("no update by an optimizer was seen") == 1
+
+
+class TestDistributedValues:
+    """Inputs, outputs and losses that are spread over processes."""
+
+    @pytest.mark.parametrize("detect_losses", [False, True])
+    def test_loss_when_parallel_then_is_saved_with_what_the_process_has_of_the_outputs(
+        self, alone, tmp_path, caplog, detect_losses
+    ):
+        """A sum that the processes have yet to add up is nobody's loss, and left out."""
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.parallel import ColwiseParallel, loss_parallel, parallelize_module
+
+        mesh = init_device_mesh("cpu", (1,))
+        model = torch.nn.Sequential(torch.nn.Linear(4, 6))
+        parallelize_module(model, mesh, {"0": ColwiseParallel(use_local_output=False)})
+        losses = []
+        with smd.Hook(
+            tmp_path / "out",
+            save_config=smd.SaveConfig(save_interval=1),
+            save_all=True,
+            detect_losses=detect_losses,
+            strict=True,
+        ) as hook:
+            hook.register_module(model)
+            for _ in range(2):
+                with loss_parallel():
+                    output = model(torch.ones(3, 4))
+                    loss = torch.nn.functional.cross_entropy(output, torch.tensor([0, 1, 2]))
+                    if not detect_losses:
+                        hook.record_tensor_value("loss", loss)
+                    loss.backward()
+                losses.append(loss.full_tensor().item())
+            hook.record_tensor_value("partial", output.sum())
+        trial = create_trial(str(tmp_path / "out"))
+        assert [trial.tensor("loss_output_0").value(step).item() for step in (0, 1)] == losses
+        assert trial.tensor("0_input_0").value(1).shape == (3, 4)
+        assert torch.equal(torch.tensor(trial.tensor("Sequential_output_0").value(1)), output.to_local().detach())
+        assert trial.tensor("Sequential_output_0").shape(1) == (3, 6)
+        assert "partial_output_0" not in trial.tensor_names()
+        assert caplog.text.count("partial_output_0 is not saved") == 1
+        assert "no update by an optimizer" not in caplog.text

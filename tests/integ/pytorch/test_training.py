@@ -146,6 +146,18 @@ class TestDetach:
         assert torch.equal(training.model(images), output)
         assert registered_hooks(training.loss)[0] == {"": [0, 0, 0, 0]}
 
+    def test_close_when_gradients_were_captured_then_parameters_are_as_before(self, make_hook):
+        """Not even the place for hooks is left, unless the script needs it."""
+        model = nn.Linear(2, 1)
+        model.weight.register_hook(lambda gradient: None)
+        hook = make_hook(save_all=True)
+        hook.register_module(model)
+        for _ in range(2):
+            model(torch.ones(1, 2)).sum().backward()
+        hook.close()
+        assert model.bias._backward_hooks is None
+        assert len(model.weight._backward_hooks) == 1
+
     def test_close_when_model_runs_on_then_nothing_is_added(self, make_hook, trainer):
         """Training after close is no business of the hook."""
         hook = make_hook()
@@ -269,19 +281,16 @@ class TestFullDisk:
 
 
 def test_hook_when_module_breaks_it_then_training_goes_on(make_hook, tmp_path, caplog):
-    """A tensor the hook cannot deal with costs the saving, not the training."""
+    """A module the hook cannot deal with costs the saving, not the training."""
 
-    class Strange(torch.Tensor):
-        def dim(self):
-            raise RuntimeError("strange")
+    class Strange(nn.Sequential):
+        def named_modules(self, *args, **kwargs):
+            if hook.step >= 0:
+                raise RuntimeError("strange")
+            return super().named_modules(*args, **kwargs)
 
-        @property
-        def shape(self):
-            raise RuntimeError("strange")
-
-    hook = make_hook(strict=False, include_regex=["Sequential_weight"])
-    model = nn.Sequential()
-    model.weight = nn.Parameter(torch.ones(2).as_subclass(Strange))
+    hook = make_hook(strict=False, save_all=True)
+    model = Strange()
     hook.register_module(model)
     assert model(torch.ones(2)).tolist() == [1, 1]
     assert model(torch.ones(2)).tolist() == [1, 1]
