@@ -1,7 +1,8 @@
 """The end of a process, which children of multiprocessing come to another way than all others.
 
-Those that are forked leave by `os._exit`, which runs nothing of what `atexit` was told. What multiprocessing itself
-calls in all its children comes earlier than that, while the exception that ends the child, if any, is still known.
+Those that are forked leave by `os._exit`, which up to Python 3.12 runs nothing of what `atexit` was told. What
+multiprocessing itself calls in all its children comes, up to that version, earlier: while the exception that ends the
+child, if any, is still known. Later versions call both when it is forgotten.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def at_end(leave: Callable[[bool], object]) -> Callable[[], None]:
     ended. A child that inherits the function without having asked for it may call it at its own end.
 
     Args:
-        leave: Called once or twice, with whether an exception that nobody has caught ends a child of multiprocessing.
+        leave: Called once or twice, with whether an exception that nobody has caught is known to end a child of
+            multiprocessing.
 
     Returns:
         What to call to have it called no more.

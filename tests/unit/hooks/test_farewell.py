@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import sys
 import textwrap
 import weakref
 from multiprocessing import util
@@ -14,6 +15,10 @@ from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.testing.scripts import run_python
 
 METHODS = multiprocessing.get_all_start_methods()
+
+needs_error = pytest.mark.skipif(
+    sys.version_info >= (3, 13), reason="Python 3.13 has forgotten the error of a child when it ends"
+)
 
 SCRIPT = """
 import multiprocessing, os, sys
@@ -67,7 +72,7 @@ def test_child_when_it_ends_then_trial_holds_all_steps_and_is_ended(tmp_path, tr
 @pytest.mark.parametrize(
     ("end", "status", "num_steps"),
     [
-        ("raise ValueError('of the script')", 1, 2),
+        pytest.param("raise ValueError('of the script')", 1, 2, marks=needs_error),
         ("sys.exit(3)", 3, 0),
         ("pass", 0, 0),
     ],
@@ -93,6 +98,7 @@ def test_recording_when_child_ends_then_is_written_if_it_has_raised(tmp_path, tr
     assert trial.has_ended
 
 
+@needs_error
 def test_recording_when_error_is_passed_on_before_the_child_exits_then_is_written(tmp_path, trial):
     """So does `torch.multiprocessing`."""
     run(
@@ -124,6 +130,7 @@ def test_hook_when_its_process_has_children_then_none_of_them_closes_it(tmp_path
             hook = train(sys.argv[1])
             for target in (print, fail):
                 end(multiprocessing.get_context("fork").Process(target=target))
+            sys.stdout.flush()
             pid = os.fork()
             if pid == 0:
                 sys.exit()
