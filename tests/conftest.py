@@ -1,5 +1,10 @@
-"""Tests keep nothing outside of their own folders."""
+"""Tests keep nothing outside of their own folders, and none is timed."""
 
 import os
+
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # how long a case takes depends on what else the machine does
+settings.load_profile("untimed")
 
 os.environ["SAGEMAKER_DEBUG_EXT_CACHE_DIR"] = "off"

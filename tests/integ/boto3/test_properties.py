@@ -18,7 +18,7 @@ from sagemaker_debug_ext.testing.requests import botocore_check
 
 pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
 
-MANY = settings(max_examples=1000, deadline=None, derandomize=True)
+MANY = settings(max_examples=1000, derandomize=True)
 JOB = {"job_name": "job-1", "region": "us-east-1", "output_path": "s3://my-bucket/out"}
 LONG = "x" * 300
 

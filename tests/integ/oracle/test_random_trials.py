@@ -116,7 +116,7 @@ def new_folder(tmp_path_factory):
     return lambda: str(tmp_path_factory.mktemp("trial"))
 
 
-relaxed = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+relaxed = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 
 
 @relaxed

@@ -122,7 +122,7 @@ def in_order(evaluation):
     return [issue.to_json() for issue in found]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STEPS)
 def test_live_and_replay_give_the_same_issues_and_statuses(steps):
     """For all rules together, whenever the follower happens to look.
@@ -141,7 +141,7 @@ def test_live_and_replay_give_the_same_issues_and_statuses(steps):
         assert {status.status for status in live.statuses} <= {"NoIssuesFound", "IssuesFound"}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(STEPS)
 def test_rules_together_find_what_each_finds_alone(steps):
     """Sharing what is read changes nothing."""

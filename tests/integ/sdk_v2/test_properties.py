@@ -28,7 +28,6 @@ BRINGS = {"vanishing_gradient": ["gradients"], "weight_update_ratio": ["weights"
 VERSION = tuple(int(part) for part in version("sagemaker").split(".")[:2])
 MANY = settings(
     max_examples=1000,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

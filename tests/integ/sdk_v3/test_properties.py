@@ -19,7 +19,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.Debu
 def many(examples):
     return settings(
         max_examples=examples,
-        deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )

@@ -96,7 +96,7 @@ class Model:
         return StepState.NOT_YET_AVAILABLE
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None, max_examples=40)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=40)
 @given(random_trials())
 def test_random_trial_when_opened_then_answers_as_the_model(drawn):
     """Steps, states, names, workers, values and errors are those of a plain search through what was written."""

@@ -129,7 +129,7 @@ def test_submit_when_no_thread_can_start_then_runs_the_job_here(make, monkeypatc
     assert writer.held_bytes == 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 150), max_size=30), st.integers(1, 100))
 def test_held_bytes_when_sizes_are_any_then_stay_within_limit_or_one_job(sizes, limit):
     """What is held never exceeds the limit, except by a single job that is larger."""

@@ -134,7 +134,7 @@ class TestSteps:
         gc.collect()
         assert [reference() for reference in captured] == [None]
 
-    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.lists(
             st.sampled_from(["step"] * 4 + ["TRAIN", "EVAL", "scalar", "tensor", "collection", "cancel", "ask"]),
@@ -176,7 +176,7 @@ class TestSteps:
         assert asked == expected_asked
         np.testing.assert_equal(found, expected)
 
-    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         modes=st.lists(st.sampled_from(list(ModeKeys)), max_size=12),
         interval=st.integers(1, 4),

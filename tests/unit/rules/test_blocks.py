@@ -90,7 +90,7 @@ def judge(folder):
 
 @pytest.mark.parametrize("small_bytes", [blocks_module._SMALL_BYTES, 0], ids=["kept", "gone through"])
 @pytest.mark.parametrize("room_bytes", [64, 2**20])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(STEPS)
 def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, room_bytes, steps):
     """However many steps are looked at together, and however large the tensors are taken to be."""

@@ -32,7 +32,7 @@ def digest(folder, wishes, steps):
     return list(reader.read_digests(wishes, steps, ModeKeys.GLOBAL))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.dictionaries(st.sampled_from(NAMES), st.tuples(SHAPES, st.sampled_from([np.float32, np.float64])), min_size=1),
     st.integers(1, 4),

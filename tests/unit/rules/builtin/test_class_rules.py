@@ -125,7 +125,7 @@ class TestConfusion:
         size = int(max(labels.max(), predictions.max())) + 1
         assert np.array_equal(confusion_matrix(labels, predictions), expected[:size, :size])
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.lists(ANSWERS, max_size=8), st.sampled_from([None, 2, 4]))
     def test_what_is_foreseen_of_many_steps_is_what_judging_each_finds(self, steps, category_no):
         """Whatever is no class, or comes in another shape or type at some step, included."""
