@@ -1,7 +1,8 @@
 """Capture without a further line: ``import sagemaker_debug_ext.auto`` at the top of a training script.
 
 What is captured stands in the hook configuration file; without one the import does nothing. As a program it runs a
-script that stays as it is: ``python -m sagemaker_debug_ext.auto train.py --epochs 5``.
+script that stays as it is, ``python -m sagemaker_debug_ext.auto train.py --epochs 5``, or a module of that kind,
+``python -m sagemaker_debug_ext.auto -m package.train --epochs 5``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final, NoReturn
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.auto import attach
-from sagemaker_debug_ext.hooks.auto.scripts import prepare_script
+from sagemaker_debug_ext.hooks.auto.scripts import prepare_module, prepare_script
 
 _EXIT_USAGE: Final = 2
 
@@ -32,12 +33,20 @@ except DebugExtError as error:
 
 if __name__ == "__main__":
     del sys.argv[0]
+    is_module = sys.argv[:1] == ["-m"]
+    if is_module:
+        del sys.argv[0]
     if not sys.argv:
-        _refuse("name the script to run")
-    if not getattr(sys.flags, "safe_path", False):  # otherwise Python has put nothing there
-        sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+        _refuse(f"name the {'module' if is_module else 'script'} to run")
     try:
-        run = prepare_script(sys.argv[0])
+        if is_module:
+            run = prepare_module(sys.argv[0])
+        else:
+            if not getattr(sys.flags, "safe_path", False):  # otherwise Python has put nothing there
+                sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+            run = prepare_script(sys.argv[0])
     except OSError as error:
         _refuse(f"can't open file {error.filename!r}: {error.strerror}")
+    except ImportError as error:
+        _refuse(error)
     run()

@@ -1,4 +1,4 @@
-"""``sagemaker-debug run``: a training script as it is, with its tensors captured."""
+"""``sagemaker-debug run``: a training script or module as it is, with its tensors captured."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def add_parser(commands: Any) -> None:
         "Run a training script as it is, capturing what its hook configuration file asks for.",
         run,
     )
+    parser.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is a module, as for python -m")
     # One argument takes all: were they two, the first would swallow a ``--`` that is meant for the script.
     parser.add_argument("script", metavar="SCRIPT", nargs=argparse.PARSER, help=_SCRIPT)
 
@@ -33,7 +34,9 @@ def run(arguments: argparse.Namespace) -> NoReturn:
 
     words = arguments.script[1:] if arguments.script[0] == "--" else arguments.script
     script = words[0]
-    if not (os.path.isfile(script) or os.path.isfile(os.path.join(script, "__main__.py"))):
+    if arguments.is_module:
+        words = ["-m", *words]
+    elif not (os.path.isfile(script) or os.path.isfile(os.path.join(script, "__main__.py"))):
         raise SMDebugValueError(f"script must be a Python file that is there (got {script!r})")
     program = [sys.executable, "-m", "sagemaker_debug_ext.auto", *words]
     sys.stdout.flush()

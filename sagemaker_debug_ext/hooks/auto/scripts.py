@@ -1,25 +1,28 @@
-"""`prepare_script`: what ``python train.py`` does, in a process that has done something else before."""
+"""`prepare_script`, `prepare_module`: what ``python train.py`` and ``python -m train`` do, in a process that has done
+something else before.
+
+The module ``__main__`` is the script's from then on. `runpy` restores the one before as soon as the body of the script
+has ended; then classes of the script could not be pickled by its threads, nor by what it has left to be done at exit.
+"""
 
 from __future__ import annotations
 
 import builtins
 import functools
+import importlib.util
 import os
 import pkgutil
 import runpy
 import sys
 from collections.abc import Callable
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from io import open_code
 from types import CodeType, ModuleType
+from typing import Any
 
 
 def prepare_script(path: str) -> Callable[[], object]:
     """Return what runs a script as the program of this process.
-
-    The module ``__main__`` is the script's from then on. `runpy.run_path` restores the one before as soon as the body
-    of the script has ended; then classes of the script could not be pickled by its threads, nor by what it has left to
-    be done at exit.
 
     Args:
         path: A Python file, or a folder or zip file that holds ``__main__.py``, as it stands in `sys.argv`.
@@ -32,15 +35,50 @@ def prepare_script(path: str) -> Callable[[], object]:
         return functools.partial(runpy.run_path, path, run_name="__main__")
     # As Python makes it absolute: nothing else is changed.
     file = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
-    return functools.partial(_run, _read_code(file), file)
+    return functools.partial(
+        _run, _read_code(file), __cached__=None, __file__=file, __loader__=SourceFileLoader("__main__", file)
+    )
 
 
-def _run(code: CodeType, file: str) -> None:
+def prepare_module(name: str) -> Callable[[], object]:
+    """Return what runs a module as the program of this process, and put its file into `sys.argv` for its name.
+
+    Args:
+        name: A module, or a package that has a module ``__main__``. The packages that it lies in are imported.
+
+    Raises:
+        ImportError: There is no such module, or nothing in it to run.
+    """
+    spec = _find_spec(name)
+    if spec.submodule_search_locations is not None:
+        spec = _find_spec(f"{name}.__main__")
+    code = spec.loader.get_code(spec.name) if hasattr(spec.loader, "get_code") else None
+    if code is None:
+        raise ImportError(f"there is no Python code in {name}", name=name)
+    sys.argv[0] = str(spec.origin)
+    return functools.partial(
+        _run,
+        code,
+        __cached__=spec.cached,
+        __file__=spec.origin,
+        __loader__=spec.loader,
+        __package__=spec.parent,
+        __spec__=spec,
+    )
+
+
+def _find_spec(name: str) -> ModuleSpec:
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {name}", name=name)
+    return spec
+
+
+def _run(code: CodeType, **names: Any) -> None:
     main = ModuleType("__main__")
-    names = vars(main)
-    names.update(__builtins__=builtins, __cached__=None, __file__=file, __loader__=SourceFileLoader("__main__", file))
+    vars(main).update(names, __builtins__=builtins)
     sys.modules["__main__"] = main
-    exec(code, names)  # noqa: S102 - this is what was asked for
+    exec(code, vars(main))  # noqa: S102 - this is what was asked for
 
 
 def _read_code(file: str) -> CodeType:

@@ -98,6 +98,25 @@ def test_run_when_program_is_a_folder_or_an_archive_then_runs_what_is_in_it(tmp_
     assert run_captured(name).returncode == run_python(name).returncode == 4
 
 
+@pytest.mark.parametrize("name", ["whole", "whole.train", "whole.workers"])
+def test_run_when_program_is_a_module_then_finds_what_it_finds_without(tmp_path, name):
+    """As `python -m` has it: its package, its file for a name, the working folder for modules, and spawned children."""
+    look_around = """
+        import sys
+        from . import helper
+        print(__name__, __package__, __spec__.name, __file__, __cached__, __loader__.name, sys.argv, sys.path[0])
+        sys.exit(helper.STATUS)
+    """
+    (tmp_path / "whole").mkdir()
+    for module in ("__main__", "train"):
+        write(tmp_path / "whole" / f"{module}.py", look_around)
+    write(tmp_path / "whole" / "workers.py", PROGRAMS["spawn"])
+    write(tmp_path / "whole" / "helper.py", "STATUS = 4")
+    alone, captured = (run("-m", name, "-m", "--epochs", "5", "--") for run in (run_python, run_captured))
+    assert alone.stderr == ""
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
+
+
 def test_run_when_script_is_compiled_then_runs_it(tmp_path):
     """Python runs what it has compiled, too."""
     write(tmp_path / "train.py", "print(__name__, __file__)")
@@ -107,7 +126,15 @@ def test_run_when_script_is_compiled_then_runs_it(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [([], "name the script to run"), (["none.py"], "can't open file '{tmp}/none.py': No such file")],
+    [
+        ([], "name the script to run"),
+        (["none.py"], "can't open file '{tmp}/none.py': No such file"),
+        (["-m"], "name the module to run"),
+        (["-m", "none"], "No module named none"),
+        (["-m", "none.train"], "No module named 'none'"),
+        (["-m", "json"], "No module named json.__main__"),
+        (["-m", "math"], "there is no Python code in math"),
+    ],
 )
 def test_module_when_there_is_no_script_then_says_so_in_one_line(tmp_path, arguments, said):
     """The status is the one that Python has for that."""
