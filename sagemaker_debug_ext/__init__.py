@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from sagemaker_debug_ext import _last_resort
+
 if TYPE_CHECKING:
     from sagemaker_debug_ext import rule_configs
     from sagemaker_debug_ext.catalog.images import get_rule_container_image_uri
@@ -81,8 +83,7 @@ _HOMES = {
 _FOR_ESTIMATORS = {"DebuggerHookConfig", "ProfilerConfig", "ProfilerRule", "Rule", "TensorBoardOutputConfig"}
 """What estimators of the SageMaker SDK are given, and take once one of these names has been used."""
 
-# The package's logger has no handler on purpose: where nobody has set up logging, Python then prints warnings and
-# errors, and a hook that stops saving must be heard.
+_last_resort.install()  # a hook that stops saving must be heard
 
 __all__ = [
     # submit

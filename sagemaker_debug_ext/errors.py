@@ -10,8 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import Final
 
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+_BRIEF_LENGTH: Final = 100
+
+
+def brief(value: object) -> str:
+    """Return what a value looks like in an error message: its `repr` in one line, cut off where it is long."""
+    text = " ".join(line.strip() for line in repr(value).splitlines())
+    return text if len(text) <= _BRIEF_LENGTH else f"{text[:_BRIEF_LENGTH]}…"
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str | None:

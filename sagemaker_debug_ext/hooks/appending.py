@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from sagemaker_debug_ext.config.groups import Collection
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.configuration import (
     CONFIG_PATH_VARIABLE,
     DEFAULT_CONFIG_PATH,
@@ -49,7 +49,7 @@ def save_tensor(value: Any, name: str, path: str | os.PathLike[str] | None = Non
         OSError: Writing failed.
     """
     if not isinstance(name, str):
-        raise SMDebugTypeError(f"name must be a text (got {name!r})")
+        raise SMDebugTypeError(f"name must be a text (got {brief(name)})")
     array = _convert(value)
     backend = open_backend(_job_folder() if path is None else path)
     with _LOCK:

@@ -11,7 +11,7 @@ import numpy as np
 from sagemaker_debug_ext.config.parameters import FULL_POLICIES
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief
 from sagemaker_debug_ext.hooks.decisions import warn_of_futile_modes
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend, open_backend
 
@@ -43,9 +43,9 @@ def check_tensorboard_dir(tensorboard_dir: object) -> str | None:
 def _path_text(path: object, what: str) -> str:
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str):
-        raise SMDebugTypeError(f"{what} must be a path (got {path!r})")
+        raise SMDebugTypeError(f"{what} must be a path (got {brief(path)})")
     if not text.strip():
-        raise SMDebugValueError(f"{what} must be a path (got {path!r})")
+        raise SMDebugValueError(f"{what} must be a path (got {brief(path)})")
     return text
 
 
@@ -70,7 +70,7 @@ def check_flag(value: object, what: str) -> bool:
     """
     if isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1):
         return bool(value)
-    raise SMDebugTypeError(f"{what} must be True or False (got {value!r})")
+    raise SMDebugTypeError(f"{what} must be True or False (got {brief(value)})")
 
 
 def check_count(value: object, what: str, least: int) -> int:
@@ -87,10 +87,10 @@ def check_count(value: object, what: str, least: int) -> int:
     """
     is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_whole and not (isinstance(value, (float, np.floating)) and float(value).is_integer()):
-        raise SMDebugTypeError(f"{what} must be a whole number of at least {least} (got {value!r})")
+        raise SMDebugTypeError(f"{what} must be a whole number of at least {least} (got {brief(value)})")
     number = int(value)  # type: ignore[call-overload]
     if number < least:
-        raise SMDebugValueError(f"{what} must be a whole number of at least {least} (got {value!r})")
+        raise SMDebugValueError(f"{what} must be a whole number of at least {least} (got {brief(value)})")
     return number  # type: ignore[no-any-return]
 
 
@@ -115,7 +115,7 @@ def check_reduction_config(reduction_config: object) -> ReductionConfig | None:
         SMDebugTypeError: It is neither a `ReductionConfig` nor None.
     """
     if reduction_config is not None and not isinstance(reduction_config, ReductionConfig):
-        raise SMDebugTypeError(f"reduction_config must be a ReductionConfig or None (got {reduction_config!r})")
+        raise SMDebugTypeError(f"reduction_config must be a ReductionConfig or None (got {brief(reduction_config)})")
     return reduction_config
 
 
@@ -153,8 +153,8 @@ def list_names(value: Iterable[str] | None, what: str) -> list[str]:
     if value is None:
         return []
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise SMDebugTypeError(f"{what} must be a list of texts (got {value!r})")
+        raise SMDebugTypeError(f"{what} must be a list of texts (got {brief(value)})")
     names = list(value)
     if not all(isinstance(name, str) for name in names):
-        raise SMDebugTypeError(f"{what} must hold texts only (got {names!r})")
+        raise SMDebugTypeError(f"{what} must hold texts only (got {brief(names)})")
     return names

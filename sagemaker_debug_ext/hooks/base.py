@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, meant_mode
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief, meant_mode
 from sagemaker_debug_ext.hooks import current, folders
 from sagemaker_debug_ext.hooks.arguments import (
     check_count,
@@ -186,7 +186,7 @@ class BaseHook(Framework, ProfilerCalls):
         self._custom_tensors = CustomTensors(memory_limit_bytes)
         self._scalars = Scalars()
         self._delivery: Delivery | None = None
-        self._has_raised = self._is_off = self._is_closed = False
+        self._has_raised = self._is_off = self._is_closed = self._has_said_closed = False
         self._is_helper = False
         """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
         self._process = PROCESS.mark
@@ -232,6 +232,7 @@ class BaseHook(Framework, ProfilerCalls):
 
         Raises:
             FileNotFoundError: There is no such file.
+            SMDebugTypeError: `json_file_path` is no path.
             SMDebugValueError: The file cannot be read, or holds a value without meaning; the text says which and where.
         """
         return cls.create_from_configuration(read_configuration(json_file_path, os.environ, cls.default_save_interval))
@@ -328,7 +329,7 @@ class BaseHook(Framework, ProfilerCalls):
             SMDebugTypeError: The value is not exactly one number.
         """
         captured = Captured(self._copy_scalar(value, name), time.time() if timestamp is None else float(timestamp))
-        if not self._accepts():
+        if not self._takes("save_scalar"):
             return
         with self._lock:
             self._idle_steps.forget()
@@ -356,12 +357,12 @@ class BaseHook(Framework, ProfilerCalls):
             SMDebugTypeError: The name is no text, or the collections are not named by texts.
         """
         if not isinstance(tensor_name, str):
-            raise SMDebugTypeError(f"tensor_name must be a text (got {tensor_name!r})")
+            raise SMDebugTypeError(f"tensor_name must be a text (got {brief(tensor_name)})")
         names = list_names(
             [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write,
             "collections_to_write",
         )
-        if not self._accepts():
+        if not self._takes("save_tensor"):
             return
         try:
             captured = Captured(self._copy_value(tensor_value), time.time())
@@ -574,14 +575,21 @@ class BaseHook(Framework, ProfilerCalls):
     def _accepts(self) -> bool:
         return not (self._is_off or self._is_closed) and PROCESS.mark is self._process
 
+    def _takes(self, call: str) -> bool:
+        """Tell whether a call of the script does anything; if not because the hook is closed, that is said once."""
+        if self._is_closed and not self._has_said_closed:
+            self._has_said_closed = True
+            LOG.warning("%s() does nothing: the hook for %r is closed", call, self.out_dir)
+        return self._accepts()
+
     def _copy_scalar(self, value: Any, name: str) -> Any:
         try:
             copied = self._copy_value(value)
         except Exception as error:
-            raise SMDebugTypeError(f"scalar {name!r} must be one number (got {value!r})") from error
+            raise SMDebugTypeError(f"scalar {name!r} must be one number (got {brief(value)})") from error
         is_text = not isinstance(copied, Borrowed) and self._to_array(copied).dtype.kind == "U"
         if is_text or copied.shape not in ((), (1,) * len(copied.shape)):
-            raise SMDebugTypeError(f"scalar {name!r} must be one number (got {value!r})")
+            raise SMDebugTypeError(f"scalar {name!r} must be one number (got {brief(value)})")
         return copied
 
     def _has_output(self) -> bool:

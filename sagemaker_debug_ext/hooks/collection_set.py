@@ -10,7 +10,13 @@ from typing import Any
 from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
-from sagemaker_debug_ext.errors import InvalidCollectionConfiguration, SMDebugTypeError, SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.errors import (
+    InvalidCollectionConfiguration,
+    SMDebugTypeError,
+    SMDebugValueError,
+    brief,
+    did_you_mean,
+)
 from sagemaker_debug_ext.hooks.decisions import (
     SavePlan,
     complete_settings,
@@ -81,7 +87,7 @@ class CollectionSet:
             SMDebugTypeError: It is no `Collection`.
         """
         if not isinstance(collection, Collection):
-            raise SMDebugTypeError(f"collection must be a Collection (got {collection!r})")
+            raise SMDebugTypeError(f"collection must be a Collection (got {brief(collection)})")
         self._by_name[collection.name] = collection
         self.has_news = True
 

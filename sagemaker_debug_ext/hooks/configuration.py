@@ -22,7 +22,7 @@ from sagemaker_debug_ext.config.groups import Collection, compile_pattern
 from sagemaker_debug_ext.config.parameters import COLLECTION_PARAMETERS, FULL_POLICIES, HOOK_PARAMETERS
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics, parse_reductions
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
-from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugTypeError, SMDebugValueError, brief, did_you_mean
 from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -167,8 +167,11 @@ def load_configuration(path: str | None, environ: Mapping[str, str]) -> Callable
 
     Raises:
         FileNotFoundError: There is no such file.
+        SMDebugTypeError: The path is no path.
         SMDebugValueError: The file cannot be read, or is no JSON object.
     """
+    if not (path is None or isinstance(path, (str, os.PathLike))):
+        raise SMDebugTypeError(f"json_file_path must be a path or None (got {brief(path)})")
     file = Path(path or environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH)
     parse = functools.partial(parse_configuration, _read_object(file), str(file))
     if JOB_NAME_VARIABLE not in environ:

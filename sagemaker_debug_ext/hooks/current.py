@@ -6,7 +6,7 @@ import logging
 import os
 from typing import Any, Final, Protocol, TypeVar
 
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 
 LOG = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def set_hook(hook: object, hook_class: type[Any]) -> None:
         SMDebugTypeError: It is no `hook_class`.
     """
     if not isinstance(hook, hook_class):
-        raise SMDebugTypeError(f"hook must be a {hook_class.__module__}.{hook_class.__name__} (got {hook!r})")
+        raise SMDebugTypeError(f"hook must be a {hook_class.__module__}.{hook_class.__name__} (got {brief(hook)})")
     _Slot.hook = hook
 
 

@@ -32,20 +32,25 @@ def signature_of(hook_class: type, base: type) -> inspect.Signature:
 
 
 def refuses_unknown(init: _InitT) -> _InitT:
-    """Have the last ``__init__`` that arguments are passed on to say what the hook takes instead of an unknown one.
+    """Have the last ``__init__`` that arguments are passed on to say what is wrong with them, and what the hook takes.
 
     It is there that an argument is known to be unknown: any class before it may have taken some out. Python's own error
     names the class of this ``__init__``, which scripts never see.
     """
-    known = inspect.signature(init).parameters
+    signature = inspect.signature(init)
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         for name in kwargs:
-            if name not in known:
+            if name not in signature.parameters:
                 taken = inspect.signature(type(self)).parameters
                 hint = did_you_mean(name, taken) or f"; it takes {', '.join(taken)}"
                 raise SMDebugTypeError(f"{type(self).__name__} takes no argument {name!r}{hint}")
+        try:
+            signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            taken = inspect.signature(type(self)).parameters
+            raise SMDebugTypeError(f"{type(self).__name__}: {error}; it takes {', '.join(taken)}") from None
         init(self, *args, **kwargs)
 
     return cast(_InitT, checked)

@@ -56,3 +56,22 @@ def test_public_face_has_every_name_that_scripts_catch():
     for name in exceptions.__all__:
         assert issubclass(getattr(exceptions, name), errors.DebugExtError)
     assert exceptions.SMDebugError is errors.DebugExtError
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("x", "'x'"), ({"a": 1}, "{'a': 1}"), ("y" * 200, f"'{'y' * 99}…")],
+)
+def test_brief_when_value_is_long_then_is_cut(value, expected):
+    """A message stays one line, whatever was given."""
+    assert errors.brief(value) == expected
+
+
+class Layers:
+    def __repr__(self):
+        return "Net(\n  (0): Linear\n)"
+
+
+def test_brief_when_repr_has_lines_then_they_are_joined():
+    """As those of models have."""
+    assert errors.brief(Layers()) == "Net( (0): Linear )"

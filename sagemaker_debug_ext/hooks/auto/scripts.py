@@ -1,5 +1,4 @@
-"""`prepare_script`, `prepare_module`: what ``python train.py`` and ``python -m train`` do, in a process that has done
-something else before.
+"""What ``python train.py`` and ``python -m train`` do, in a process that has done something else before.
 
 The module ``__main__`` is the script's from then on. `runpy` restores the one before as soon as the body of the script
 has ended; then classes of the script could not be pickled by its threads, nor by what it has left to be done at exit.
@@ -15,6 +14,7 @@ import pkgutil
 import runpy
 import sys
 from collections.abc import Callable
+from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from io import open_code
 from types import CodeType, ModuleType
@@ -52,7 +52,7 @@ def prepare_module(name: str) -> Callable[[], object]:
     spec = _find_spec(name)
     if spec.submodule_search_locations is not None:
         spec = _find_spec(f"{name}.__main__")
-    code = spec.loader.get_code(spec.name) if hasattr(spec.loader, "get_code") else None
+    code = spec.loader.get_code(spec.name) if isinstance(spec.loader, InspectLoader) else None
     if code is None:
         raise ImportError(f"there is no Python code in {name}", name=name)
     sys.argv[0] = str(spec.origin)

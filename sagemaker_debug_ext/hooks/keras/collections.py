@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import keras
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.keras.names import variable_path
 from sagemaker_debug_ext.hooks.keras.values import is_variable
 
@@ -38,7 +38,7 @@ class Collection(BaseCollection):
             SMDebugTypeError: It is no layer of Keras.
         """
         if not isinstance(layer, keras.Layer):
-            raise SMDebugTypeError(f"layer must be a keras.Layer (got {layer!r})")
+            raise SMDebugTypeError(f"layer must be a keras.Layer (got {brief(layer)})")
         self._layers.append(_LayerTensors(layer, inputs, outputs))
 
     def add(self, arg: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import keras
 import numpy as np
 
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief
 from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
 from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.keras.loops import LoopHook
@@ -186,7 +186,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._warn_about("the back end is JAX, whose steps are out of reach")
             return
         if getattr(model, f"{phase.value}_function", None) is None:
-            raise SMDebugTypeError(f"model must have a {phase.value}_function when a run begins (got {model!r})")
+            raise SMDebugTypeError(f"model must have a {phase.value}_function when a run begins (got {brief(model)})")
         function = self._functions.get((id(model), phase))
         if function is None:
             function = WatchedFunction(model, phase, self._make_watcher(model))

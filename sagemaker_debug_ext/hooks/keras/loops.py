@@ -9,7 +9,7 @@ from typing import Any
 
 import keras
 
-from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.harmless import harmless
 from sagemaker_debug_ext.hooks.keras.collections import Collection
@@ -68,7 +68,7 @@ class LoopHook(TensorHook):
             SMDebugTypeError: It is no optimizer of Keras 3.
         """
         if not isinstance(optimizer, keras.optimizers.Optimizer):
-            raise SMDebugTypeError(f"optimizer must be a keras.optimizers.Optimizer (got {optimizer!r})")
+            raise SMDebugTypeError(f"optimizer must be a keras.optimizers.Optimizer (got {brief(optimizer)})")
         self._tape_hook("wrap_optimizer").add_optimizer(optimizer)
         return optimizer
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import attrs
 import tensorflow as tf
 
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values
 from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, tap_call, tap_model
 from sagemaker_debug_ext.hooks.keras.values import as_it_is, is_variable, read
@@ -109,7 +109,7 @@ class TapeCapture:
             SMDebugTypeError: It is no `tf.GradientTape`.
         """
         if not isinstance(tape, tf.GradientTape):
-            raise SMDebugTypeError(f"tape must be a tf.GradientTape (got {tape!r})")
+            raise SMDebugTypeError(f"tape must be a tf.GradientTape (got {brief(tape)})")
         if not isinstance(tape, _Captured):
             kind: Any = type(tape)
             tape.__class__ = _captured_class(kind)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.decisions import StepPlan
 from sagemaker_debug_ext.hooks.harmless import harmless
@@ -195,7 +195,7 @@ class TensorHook(BaseHook):
 def check_model(model: Any) -> None:
     """Raise an error if `model` is no model of Keras 3."""
     if not isinstance(model, keras.Model):
-        raise SMDebugTypeError(f"model must be a keras.Model of Keras {keras.__version__} (got {model!r})")
+        raise SMDebugTypeError(f"model must be a keras.Model of Keras {keras.__version__} (got {brief(model)})")
 
 
 def without_wrapper(model: Any) -> Any:

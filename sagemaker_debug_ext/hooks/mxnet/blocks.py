@@ -10,7 +10,7 @@ from mxnet import gluon
 from mxnet.ndarray import NDArray
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 
 
 class Collection(BaseCollection):
@@ -62,7 +62,7 @@ def check_block(block: object) -> gluon.Block:
         SMDebugTypeError: It is none.
     """
     if not isinstance(block, gluon.Block):
-        raise SMDebugTypeError(f"block must be a mxnet.gluon.Block (got {block!r})")
+        raise SMDebugTypeError(f"block must be a mxnet.gluon.Block (got {brief(block)})")
     return block
 
 

@@ -227,6 +227,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _register(self, block: gluon.Block, blocks: list[gluon.Block]) -> bool:
         known = [*self._models, *self._losses]
         check_block(block)
+        if not self._takes("register_block"):
+            return False
         if any(each is block for each in known):
             LOG.warning("block %r is registered already", block_name(block))
             return False

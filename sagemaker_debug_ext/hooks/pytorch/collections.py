@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Collection(BaseCollection):
             SMDebugTypeError: It is no module.
         """
         if not isinstance(module, nn.Module):
-            raise SMDebugTypeError(f"module must be a torch.nn.Module (got {module!r})")
+            raise SMDebugTypeError(f"module must be a torch.nn.Module (got {brief(module)})")
         self._modules.append(_ModuleTensors(module, inputs, outputs))
 
     def resolve_modules(self, names: Mapping[int, str]) -> None:

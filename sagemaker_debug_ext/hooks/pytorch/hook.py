@@ -16,7 +16,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.arguments import check_flag
 from sagemaker_debug_ext.hooks.base import BaseHook
@@ -139,7 +139,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 parts may be registered; shared parameters have the names that the first of these models gives.
         """
         if not isinstance(module, nn.Module):
-            raise SMDebugTypeError(f"module must be a torch.nn.Module (got {module!r})")
+            raise SMDebugTypeError(f"module must be a torch.nn.Module (got {brief(module)})")
         if not self._register(Root.of_model(module)):
             return
         if compiled_call(module) is not None:
@@ -161,7 +161,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if not isinstance(loss_module, nn.Module):
             raise SMDebugTypeError(
-                f"loss_module must be a torch.nn.Module (got {loss_module!r}); "
+                f"loss_module must be a torch.nn.Module (got {brief(loss_module)}); "
                 "give the value of a loss function to record_tensor_value"
             )
         loss = Root.of_loss(loss_module)
@@ -181,8 +181,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             SMDebugTypeError: It is no tensor.
         """
         if not isinstance(tensor_value, Tensor):
-            raise SMDebugTypeError(f"tensor_value must be a torch.Tensor (got {tensor_value!r})")
-        self._record_outputs(tensor_name, tensor_value)
+            raise SMDebugTypeError(f"tensor_value must be a torch.Tensor (got {brief(tensor_value)})")
+        if self._takes("record_tensor_value"):
+            self._record_outputs(tensor_name, tensor_value)
 
     @property
     def step(self) -> StepNumber:
@@ -292,12 +293,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @harmless
     def _record_outputs(self, name: str, outputs: Any) -> None:
-        if not self._idle_steps.covers_open_step and self._accepts():
+        if not self._idle_steps.covers_open_step:
             self._offer_numbered(f"{name}_output", outputs)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _register(self, root: Root) -> bool:
+        if not self._takes("register_module" if root.is_model else "register_loss"):
+            return False
         is_new = self._roots.add(root)
         if is_new:
             self._scripting.attach()

@@ -14,7 +14,7 @@ import xgboost as xgb
 from xgboost import collective
 from xgboost.callback import TrainingCallback
 
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.decisions import RAW, StepPlan
@@ -142,7 +142,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     @hyperparameters.setter
     def hyperparameters(self, values: Mapping[str, Any] | None) -> None:
         if values is not None and not isinstance(values, Mapping):
-            raise SMDebugTypeError(f"hyperparameters must be a dictionary (got {values!r})")
+            raise SMDebugTypeError(f"hyperparameters must be a dictionary (got {brief(values)})")
         self._hyperparameters = values
 
     @property
@@ -185,7 +185,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             SMDebugValueError: A collection lacks the data that it needs, or the data do not go with the model.
         """
         if not isinstance(model, xgb.Booster) and not hasattr(model, "cvfolds"):
-            raise SMDebugTypeError(f"model must be an xgboost.Booster (got {model!r})")
+            raise SMDebugTypeError(f"model must be an xgboost.Booster (got {brief(model)})")
         if self._training is not None and self._training.model() is model:
             LOG.warning("the hook is among the callbacks twice; it captures once")
         elif self._accepts():

@@ -545,6 +545,26 @@ def test_hook_when_an_argument_is_unknown_then_the_nearest_is_named(make_hook):
         make_hook(explicit_step=True)
 
 
+def test_register_when_hook_is_closed_then_model_is_left_alone(make_hook, caplog):
+    """It would call a hook that has ended, for ever."""
+    hook, model, loss = make_hook(), nn.Linear(2, 1), nn.MSELoss()
+    hook.close()
+    caplog.clear()
+    hook.register_module(model)
+    hook.register_loss(loss)
+    hook.record_tensor_value("loss", torch.ones(()))
+    assert caplog.messages == [f"register_module() does nothing: the hook for {hook.out_dir!r} is closed"]
+    assert not model._forward_pre_hooks
+    assert not loss._forward_hooks
+
+
+def test_register_when_it_is_no_module_then_error_shows_it_in_one_line(make_hook):
+    """An optimizer has many lines."""
+    optimizer = torch.optim.Adam(nn.Linear(2, 1).parameters())
+    with pytest.raises(SMDebugTypeError, match=r"^module must be a torch\.nn\.Module \(got Adam \( .{80,100}…\)$"):
+        make_hook().register_module(optimizer)
+
+
 class TestDecorator:
     def test_function_when_decorated_then_is_captured_until_it_returns(self, tmp_path, trainer):
         """The hook is closed with the first call; the function works as before, and later calls are not captured."""

@@ -530,6 +530,17 @@ class TestCollectionsFile:
         hook.close()
         assert trial.collections().collections["losses"]["tensor_names"] == ["loss", "other_loss"]
 
+    def test_calls_when_hook_is_closed_then_one_warning_says_so(self, make_hook, trial, caplog):
+        """They do nothing: the trial has ended."""
+        hook = make_hook()
+        hook.run_step({"loss": 1.0})
+        hook.close()
+        assert caplog.messages == []
+        hook.save_scalar("late", 1)
+        hook.save_tensor("late", 1)
+        assert caplog.messages == [f"save_scalar() does nothing: the hook for {hook.out_dir!r} is closed"]
+        assert list(trial.steps) == [(0, "GLOBAL", 0)]
+
     def test_collections_when_no_step_ran_then_close_writes_file_and_end(self, make_hook, trial):
         """A hook that was merely made leaves an empty, ended trial."""
         make_hook().close()

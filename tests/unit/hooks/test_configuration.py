@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SAVE_KEYS, SaveConfigMode
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks.configuration import (
     HookConfiguration,
     load_configuration,
@@ -206,6 +206,11 @@ class TestRead:
         """A missing file is the built-in error, which scripts catch; the text says how to name another."""
         with pytest.raises(FileNotFoundError, match=r"SMDEBUG_CONFIG_FILE_PATH.*none\.json"):
             read_configuration(str(tmp_path / "none.json"), {})
+
+    def test_read_when_path_is_no_path_then_error_names_it(self):
+        """A number is no file's name."""
+        with pytest.raises(SMDebugTypeError, match=r"^json_file_path must be a path or None \(got 5\)$"):
+            read_configuration(5, {})
 
     @pytest.mark.parametrize("content", ["{", "[1]", '"text"', "\xff"])
     def test_read_when_file_is_no_object_then_error_names_it(self, write, content):

@@ -36,6 +36,19 @@ def test_hook_when_an_argument_is_unknown_then_error_names_hook_and_nearest(hook
         hook_class(**arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "missing a required argument: 'out_dir'; it takes out_dir, export_tensorboard, "),
+        (range(20), "too many positional arguments; it takes out_dir, export_tensorboard, "),
+    ],
+)
+def test_hook_when_there_are_too_few_or_too_many_arguments_then_error_names_hook_and_all(arguments, expected):
+    """Not the class that they are passed on to."""
+    with pytest.raises(SMDebugTypeError, match=f"^{re.escape(f'Special: {expected}')}.*, explicit_extra$"):
+        Special(*arguments)
+
+
 def test_base_hook_when_an_argument_is_unknown_then_error_names_the_nearest():
     """The class itself has no subclass to speak for it."""
     with pytest.raises(SMDebugTypeError, match=r"^BaseHook takes no argument 'dryrun'; did you mean 'dry_run'\?$"):
