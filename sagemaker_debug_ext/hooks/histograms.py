@@ -19,7 +19,11 @@ from sagemaker_debug_ext.store.messages import Array
 _SHIFT: Final = 20
 _NUM_BUCKETS: Final = 1 << (32 - _SHIFT)
 _NUM_POSITIVE: Final = _NUM_BUCKETS // 2
+_SHIFT_FIRST: Final = np.uint64(32 + _SHIFT)
+_SHIFT_SECOND: Final = np.uint64(_SHIFT)
 _MASK: Final = np.uint64(_NUM_BUCKETS - 1)
+"""What is left of a pair of float32 that is read as one number."""
+
 _PIECE: Final = 1 << 18
 _ROW: Final = 1 << 13
 """Up to this size numpy's dot product stays on the calling thread."""
@@ -92,47 +96,42 @@ def histogram(array: Array) -> Histogram | None:
         values = np.ascontiguousarray(array).reshape(-1).astype(np.float32, copy=False)
         if not values.size:
             return None
-        numbers = _look_through(values)
+        numbers, counts = _look_through(values)
         if not math.isfinite(numbers.least - numbers.greatest):
             values = values[np.isfinite(values)]
             if not values.size:
                 return None
-            numbers = _look_through(values)
+            numbers, counts = _look_through(values)
         if not math.isfinite(numbers.total + numbers.squares):  # too large for the pieces' own precision
             wide = values.astype(np.float64)
             numbers = numbers._replace(total=float(np.add.reduce(wide)), squares=float(np.einsum("i,i", wide, wide)))
-        return Histogram(*numbers, *_join(_count(values)))
+        return Histogram(*numbers, *_join(counts))
 
 
-def _look_through(values: Array) -> _Numbers:
+def _look_through(values: Array) -> tuple[_Numbers, npt.NDArray[np.int64]]:
+    """Return what there is to say of values, NaN where there is one; and how many each bucket holds, in no order."""
     kernels = kernels_for(values)
-    if kernels is not None:
-        sums = kernels.summarise(values)
-        return _Numbers(sums.plain.least, sums.plain.greatest, values.size, sums.plain.total, sums.squares)
-    least, greatest = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
-    total = squares = 0.0
-    for start in range(0, values.size, _PIECE):
-        more, more_squares = _sums(values[start : start + _PIECE])
-        total, squares = total + more, squares + more_squares
-    return _Numbers(least, greatest, values.size, total, squares)
+    if kernels is None:
+        return _look_through_in_pieces(values)
+    sums = kernels.summarise(values)
+    numbers = _Numbers(sums.plain.least, sums.plain.greatest, values.size, sums.plain.total, sums.squares)
+    return numbers, kernels.count_leading_bits(values, _SHIFT)
 
 
-def _count(values: Array) -> npt.NDArray[np.int64]:
-    """Return how many values each bucket holds, in no order."""
-    kernels = kernels_for(values)
-    if kernels is not None:
-        found: npt.NDArray[np.int64] = kernels.count_leading_bits(values, _SHIFT)
-        return found
+def _look_through_in_pieces(values: Array) -> tuple[_Numbers, npt.NDArray[np.int64]]:
+    """Find out all of a piece while the cache has it."""
     room = np.empty(min(values.size, _PIECE), np.int64)
-    pieces = (values[start : start + _PIECE] for start in range(0, values.size, _PIECE))
-    counts = _count_piece(next(pieces), room)
-    for piece in pieces:
-        counts += _count_piece(piece, room)
-    return counts
-
-
-def _count_piece(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.bincount(_bucket_numbers(values, room[: values.size]), minlength=_NUM_BUCKETS)
+    counts = np.zeros(_NUM_BUCKETS, np.int64)
+    least, greatest, total, squares = [], [], 0.0, 0.0
+    for start in range(0, values.size, _PIECE):
+        piece = values[start : start + _PIECE]
+        least.append(np.minimum.reduce(piece))
+        greatest.append(np.maximum.reduce(piece))
+        more, more_squares = _sums(piece)
+        total, squares = total + more, squares + more_squares
+        counts += np.bincount(_bucket_numbers(piece, room[: piece.size]), minlength=_NUM_BUCKETS)
+    extremes = float(np.minimum.reduce(least)), float(np.maximum.reduce(greatest))
+    return _Numbers(*extremes, values.size, total, squares), counts
 
 
 def _sums(values: Array) -> tuple[float, float]:
@@ -155,9 +154,10 @@ def _bucket_numbers(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[n
     if values.size < _ROW or values.size % 2:
         return (values.view(np.uint32) >> _SHIFT).astype(np.int64)
     pairs = values.view(np.uint64)  # two at a time, and already of the width that counting wants
-    first, second = np.split(room.view(np.uint64), 2)
-    np.right_shift(pairs, np.uint64(32 + _SHIFT), out=first)
-    np.right_shift(pairs, np.uint64(_SHIFT), out=second)
+    numbers = room.view(np.uint64)
+    first, second = numbers[: pairs.size], numbers[pairs.size :]
+    np.right_shift(pairs, _SHIFT_FIRST, out=first)
+    np.right_shift(pairs, _SHIFT_SECOND, out=second)
     np.bitwise_and(second, _MASK, out=second)
     return room
 
@@ -165,10 +165,10 @@ def _bucket_numbers(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[n
 def _join(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Put the counts in the order of the values, and join empty neighbours; return where buckets end, and counts."""
     ending = np.zeros(_EDGES.size, np.int64)  # at each edge the bucket that ends there; none at the first
-    np.take(counts, _ORDER, out=ending[1:])
+    counts.take(_ORDER, out=ending[1:], mode="clip")  # numpy would copy `out` to be able to raise in the middle
     ending[1 + _ZERO] = np.add.reduce(counts.reshape(2, _NUM_POSITIVE)[:, :_TINY], axis=None)
     is_filled = ending != 0
     is_edge = is_filled.copy()
     is_edge[:-1] |= is_filled[1:]
-    edges = np.flatnonzero(is_edge)
+    (edges,) = is_edge.nonzero()
     return _EDGES[edges], ending[edges]
