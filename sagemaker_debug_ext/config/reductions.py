@@ -77,7 +77,8 @@ def _among(allowed: tuple[str, ...]) -> Any:
     def check(_: object, attribute: attrs.Attribute[Any], value: tuple[str, ...]) -> None:
         for name in value:
             if name not in allowed:
-                raise SMDebugValueError(f"{attribute.name} must be among {', '.join(allowed)} (got {name!r})")
+                hint = did_you_mean(name, allowed)
+                raise SMDebugValueError(f"{attribute.name} must be among {', '.join(allowed)} (got {name!r}){hint}")
 
     return check
 

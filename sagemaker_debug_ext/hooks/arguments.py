@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief
 from sagemaker_debug_ext.hooks.decisions import warn_of_futile_modes
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend, open_backend
+
+LOG = logging.getLogger(__name__)
 
 
 def open_out_dir(out_dir: object) -> Backend:
@@ -127,6 +130,15 @@ def check_policy(when_full: object) -> None:
     """
     if when_full not in FULL_POLICIES:
         raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
+
+
+def check_workers(include_workers: str) -> str:
+    """Return `include_workers`; a warning tells of one that is neither ``all`` nor ``one``, and means the latter."""
+    if include_workers not in ("all", "one"):
+        LOG.warning(
+            "include_workers should be 'all' or 'one' (got %s): only the first worker saves", brief(include_workers)
+        )
+    return include_workers
 
 
 def list_patterns(include_regex: str | Sequence[str] | None) -> list[str]:

@@ -29,6 +29,7 @@ from sagemaker_debug_ext.hooks.arguments import (
     check_policy,
     check_reduction_config,
     check_tensorboard_dir,
+    check_workers,
     complete_save_config,
     list_names,
     list_patterns,
@@ -90,7 +91,7 @@ class BaseHook(Framework, ProfilerCalls):
         include_regex: Patterns, or a single one; tensors that match are saved, in collection ``default``.
         include_collections: Collections to save beside the framework's default ones.
         save_all: Save every tensor the framework offers.
-        include_workers: ``all``, or anything else for the first worker only.
+        include_workers: ``all``, or ``one`` for the first worker only, which anything else means, too, with a warning.
         strict: Raise what goes wrong into training instead of logging it.
         memory_limit_bytes: How much may wait to be written before training has to wait; the open step comes on top.
         statistics: Names of `sagemaker_debug_ext.vocabulary.STATISTICS`, to be saved of every tensor of which something
@@ -146,7 +147,7 @@ class BaseHook(Framework, ProfilerCalls):
         self.dry_run = check_flag(dry_run, "dry_run")
         self.strict = check_flag(strict, "strict")
         self.save_all = check_flag(save_all, "save_all")
-        self.include_workers = include_workers
+        self.include_workers = check_workers(include_workers)
         self.export_tensorboard = check_flag(export_tensorboard, "export_tensorboard") or tensorboard_dir is not None
         self.tensorboard_dir = check_tensorboard_dir(tensorboard_dir)
         self.statistics = check_statistics(list_names(statistics, "statistics"))
@@ -326,8 +327,10 @@ class BaseHook(Framework, ProfilerCalls):
             timestamp: When the value was taken, in seconds since the epoch; now when not given.
 
         Raises:
-            SMDebugTypeError: The value is not exactly one number.
+            SMDebugTypeError: The name is no text, or the value is not exactly one number.
         """
+        if not isinstance(name, str):
+            raise SMDebugTypeError(f"name must be a text (got {brief(name)})")
         captured = Captured(self._copy_scalar(value, name), time.time() if timestamp is None else float(timestamp))
         if not self._takes("save_scalar"):
             return
@@ -410,6 +413,7 @@ class BaseHook(Framework, ProfilerCalls):
         self._forget_end()
         self._detach()
         self._finish()
+        self._say_if_nothing_was_saved()
         self._end()
         if self._forget_sigterm is not None:
             self._forget_sigterm()
@@ -707,10 +711,21 @@ class BaseHook(Framework, ProfilerCalls):
             self._save_custom_tensors()
             self._finish_step()
             self._hand_over()
-            if self._has_raised or getattr(sys, "last_value", None) is not None:  # so does the interpreter at its end
+            if self._has_raised or _has_script_raised():
                 self._write_recorded()
             self._complete_collections()
             self._delivery.export_news()
+
+    def _say_if_nothing_was_saved(self) -> None:
+        is_wanted = not (self.dry_run or self._recorder or self._is_off) and self._last_step >= 0
+        if is_wanted and self._delivery is not None and not self._delivery.has_taken:
+            LOG.warning(
+                "nothing was saved in %s: up to step %d no tensor of collections %s came when it was due; "
+                "look at save intervals, patterns, and what is registered",
+                self.out_dir,
+                self._last_step,
+                ", ".join(sorted(self._collections.saved)),
+            )
 
     def _terminate(self, ends_process: bool) -> None:
         """Write what is complete; if the process is about to end, end the trial too.
@@ -757,3 +772,9 @@ class BaseHook(Framework, ProfilerCalls):
         self.failure = error
         if not self.strict:
             LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
+
+
+def _has_script_raised() -> bool:
+    """Tell whether an exception is on its way, as where `finally` closes the hook, or has ended the interpreter."""
+    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    return not (error is None or isinstance(error, SystemExit))

@@ -50,6 +50,8 @@ class Delivery:
         """Global step of the last step written, or on its way; -1 before the first."""
         self.num_dropped_steps = 0
         """How many steps were left out."""
+        self.has_taken = False
+        """Whether there was a step to write, or to leave out."""
         self._collections = collections
         self._to_array = to_array
         self._recorder = recorder
@@ -64,6 +66,7 @@ class Delivery:
             step: The step; nothing may change it any more.
             is_dry: Write no steps.
         """
+        self.has_taken = True
         self.export_news()  # before the step: a reader that meets new tensors then knows where they belong
         if self._recorder is not None:
             with self._lock:

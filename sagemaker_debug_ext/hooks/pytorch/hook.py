@@ -12,7 +12,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
@@ -68,7 +72,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     `step`, so that all the batches whose gradients are added up make one. Saved of a step are:
 
     * ``<Model>_<parameter path>``: parameters, as they are when the forward pass begins;
-    * ``gradient/<parameter>``: the gradient of the last backward pass of the step, not what has accumulated;
+    * ``gradient/<parameter>``: the gradient of the last backward pass of the step, not what has accumulated; with
+      `explicit_steps` that of the last one before an optimizer uses it;
     * ``<module path>_input_<i>``, ``<module path>_output_<i>``: inputs of modules, positional ones first, and outputs,
       numbered on if a module is called again within the step;
     * ``<Loss>_output_<i>``: outputs of registered losses.
@@ -115,9 +120,12 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._handles: list[Removable] = []
         self._before_update: list[Callable[[set[int]], object]] = []
         self._is_watching_updates = False
+        self._is_watching_use = False
+        self._used: set[str] = set()
         self._awaited_gradients: list[str] = []
         self._have_gradients_come = False
         self._scripting = Scripting()
+        self._has_told_of_methods = False
         self._left_out: set[str] = set()
         self._num_seen: dict[str, int] = {}
         super().__init__(*args, **kwargs)
@@ -198,6 +206,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             raise SMDebugRuntimeError(
                 "step() must not be called on a hook whose steps are forward passes: set explicit_steps"
             )
+        if not self._is_step_over:
+            self._complete_step()
         self._is_step_over = True
 
     def gather(self, *patterns: str) -> None:
@@ -219,7 +229,10 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._wholes.add(patterns)
 
     def begin_step(self, module: nn.Module) -> None:
-        """Begin a step of a registered model whose forward pass the script does not start by calling the model."""
+        """Begin a step of a registered model whose forward pass the script does not start by calling the model.
+
+        With `explicit_steps` nothing happens as long as a step is open.
+        """
         self._on_forward(module, ())
 
     def count_parameters(self, model: nn.Module) -> int:
@@ -257,7 +270,19 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _on_gradient(self, name: str, gradient: Tensor) -> None:
         if self._custom_tensors:
             self._save_custom_tensors()
-        self._offer(name, gradient)
+        if name not in self._used:
+            self._offer(name, gradient)
+
+    @harmless
+    def _on_updated(self, optimizer: Optimizer, *_: Any) -> None:
+        """Keep the gradients that an update has used: the backward pass of another model may go through this one."""
+        if self._watching.gradients and self._step is not None:
+            updated = _parameters_of(optimizer)
+            self._used.update(
+                name
+                for name, parameter in self._watching.gradients.items()
+                if id(parameter) in updated and self._step.has(name)
+            )
 
     @harmless
     def _on_module(
@@ -286,8 +311,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _on_update(self, optimizer: Optimizer, *_: Any) -> None:
         self._have_gradients_come = True
         if self._before_update:
-            # A script may have several optimizers.
-            updated = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+            updated = _parameters_of(optimizer)  # a script may have several optimizers
             for function in self._before_update:
                 function(updated)
 
@@ -307,11 +331,25 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._watching.forget_plans()
         return is_new
 
+    @harmless
+    def _complete_step(self) -> None:
+        """Save what the script has given to the step that it ends."""
+        self._save_custom_tensors()
+        if self._last_step < 0 and self._accepts() and not self._has_told_of_methods:
+            self._has_told_of_methods = True
+            LOG.warning(
+                "step() ends no step, as no forward pass of what is registered was seen: where the script calls other "
+                "methods of a model, call begin_step(model) before"
+            )
+
     def _watch_step(self, module: nn.Module, plan: StepPlan) -> None:
         """Save what is due at the beginning of a step, and have the rest captured as it comes."""
         self._saved_roots = {id(module)}
         is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
         watch = self._watching.begin(plan, is_training, with_modules=not self._is_helper)
+        if self.explicit_steps and watch.gradients and not self._is_watching_use:
+            self._is_watching_use = True
+            self._handles.append(register_optimizer_step_post_hook(Tap(self._on_updated)))
         if watch.shards:
             self._save_shards_before_update(watch.shards)
         if self._wholes.gathering is not None:
@@ -413,6 +451,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._have_gradients_come = any(map(self._step.has, self._awaited_gradients))
         self._awaited_gradients.clear()
         self._before_update.clear()
+        self._used.clear()
         self._num_seen.clear()
         self._captured_losses.clear()
 
@@ -524,7 +563,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if unseen and self._last_step < 0 and not self._is_off:
             LOG.warning(
                 "nothing was captured: no forward pass of %s was seen; a model is to be compiled before it is "
-                "registered, and what is registered must be what the script calls",
+                "registered, what is registered must be what the script calls, and begin_step(model) must come before "
+                "calls of other methods",
                 ", ".join(unseen),
             )
         self._release_step()
@@ -542,6 +582,11 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._scripting.detach()
         self._roots.clear()
         self._watching.forget_plans()
+
+
+def _parameters_of(optimizer: Optimizer) -> set[int]:
+    """Return the `id` of each parameter that an optimizer updates."""
+    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
 
 
 def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = False) -> Hook | None:

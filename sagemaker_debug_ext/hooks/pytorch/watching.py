@@ -91,6 +91,11 @@ class Watching:
         self._without_hooks: list[weakref.ref[nn.Parameter]] = []
         self._has_told_of_compiled = False
 
+    @property
+    def gradients(self) -> Mapping[str, nn.Parameter]:
+        """Parameters whose gradients are captured at this step, by the names of these."""
+        return {} if self._watch is None else self._watch.gradients
+
     def begin(self, plan: StepPlan, is_training: bool, with_modules: bool) -> Watch:
         """Have what is due captured from now on until `stop`.
 

@@ -275,6 +275,89 @@ class TestExplicitSteps:
         trial = open_trial(hook)
         assert trial.tensor("Linear_weight").steps() == trial.tensor("Bilinear_weight").steps() == [0, 1]
 
+    def test_save_tensor_when_given_after_backward_then_belongs_to_the_step_that_is_ended(self, make_hook, open_trial):
+        """Such as the sum of gradients, which is known then; of a step that is not due it waits, and gives way."""
+        hook = make_hook(
+            explicit_steps=True, include_collections=["gradients"], save_config=smd.SaveConfig(save_interval=2)
+        )
+        model = nn.Linear(2, 1)
+        hook.register_module(model)
+        for step in range(4):
+            for _ in range(3):
+                model(torch.full((1, 2), float(step))).sum().backward()
+            hook.save_tensor("sum", model.weight.grad, "gradients")
+            model.zero_grad()
+            hook.step()
+        saved = open_trial(hook).tensor("sum")
+        assert {step: value.tolist() for step, value in saved.values().items()} == {0: [[0, 0]], 2: [[6, 6]]}
+
+    def test_gradients_when_models_have_optimizers_of_their_own_then_are_those_that_each_uses(
+        self, make_hook, open_trial
+    ):
+        """The generator's backward pass goes through the discriminator, after that has been updated."""
+        hook = make_hook(explicit_steps=True, include_collections=["gradients"])
+        torch.manual_seed(0)
+        models = [nn.Linear(2, 1), nn.Bilinear(3, 3, 2)]
+        discriminator, generator = models
+        for model in models:
+            hook.register_module(model)
+        of_discriminator, of_generator = [torch.optim.SGD(model.parameters(), lr=0.1) for model in models]
+        used = []
+        for _ in range(3):
+            noise = torch.randn(4, 3)
+            of_discriminator.zero_grad()
+            discriminator(generator(noise, noise).detach()).mean().backward()
+            used.append(discriminator.weight.grad.clone())
+            of_discriminator.step()
+            of_generator.zero_grad()
+            discriminator(generator(noise, noise)).mean().neg().backward()
+            used.append(generator.weight.grad.clone())
+            of_generator.step()
+            hook.step()
+        trial = open_trial(hook)
+        for name, expected in (("Linear", used[::2]), ("Bilinear", used[1::2])):
+            saved = [torch.tensor(value) for _, value in trial.tensor(f"gradient/{name}_weight").items()]
+            assert all(torch.equal(left, right) for left, right in zip(saved, expected, strict=True)), name
+
+    def test_gradients_when_optimizer_evaluates_several_times_then_are_the_last(self, make_hook, open_trial):
+        """LBFGS calls forward and backward passes itself, before its update is done."""
+        hook = make_hook(explicit_steps=True, include_collections=["gradients"])
+        torch.manual_seed(0)
+        model, seen = nn.Linear(2, 1), []
+        hook.register_module(model)
+        optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (model(torch.ones(1, 2)) - 3).square().sum()
+            loss.backward()
+            seen[-1] = model.weight.grad.clone()
+            return loss
+
+        for _ in range(2):
+            seen.append(None)
+            optimizer.step(closure)
+            hook.step()
+        saved = [torch.tensor(value) for _, value in open_trial(hook).tensor("gradient/Linear_weight").items()]
+        assert all(torch.equal(left, right) for left, right in zip(saved, seen, strict=True))
+
+    def test_steps_when_model_is_used_through_methods_then_says_how_they_begin(self, make_hook, open_trial, caplog):
+        """Without a forward pass there is no step to end; `begin_step` begins one."""
+        hook = make_hook(explicit_steps=True, include_collections=["weights", "gradients"])
+        model = Tagger()
+        hook.register_module(model)
+        for at in range(4):
+            if at > 1:
+                hook.begin_step(model)
+            model.lstm(torch.ones(1, 1, 8))[0].sum().backward()
+            hook.step()
+        [said] = caplog.messages
+        assert said.startswith("step() ends no step")
+        assert "call begin_step(model) before" in said
+        trial = open_trial(hook)
+        assert trial.tensor("Tagger_lstm.weight_ih_l0").steps() == [0, 1]
+        assert trial.tensor("gradient/Tagger_lstm.weight_ih_l0").steps() == [0, 1]
+
     @pytest.mark.parametrize("explicit_steps", [False, True])
     def test_tensors_when_models_share_a_part_then_each_has_one_name(self, make_hook, open_trial, explicit_steps):
         """A shared part is saved under the names of the model registered first, whichever model runs."""

@@ -530,6 +530,44 @@ class TestCollectionsFile:
         hook.close()
         assert trial.collections().collections["losses"]["tensor_names"] == ["loss", "other_loss"]
 
+    @pytest.mark.parametrize(
+        ("given", "tensors"),
+        [({}, {"output": 1.0}), ({"save_config": SaveConfig(start_step=9)}, {"loss": 1.0}), ({}, {})],
+        ids=["pattern", "interval", "nothing"],
+    )
+    def test_close_when_nothing_was_saved_then_says_so(self, make_hook, caplog, given, tensors):
+        """A trial without steps would else be found days later."""
+        hook = make_hook(**given)
+        for _ in range(3):
+            hook.run_step(tensors)
+        assert caplog.messages == []
+        hook.close()
+        [said] = caplog.messages
+        assert said.startswith(
+            f"nothing was saved in {hook.out_dir}: up to step 2 no tensor of collections losses came"
+        )
+
+    @pytest.mark.parametrize("given", [{"dry_run": True}, {"flight_recorder": 2}, {}])
+    def test_close_when_nothing_was_to_be_saved_or_a_number_was_then_says_nothing(self, make_hook, caplog, given):
+        """A dry run saves nothing, a recorder only when asked."""
+        hook = make_hook(**given)
+        hook.run_step({"loss": 1.0} if given else {})
+        if not given:
+            hook.save_scalar("lr", 1)
+        hook.close()
+        assert caplog.messages == []
+
+    def test_close_when_no_step_ran_then_says_nothing(self, make_hook, caplog):
+        """There was nothing to save."""
+        make_hook().close()
+        assert caplog.messages == []
+
+    @pytest.mark.parametrize("name", [3, 0.1, None])
+    def test_save_scalar_when_the_name_is_no_text_then_is_refused(self, make_hook, name):
+        """Such as where name and value have changed places."""
+        with pytest.raises(SMDebugTypeError, match=rf"^name must be a text \(got {name!r}\)$"):
+            make_hook().save_scalar(name, "lr")
+
     def test_calls_when_hook_is_closed_then_one_warning_says_so(self, make_hook, trial, caplog):
         """They do nothing: the trial has ended."""
         hook = make_hook()
@@ -582,6 +620,14 @@ class TestWorkers:
             "000000000000_worker_1.json",
         ]
         assert [trial.collections(f"worker_{rank}").num_workers for rank in range(2)] == [2, 2]
+
+    @pytest.mark.parametrize("given", ["ALL", 3, None])
+    def test_workers_when_neither_all_nor_one_is_asked_for_then_says_which_saves(self, make_hook, caplog, given):
+        """The original takes anything for "one"; a misspelt "all" costs the data of all other workers."""
+        assert make_hook(include_workers=given).include_workers == given
+        assert caplog.messages == [
+            f"include_workers should be 'all' or 'one' (got {given!r}): only the first worker saves"
+        ]
 
     @pytest.mark.parametrize("include_workers", ["one", "ALL", ""])
     def test_workers_when_one_writes_then_it_is_the_first(self, run_worker, trial, include_workers):

@@ -1,5 +1,6 @@
 """The flight recorder: the last steps, written when something asks for them."""
 
+import contextlib
 import functools
 import subprocess
 import sys
@@ -86,6 +87,29 @@ def test_hook_when_asked_then_writes_the_last_steps(make_hook, trial):
     hook.write_recording()
     hook.close()
     assert [position[0] for position in trial.steps] == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_written"), [(KeyError(1), True), (KeyboardInterrupt(), True), (SystemExit(3), False), (None, False)]
+)
+def test_recording_when_script_closes_the_hook_in_finally_then_is_written_if_it_has_raised(
+    make_hook, trial, error, is_written
+):
+    """The exception is on its way there; one that only ends the process, as `sys.exit` does, is no accident."""
+
+    def train():
+        hook = make_hook(flight_recorder=2)
+        try:
+            for step in range(4):
+                hook.run_step({"loss": float(step)})
+            if error is not None:
+                raise error
+        finally:
+            hook.close()
+
+    with contextlib.suppress(KeyError, KeyboardInterrupt, SystemExit):
+        train()
+    assert [step for step, _, _ in trial.steps] == ([2, 3] if is_written else [])
 
 
 def test_hook_when_block_ends_with_an_exception_then_writes_the_last_steps(make_hook, trial):
