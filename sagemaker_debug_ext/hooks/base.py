@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
-from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief, meant_mode
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief, meant_mode
 from sagemaker_debug_ext.hooks import current, folders
 from sagemaker_debug_ext.hooks.arguments import (
     check_count,
@@ -37,14 +36,13 @@ from sagemaker_debug_ext.hooks.arguments import (
 )
 from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.checkpoint_state import CheckpointState
-from sagemaker_debug_ext.hooks.claims import has_claim
 from sagemaker_debug_ext.hooks.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.configuration import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.counters import StepCounters
 from sagemaker_debug_ext.hooks.custom_tensors import CustomTensors
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.delivery import Delivery
-from sagemaker_debug_ext.hooks.farewell import at_end
+from sagemaker_debug_ext.hooks.farewell import at_end, has_failed
 from sagemaker_debug_ext.hooks.forks import PROCESS
 from sagemaker_debug_ext.hooks.framework import Framework
 from sagemaker_debug_ext.hooks.harmless import harmless
@@ -60,7 +58,6 @@ from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
 from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
 from sagemaker_debug_ext.hooks.termination import GRACE_SECONDS, on_termination
-from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.vocabulary import SCALAR_COLLECTIONS, CollectionKeys, ModeKeys
 
@@ -192,34 +189,11 @@ class BaseHook(Framework, ProfilerCalls):
         """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
         self._process = PROCESS.mark
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
-        self._enter_folder()
+        folders.enter(self, self.backend)
         current.set_hook(self, BaseHook)
-        self._forget_end = at_end(self._leave)
+        self._forget_end = at_end(self.close)
         self._forget_sigterm = on_termination(self._terminate) if handle_sigterm else None
         self._requests = RecordingRequests(self.backend, self.write_recording) if num_recorded else None
-
-    def _enter_folder(self) -> None:
-        """Find out whether the folder is free.
-
-        Raises:
-            SMDebugRuntimeError: It holds a trial that has ended, or that another hook of this process writes.
-        """
-        if manifest.has_ended(self.backend):
-            raise SMDebugRuntimeError(
-                f"out_dir must not hold a trial that has ended (got {self.out_dir!r}): choose another folder, "
-                "or remove that one"
-            )
-        if has_claim(self.backend):
-            raise SMDebugRuntimeError(
-                f"out_dir must belong to one hook, and another one of this process writes to {self.out_dir!r}: "
-                "use that hook, or choose another folder"
-            )
-        if folders.note_open(self, self.out_dir):
-            LOG.warning(
-                "another hook of this process is open for %r: the one that saves first has the folder, and saving of "
-                "the other is switched off; use one hook, or another folder",
-                self.out_dir,
-            )
 
     # --- creation -----------------------------------------------------------------------------------------------------
 
@@ -679,11 +653,6 @@ class BaseHook(Framework, ProfilerCalls):
         if self._delivery is not None:
             self._delivery.write_recorded(self.dry_run)
 
-    def _leave(self, has_raised: bool) -> None:
-        """Close the hook as the process ends."""
-        self._has_raised = self._has_raised or has_raised
-        self.close()
-
     @harmless
     def _export_and_wait(self) -> None:
         with self._lock:
@@ -711,7 +680,7 @@ class BaseHook(Framework, ProfilerCalls):
             self._save_custom_tensors()
             self._finish_step()
             self._hand_over()
-            if self._has_raised or _has_script_raised():
+            if self._has_raised or has_failed():
                 self._write_recorded()
             self._complete_collections()
             self._delivery.export_news()
@@ -772,9 +741,3 @@ class BaseHook(Framework, ProfilerCalls):
         self.failure = error
         if not self.strict:
             LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
-
-
-def _has_script_raised() -> bool:
-    """Tell whether an exception is on its way, as where `finally` closes the hook, or has ended the interpreter."""
-    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
-    return not (error is None or isinstance(error, SystemExit))
