@@ -7,6 +7,7 @@ script that stays as it is, ``python -m sagemaker_debug_ext.auto train.py --epoc
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Final, NoReturn
@@ -14,6 +15,7 @@ from typing import Final, NoReturn
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.auto import attach
 from sagemaker_debug_ext.hooks.auto.scripts import prepare_module, prepare_script
+from sagemaker_debug_ext.hooks.configuration import CONFIG_PATH_VARIABLE
 
 _EXIT_USAGE: Final = 2
 
@@ -25,7 +27,7 @@ def _refuse(problem: object) -> NoReturn:
 
 
 try:
-    attach()
+    is_attached = attach()
 except DebugExtError as error:
     if __name__ != "__main__":
         raise
@@ -49,4 +51,8 @@ if __name__ == "__main__":
         _refuse(f"can't open file {error.filename!r}: {error.strerror}")
     except ImportError as error:
         _refuse(error)
+    if not is_attached and CONFIG_PATH_VARIABLE not in os.environ:  # else a warning has told
+        print(
+            f"sagemaker-debug: nothing is captured: {CONFIG_PATH_VARIABLE} names no configuration file", file=sys.stderr
+        )
     run()

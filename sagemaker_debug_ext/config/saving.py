@@ -135,12 +135,12 @@ def _mode_key(key: object) -> ModeKeys:
     raise SMDebugValueError(f"a save configuration has the keys {allowed} (got {key!r})")
 
 
-def _mode_value(value: object) -> SaveConfigMode | None:
+def _mode_value(mode: ModeKeys, value: object) -> SaveConfigMode | None:
     if value is None or isinstance(value, SaveConfigMode):
         return value
     if isinstance(value, Mapping):
         return SaveConfigMode.from_dict(value)
-    raise SMDebugValueError(f"a mode's save configuration must be a SaveConfigMode or None (got {value!r})")
+    raise SMDebugValueError(f"the save configuration of {mode.name} must be a SaveConfigMode or None (got {value!r})")
 
 
 @attrs.frozen(init=False, repr=False)
@@ -177,7 +177,8 @@ class SaveConfig:
             same = SaveConfigMode(save_interval, start_step, end_step, save_steps)
             by_mode = dict.fromkeys(ModeKeys, same)
         elif isinstance(mode_save_configs, Mapping):
-            given = {_mode_key(key): _mode_value(value) for key, value in mode_save_configs.items()}
+            keyed = {_mode_key(key): value for key, value in mode_save_configs.items()}
+            given = {mode: _mode_value(mode, value) for mode, value in keyed.items()}
             by_mode = {mode: given.get(mode) for mode in ModeKeys}
         else:
             raise SMDebugValueError(f"mode_save_configs must map modes to SaveConfigMode (got {mode_save_configs!r})")
