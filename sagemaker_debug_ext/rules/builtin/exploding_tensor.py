@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,8 @@ from sagemaker_debug_ext.rules.step import Array, ReductionKey, StepView
 EXTREMES: Final = (frozenset({("min", False), ("max", False)}), frozenset({("max", True)}))
 """Sets of reductions that are finite exactly if every element is: NaN spreads to them, and they cannot overflow."""
 
+_INPUT: Final = re.compile(r"_input_[0-9]+$")
+
 
 def count_nan(value: Array) -> int:
     """Return the number of elements that are NaN."""
@@ -27,6 +30,23 @@ def count_non_finite(value: Array) -> int:
     if not _may_be_non_finite(value) or _has_finite_sum(value):
         return 0
     return int(value.size - np.isfinite(value).sum())
+
+
+def count_non_finite_of_input(value: Array) -> int:
+    """Return the same of an input of a layer: a mask, 0 or minus infinity everywhere, has none that are a fault."""
+    count = count_non_finite(value)
+    is_mask = count > 0 and value.dtype.kind != "c" and bool(((value == 0) | (value == -np.inf)).all())
+    return 0 if is_mask else count
+
+
+def find_counter(name: str, ignores_masks: bool) -> Callable[[Array], int]:
+    """Return what counts the elements of a tensor that are not finite.
+
+    Args:
+        name: The tensor.
+        ignores_masks: Whether masks of attention are no fault, as where nothing has selected them.
+    """
+    return count_non_finite_of_input if ignores_masks and _INPUT.search(name) else count_non_finite
 
 
 def _has_finite_sum(value: Array) -> bool:
@@ -59,7 +79,8 @@ class ExplodingTensor(TensorRule):
 
     In the tables of boosted trees, a leaf has NaN for the split that it does not have. Such gaps are no fault, so of
     ``trees/Split``, ``trees/Yes``, ``trees/No``, ``trees/Missing`` and ``trees/Category`` nothing is looked at unless
-    a collection or a pattern selects them; the other columns, such as ``trees/Gain``, are.
+    a collection or a pattern selects them; the other columns, such as ``trees/Gain``, are. Likewise of an input of a
+    layer that is 0 or minus infinity everywhere: a mask, which says what attention passes over.
 
     Parameters:
         collection_names: Collections whose members are looked at, as a list or separated by commas.
@@ -83,6 +104,7 @@ class ExplodingTensor(TensorRule):
         """Choose the tensors."""
         given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
         self.selection = given or ALL_WITHOUT_GAPS
+        self.ignores_masks = not given
 
     def needs(self) -> tuple[Need, ...]:
         """Return the tensors, values or reductions of them."""
@@ -95,7 +117,7 @@ class ExplodingTensor(TensorRule):
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return how many elements are not finite; of reductions, whether one is not."""
         only_nan: bool = self.parameters["only_nan"]
-        count = view.statistic(name, count_nan if only_nan else count_non_finite)
+        count = view.statistic(name, count_nan if only_nan else find_counter(name, self.ignores_masks))
         if count is not None:
             return Reading(count, fires=count > 0, threshold=0, text=f"{count} of the elements")
         reductions = view.reductions(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
-from sagemaker_debug_ext.rules.builtin.exploding_tensor import count_non_finite
+from sagemaker_debug_ext.rules.builtin.exploding_tensor import find_counter
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.needs import Need
 from sagemaker_debug_ext.rules.roles import scheme_of
@@ -50,6 +50,7 @@ class NonFiniteOrigin(BuiltinRule):
         """Choose the tensors."""
         given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
         self.selection = given or ALL_BUT_TREES
+        self.ignores_masks = not given
 
     def needs(self) -> tuple[Need, ...]:
         """Return the tensors."""
@@ -57,7 +58,8 @@ class NonFiniteOrigin(BuiltinRule):
 
     def judge(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the first tensor that is not finite."""
-        counts = {name: view.statistic(name, count_non_finite) for name in view.selected(self.selection)}
+        names = view.selected(self.selection)
+        counts = {name: view.statistic(name, find_counter(name, self.ignores_masks)) for name in names}
         known = {name: count for name, count in counts.items() if count is not None}
         if not known:
             return None

@@ -104,6 +104,24 @@ def test_gaps_in_tables_of_trees_fire_only_if_they_are_selected(make_trial, judg
     assert [issue.step for issue in judge("ExplodingTensor", trial, **parameters)] == ([0] if fires else [])
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "parameters", "fires"),
+    [
+        ("layers.0_input_1", [0.0, -INF, -INF], {}, False),
+        ("layers.0_input_1", [0.0, -INF, -INF], {"tensor_regex": "_input_"}, True),
+        ("layers.0_input_1", [0.0, 0.0, INF], {}, True),
+        ("layers.0_input_1", [0.0, 1.0, -INF], {}, True),
+        ("layers.0_input_1", [0.0, NAN, -INF], {}, True),
+        ("layers.0_output_1", [0.0, -INF, -INF], {}, True),
+    ],
+)
+@pytest.mark.parametrize("rule", ["ExplodingTensor", "NonFiniteOrigin"])
+def test_masks_fire_only_if_they_are_selected(judge, rule, name, value, parameters, fires):
+    """Attention passes over what has minus infinity; the logarithm of 0 and 1 looks the same, and is an output."""
+    steps = {(TRAIN, 0): {name: np.array(value, np.float32), "loss": np.array([1.0])}}
+    assert [issue.step for issue in judge(rule, steps, **parameters)] == ([0] if fires else [])
+
+
 def test_texts_are_ignored(judge):
     """Tensors without numbers cannot explode."""
     assert judge("ExplodingTensor", {(TRAIN, 0): {"x": np.array(["nan"])}}) == []
