@@ -2,17 +2,14 @@
 
 `install` puts a function before the forward pass of every module, by means of PyTorch's global hooks. A module that is
 called by the script itself, not by another module, is a model if it has parameters to train, and a loss if its class is
-named so. One that is called by a method of a module that is not its forward pass, as `encode` calls an encoder, belongs
-to the model that has this method. Once nothing new has turned up for a while the function is taken off again.
+named so. Once nothing new has turned up for a while the function is taken off again.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any, Final
 
 from torch import nn
@@ -31,24 +28,6 @@ _SETTLED_AFTER_CALLS: Final = 100_000
 """So many calls of known modules in a row, and no further model or loss is expected."""
 
 
-class _ForwardPasses:
-    """Knows whether a model's own forward pass is running."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-
-    def __bool__(self) -> bool:
-        return self._depth > 0
-
-    def begin(self, *_: object) -> None:
-        """Take note that one begins."""
-        self._depth += 1
-
-    def end(self, *_: object) -> None:
-        """Take note that one ends, or fails."""
-        self._depth -= 1
-
-
 class AutoHook(Hook):
     """A hook that takes the mode of a step from the model, and finds losses by what ``backward`` is called on."""
 
@@ -64,26 +43,6 @@ class AutoHook(Hook):
             self.begin_step(module)
         else:
             self.register_loss(module)
-
-    def join_owner(self, owner: nn.Module, part: nn.Module) -> None:
-        """Register a model one of whose methods is just calling a part of it.
-
-        From now on each call of that part begins a step of the model, except within the model's own forward pass, which
-        is one step as ever.
-        """
-        self.register_module(owner)
-        passes = _ForwardPasses()
-
-        def begin(*_: object) -> None:
-            if not passes:
-                self.begin_step(owner)
-
-        self._handles += [
-            owner.register_forward_pre_hook(Tap(passes.begin)),
-            owner.register_forward_hook(Tap(passes.end), always_call=True),
-            part.register_forward_pre_hook(Tap(begin), prepend=True),
-        ]
-        self.begin_step(owner)
 
 
 class _Finder:
@@ -108,10 +67,10 @@ class _Finder:
         self._num_calls_without_news = 0
         if os.getpid() != self._pid:
             return
-        found = self._find_model(module)
-        is_part = self._knows_part_of(found)
-        self._kept.append(found)
-        self._known.update(id(part) for part in found.modules())
+        parts = list(module.modules())
+        self._kept.append(module)
+        is_part = any(id(part) in self._known for part in parts)
+        self._known.update(id(part) for part in parts)
         if is_part or not (_is_model(module) or _is_loss(module)):
             return
         try:
@@ -120,22 +79,11 @@ class _Finder:
                     self.stop()
                     return
                 self._hook = AutoHook.create_from_configuration(self._configuration)
-            if found is module:
-                self._hook.join(module)
-            else:
-                self._hook.join_owner(found, module)
+            self._hook.join(module)
         except (DebugExtError, OSError) as error:
-            LOG.warning("a %s is not captured: %s", type(found).__name__, error)
+            LOG.warning("a %s is not captured: %s", type(module).__name__, error)
         except Exception:  # the script knows nothing of this, and must not end because of it
-            LOG.exception("a %s is not captured", type(found).__name__)
-
-    def _find_model(self, module: nn.Module) -> nn.Module:
-        """Return the model that a module is called for: that whose method calls it, or the module itself."""
-        owner = _owner_of(module) if _is_model(module) else None
-        return module if owner is None or self._knows_part_of(owner) else owner
-
-    def _knows_part_of(self, module: nn.Module) -> bool:
-        return any(id(part) in self._known for part in module.modules())
+            LOG.exception("a %s is not captured", type(module).__name__)
 
     def stop(self) -> None:
         """Look no longer."""
@@ -150,19 +98,6 @@ def _is_model(module: nn.Module) -> bool:
 
 def _is_loss(module: nn.Module) -> bool:
     return type(module).__name__.lower().endswith("loss")
-
-
-def _owner_of(module: nn.Module) -> nn.Module | None:
-    """Return the outermost module of which a method is running and this one is a part; None if there is none."""
-    owner = None
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - PyTorch does not tell who calls a module
-    while frame is not None:
-        code = frame.f_code
-        caller = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-        if isinstance(caller, nn.Module) and caller is not module and any(part is module for part in caller.modules()):
-            owner = caller
-        frame = frame.f_back
-    return owner
 
 
 def install(configure: Callable[[int], HookConfiguration]) -> None:

@@ -148,59 +148,6 @@ def test_run_when_scripts_handler_calls_the_one_before_then_script_stops_by_itse
     assert trial.loaded_all_steps
 
 
-METHODS = """
-import torch
-from torch import nn
-
-class Coder(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.encoder, self.decoder = nn.Linear(4, 2), nn.Linear(2, 4)
-    def loss(self, x):
-        return nn.functional.mse_loss(self.decoder(self.encoder(x)), x)
-    def forward(self, x):
-        once = self.decoder(self.encoder(x))
-        return self.decoder(self.encoder(once))
-
-torch.manual_seed(0)
-model = Coder()
-{before}
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for _ in range(3):
-    optimizer.zero_grad()
-    model.loss(torch.randn(3, 4)).backward()
-    optimizer.step()
-model.eval()
-for _ in range(2):
-    model(torch.randn(1, 4))
-try:
-    model("no tensor")
-except TypeError:
-    model(torch.randn(1, 4))
-print(sum(p.sum() for p in model.parameters()).item().hex())
-"""
-
-
-def test_run_when_model_is_used_through_a_method_then_is_one_model(script, configured):
-    """Each call of the part that the method calls first is a step; so is each forward pass, whatever it calls."""
-    script.write_text(METHODS.format(before=""))
-    alone, captured = run_python(script), run_captured(script)
-    assert (captured.returncode, captured.stdout) == (0, alone.stdout), captured.stderr
-    trial = create_trial(str(configured))
-    assert (trial.steps(smd.modes.TRAIN), trial.steps(smd.modes.EVAL)) == ([0, 1, 2], [0, 1, 2, 3])
-    for name in ("gradient/Coder_encoder.weight", "gradient/Coder_decoder.bias", "loss_output_0"):
-        assert trial.tensor(name).steps(smd.modes.TRAIN) == [0, 1, 2], name
-    assert trial.tensor_names(collection="weights") == ["Coder_decoder.weight", "Coder_encoder.weight"]
-
-
-def test_run_when_a_part_is_known_before_its_model_then_parts_are_models(script, configured):
-    """The names of a trial stay as they are."""
-    script.write_text(METHODS.format(before="model.encoder(torch.ones(1, 4))"))
-    assert run_captured(script).returncode == 0
-    names = create_trial(str(configured)).tensor_names(collection="weights")
-    assert names == ["Linear_1_weight", "Linear_weight"]
-
-
 def test_run_when_paths_are_relative_then_as_seen_from_where_the_command_starts(tmp_path, monkeypatch):
     """A script that goes elsewhere, even before it imports the framework, takes nothing along."""
     monkeypatch.chdir(tmp_path)
