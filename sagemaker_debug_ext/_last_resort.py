@@ -34,5 +34,9 @@ class LastResort(logging.Handler):
 
 
 def install() -> None:
-    """Give the package's logger its handler."""
-    logging.getLogger(_PACKAGE).addHandler(LastResort(logging.WARNING))
+    """Give the package's logger its handler, unless an earlier import has done so."""
+    logger = logging.getLogger(_PACKAGE)
+    handler = LastResort(logging.WARNING)
+    handler.name = __name__
+    if all(known.name != handler.name for known in logger.handlers):
+        logger.addHandler(handler)

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.auto import attach
-from sagemaker_debug_ext.hooks.auto.scripts import prepare_module, prepare_script
+from sagemaker_debug_ext.hooks.auto.scripts import NoProgramError, prepare_module, prepare_script
 from sagemaker_debug_ext.hooks.configuration import CONFIG_PATH_VARIABLE
 
 _EXIT_USAGE: Final = 2
@@ -40,17 +40,18 @@ if __name__ == "__main__":
         del sys.argv[0]
     if not sys.argv:
         _refuse(f"name the {'module' if is_module else 'script'} to run")
-    try:
-        if is_module:
+    if is_module:
+        try:
             run = prepare_module(sys.argv[0])
-        else:
-            if not getattr(sys.flags, "safe_path", False):  # otherwise Python has put nothing there
-                sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+        except NoProgramError as error:
+            _refuse(error)
+    else:
+        if not getattr(sys.flags, "safe_path", False):  # otherwise Python has put nothing there
+            sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+        try:
             run = prepare_script(sys.argv[0])
-    except OSError as error:
-        _refuse(f"can't open file {error.filename!r}: {error.strerror}")
-    except ImportError as error:
-        _refuse(error)
+        except OSError as error:
+            _refuse(f"can't open file {error.filename!r}: {error.strerror}")
     if not is_attached and CONFIG_PATH_VARIABLE not in os.environ:  # else a warning has told
         print(
             f"sagemaker-debug: nothing is captured: {CONFIG_PATH_VARIABLE} names no configuration file", file=sys.stderr

@@ -132,9 +132,9 @@ def check_policy(when_full: object) -> None:
         raise SMDebugValueError(f"when_full must be 'block', 'drop' or 'spill' (got {when_full!r})")
 
 
-def check_workers(include_workers: str) -> str:
+def check_workers(include_workers: Any) -> Any:
     """Return `include_workers`; a warning tells of one that is neither ``all`` nor ``one``, and means the latter."""
-    if include_workers not in ("all", "one"):
+    if not (isinstance(include_workers, str) and include_workers in ("all", "one")):
         LOG.warning(
             "include_workers should be 'all' or 'one' (got %s): only the first worker saves", brief(include_workers)
         )

@@ -42,7 +42,7 @@ from sagemaker_debug_ext.hooks.counters import StepCounters
 from sagemaker_debug_ext.hooks.custom_tensors import CustomTensors
 from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.delivery import Delivery
-from sagemaker_debug_ext.hooks.farewell import at_end, has_failed
+from sagemaker_debug_ext.hooks.farewell import at_end, error_at_work, has_failed
 from sagemaker_debug_ext.hooks.forks import PROCESS
 from sagemaker_debug_ext.hooks.framework import Framework
 from sagemaker_debug_ext.hooks.harmless import harmless
@@ -112,6 +112,12 @@ class BaseHook(Framework, ProfilerCalls):
 
     __signature__: ClassVar[inspect.Signature]
     """All that a hook takes, also where a subclass passes arguments on."""
+
+    _is_helper = False
+    """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
+
+    _is_only_writer = False
+    """Whether the trial begins with this run, and all that is saved in it comes from here."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -185,8 +191,7 @@ class BaseHook(Framework, ProfilerCalls):
         self._scalars = Scalars()
         self._delivery: Delivery | None = None
         self._has_raised = self._is_off = self._is_closed = self._has_said_closed = False
-        self._is_helper = False
-        """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
+        self._error_at_begin = error_at_work()
         self._process = PROCESS.mark
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
         folders.enter(self, self.backend)
@@ -584,6 +589,8 @@ class BaseHook(Framework, ProfilerCalls):
                     output, self._collections, self._to_array, self._recorder, self._lock, self._drops_steps
                 )
                 self._resume(self._agree_on_steps(output.last_steps()))
+                is_shared = everyone and worker.num_workers > 1
+                self._is_only_writer = self._counters.last_global_step < 0 and not is_shared
             else:
                 LOG.debug("%s saves nothing, because include_workers is %r", worker.name, self.include_workers)
                 self._is_helper = self._helps_others()
@@ -680,14 +687,14 @@ class BaseHook(Framework, ProfilerCalls):
             self._save_custom_tensors()
             self._finish_step()
             self._hand_over()
-            if self._has_raised or has_failed():
+            if self._has_raised or has_failed(since=self._error_at_begin):
                 self._write_recorded()
             self._complete_collections()
             self._delivery.export_news()
 
     def _say_if_nothing_was_saved(self) -> None:
-        is_wanted = not (self.dry_run or self._recorder or self._is_off) and self._last_step >= 0
-        if is_wanted and self._delivery is not None and not self._delivery.has_taken:
+        is_wanted = self._is_only_writer and not (self.dry_run or self._recorder or self._is_off)
+        if is_wanted and self._last_step >= 0 and self._delivery is not None and not self._delivery.has_taken:
             LOG.warning(
                 "nothing was saved in %s: up to step %d no tensor of collections %s came when it was due; "
                 "look at save intervals, patterns, and what is registered",

@@ -40,12 +40,23 @@ def at_end(leave: Callable[[], object]) -> Callable[[], None]:
     return forget
 
 
-def has_failed() -> bool:
+def error_at_work() -> int | None:
+    """Return which exception the calling code is dealing with, as a number, which holds nothing of it; None if none."""
+    error = sys.exc_info()[1]
+    return None if error is None else id(error)
+
+
+def has_failed(since: int | None) -> bool:
     """Tell whether an exception is on its way through the calling code, or has ended this process.
 
-    It is on its way where `finally` is at work. What only asks the process to end, as `sys.exit` does, is none.
+    It is on its way where `finally` is at work. What only says that something ends, as `sys.exit` does, is none.
+
+    Args:
+        since: What `error_at_work` returned earlier: code that deals with an exception from beginning to end is sound.
     """
-    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    error = sys.exc_info()[1]
+    if error is None or id(error) == since or isinstance(error, StopIteration):
+        error = getattr(sys, "last_value", None)
     if isinstance(error, SystemExit):
         # So torch.multiprocessing ends a child whose function has raised: it passes the error on to the parent.
         return error.code not in (None, 0) and error.__context__ is not None

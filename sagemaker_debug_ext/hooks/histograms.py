@@ -19,10 +19,10 @@ from sagemaker_debug_ext.store.messages import Array
 _SHIFT: Final = 20
 _NUM_BUCKETS: Final = 1 << (32 - _SHIFT)
 _NUM_POSITIVE: Final = _NUM_BUCKETS // 2
+_MASK: Final = np.uint64(_NUM_BUCKETS - 1)
 _SHIFT_FIRST: Final = np.uint64(32 + _SHIFT)
 _SHIFT_SECOND: Final = np.uint64(_SHIFT)
-_MASK: Final = np.uint64(_NUM_BUCKETS - 1)
-"""What is left of a pair of float32 that is read as one number."""
+"""The bits to cut off a pair of float32 that is read as one number."""
 
 _PIECE: Final = 1 << 18
 _ROW: Final = 1 << 13

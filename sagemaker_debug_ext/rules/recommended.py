@@ -29,7 +29,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "unless_weighed": True,
     },
     "DeadRelu": {"tensor_regex": Role.RELU_OUTPUT, "threshold_layer": 95},
-    "ExplodingTensor": {"tensor_regex": "^(?!trees/)"},  # tables of trees have gaps
+    "ExplodingTensor": {},
     "FeatureImportanceOverweight": {"nfeatures": 1, "threshold": 0.95, "start_step": 5},
     "Overfit": {"ratio_threshold": 3, "patience": 4, "start_step": 20, "unless_falling": True},
     "SaturatedActivation": {

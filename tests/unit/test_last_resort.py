@@ -39,6 +39,13 @@ logging.getLogger({name!r}).addHandler(handler)
     assert not any("heard" in line for line in rest)
 
 
+def test_warning_when_the_package_is_imported_again_then_is_written_once():
+    """As test suites do, and notebooks."""
+    again = "import importlib, sys\nimportlib.reload(sagemaker_debug_ext)\ndel sys.modules['sagemaker_debug_ext']\n"
+    again += "del sys.modules['sagemaker_debug_ext._last_resort']\nimport sagemaker_debug_ext"
+    assert run_python("-c", SCRIPT.format(set_up=again)).stderr.count("sagemaker_debug_ext: heard") == 1
+
+
 def test_warning_when_handlers_of_the_root_are_cut_off_then_is_not_lost():
     """A logger that does not propagate does not reach them."""
     set_up = """

@@ -35,6 +35,11 @@ class AutoHook(Hook):
         super().__init__(*args, detect_losses=True, **kwargs)
         self.mode_follows_model = True
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the script has closed it."""
+        return self._is_closed
+
     def join(self, module: nn.Module) -> None:
         """Register a module whose forward pass is just beginning."""
         is_further_loss = _is_loss(module) and any(root.is_model for root in self._roots)  # one that learns, too
@@ -66,6 +71,9 @@ class _Finder:
             return
         self._num_calls_without_news = 0
         if os.getpid() != self._pid:
+            return
+        if self._hook is not None and self._hook.is_closed:
+            self.stop()
             return
         parts = list(module.modules())
         self._kept.append(module)

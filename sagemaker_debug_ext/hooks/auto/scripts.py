@@ -14,11 +14,14 @@ import pkgutil
 import runpy
 import sys
 from collections.abc import Callable
-from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from io import open_code
 from types import CodeType, ModuleType
 from typing import Any
+
+
+class NoProgramError(Exception):
+    """There is nothing of a name that could be run."""
 
 
 def prepare_script(path: str) -> Callable[[], object]:
@@ -47,14 +50,17 @@ def prepare_module(name: str) -> Callable[[], object]:
         name: A module, or a package that has a module ``__main__``. The packages that it lies in are imported.
 
     Raises:
-        ImportError: There is no such module, or nothing in it to run.
+        NoProgramError: There is no such module, or nothing in it to run. Whatever the packages raise is their own.
     """
+    if name.endswith(".py") and os.path.isfile(name):  # of which Python would first import the module
+        raise NoProgramError(f"{name} is a file; the module is {name.removesuffix('.py')}")
     spec = _find_spec(name)
     if spec.submodule_search_locations is not None:
         spec = _find_spec(f"{name}.__main__")
-    code = spec.loader.get_code(spec.name) if isinstance(spec.loader, InspectLoader) else None
+    get_code = getattr(spec.loader, "get_code", None)  # not all that have it say so by their class
+    code = get_code and get_code(spec.name)
     if code is None:
-        raise ImportError(f"there is no Python code in {name}", name=name)
+        raise NoProgramError(f"there is no Python code in {name}")
     sys.argv[0] = str(spec.origin)
     return functools.partial(
         _run,
@@ -68,9 +74,14 @@ def prepare_module(name: str) -> Callable[[], object]:
 
 
 def _find_spec(name: str) -> ModuleSpec:
-    spec = importlib.util.find_spec(name)
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise NoProgramError(str(error)) from error
     if spec is None:
-        raise ModuleNotFoundError(f"No module named {name}", name=name)
+        raise NoProgramError(f"No module named {name}")
     return spec
 
 

@@ -73,7 +73,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     * ``<Model>_<parameter path>``: parameters, as they are when the forward pass begins;
     * ``gradient/<parameter>``: the gradient of the last backward pass of the step, not what has accumulated; with
-      `explicit_steps` that of the last one before an optimizer uses it;
+      `explicit_steps` that of the last one before an optimizer uses it, if that is not compiled;
     * ``<module path>_input_<i>``, ``<module path>_output_<i>``: inputs of modules, positional ones first, and outputs,
       numbered on if a module is called again within the step;
     * ``<Loss>_output_<i>``: outputs of registered losses.
@@ -335,7 +335,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _complete_step(self) -> None:
         """Save what the script has given to the step that it ends."""
         self._save_custom_tensors()
-        if self._last_step < 0 and self._accepts() and not self._has_told_of_methods:
+        has_models = any(root.is_model for root in self._roots)
+        if has_models and self._last_step < 0 and self._accepts() and not self._has_told_of_methods:
             self._has_told_of_methods = True
             LOG.warning(
                 "step() ends no step, as no forward pass of what is registered was seen: where the script calls other "
@@ -560,7 +561,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _detach(self) -> None:
         unseen = [root.name for root in self._roots if root.is_model]
-        if unseen and self._last_step < 0 and not self._is_off:
+        if unseen and self._last_step < 0 and not (self._is_off or self._has_told_of_methods):
             LOG.warning(
                 "nothing was captured: no forward pass of %s was seen; a model is to be compiled before it is "
                 "registered, what is registered must be what the script calls, and begin_step(model) must come before "

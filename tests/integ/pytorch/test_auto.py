@@ -207,6 +207,20 @@ def test_run_when_a_model_cannot_be_captured_then_script_ends_as_ever(script, co
     assert create_trial(str(configured)).steps(smd.modes.TRAIN) == list(range(6))
 
 
+def test_look_when_hook_is_closed_then_no_more_is_looked_for(configured, caplog):
+    """The script has closed it, and is not told of models that it never registered."""
+    finder = _Finder(read_configuration(None, os.environ))
+    finder.look(torch.nn.Linear(1, 1), ())
+    hook = smd.get_hook()
+    hook.close()
+    caplog.clear()
+    later = torch.nn.Linear(1, 1)
+    finder.look(later, ())
+    smd.del_hook()
+    assert caplog.messages == []
+    assert not later._forward_pre_hooks
+
+
 def test_look_when_registering_breaks_then_training_goes_on(configured, monkeypatch, caplog):
     """Whatever goes wrong while a model is being registered is logged, once for the model."""
 

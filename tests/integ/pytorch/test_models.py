@@ -336,10 +336,26 @@ class TestExplicitSteps:
 
         for _ in range(2):
             seen.append(None)
+            closure()
             optimizer.step(closure)
             hook.step()
         saved = [torch.tensor(value) for _, value in open_trial(hook).tensor("gradient/Linear_weight").items()]
         assert all(torch.equal(left, right) for left, right in zip(saved, seen, strict=True))
+
+    def test_gradients_when_the_update_comes_first_then_are_those_after_it(self, make_hook, open_trial):
+        """The update has used the gradients of the step before."""
+        hook = make_hook(explicit_steps=True, include_collections=["gradients"])
+        model = nn.Linear(2, 1)
+        hook.register_module(model)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(3):
+            output = model(torch.full((1, 2), float(step))).sum()
+            optimizer.step()
+            optimizer.zero_grad()
+            output.backward()
+            hook.step()
+        saved = open_trial(hook).tensor("gradient/Linear_weight")
+        assert [value.tolist() for _, value in saved.items()] == [[[step, step]] for step in range(3)]
 
     def test_steps_when_model_is_used_through_methods_then_says_how_they_begin(self, make_hook, open_trial, caplog):
         """Without a forward pass there is no step to end; `begin_step` begins one."""

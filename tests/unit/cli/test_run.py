@@ -117,6 +117,31 @@ def test_run_when_program_is_a_module_then_finds_what_it_finds_without(tmp_path,
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
 
 
+@pytest.mark.parametrize(
+    "fault", ["open('none.yaml')", "raise TimeoutError", "import none_of_this", "from json import none_of_this"]
+)
+def test_run_when_the_modules_package_fails_then_shows_how(tmp_path, fault):
+    """What goes wrong in the script's own code is no matter of the command."""
+    (tmp_path / "whole").mkdir()
+    write(tmp_path / "whole" / "__init__.py", fault)
+    write(tmp_path / "whole" / "train.py", "print(1)")
+    done = run_captured("-m", "whole.train")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert fault in done.stderr
+    assert "Traceback" in done.stderr
+
+
+def test_run_when_module_is_in_an_archive_then_runs_it(tmp_path, monkeypatch):
+    """Python imports from there, too."""
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        archive.writestr("app/__init__.py", "")
+        archive.writestr("app/train.py", "print(__name__, __package__, __file__)")
+    monkeypatch.syspath_prepend(tmp_path / "app.zip")  # which `run_python` passes on
+    alone, captured = run_python("-m", "app.train"), run_captured("-m", "app.train")
+    assert alone.stdout != ""
+    assert captured.stdout == alone.stdout, captured.stderr
+
+
 def test_run_when_script_is_compiled_then_runs_it(tmp_path):
     """Python runs what it has compiled, too."""
     write(tmp_path / "train.py", "print(__name__, __file__)")
@@ -134,10 +159,12 @@ def test_run_when_script_is_compiled_then_runs_it(tmp_path):
         (["-m", "none.train"], "No module named 'none'"),
         (["-m", "json"], "No module named json.__main__"),
         (["-m", "math"], "there is no Python code in math"),
+        (["-m", "train.py"], "train.py is a file; the module is train"),
     ],
 )
 def test_module_when_there_is_no_script_then_says_so_in_one_line(tmp_path, arguments, said):
-    """The status is the one that Python has for that."""
+    """The status says that it was used wrongly."""
+    write(tmp_path / "train.py", "raise SystemExit(9)")
     done = run_python("-m", "sagemaker_debug_ext.auto", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     last = done.stderr.splitlines()[-1]

@@ -557,6 +557,24 @@ class TestCollectionsFile:
         hook.close()
         assert caplog.messages == []
 
+    def test_close_when_the_trial_goes_on_for_less_than_an_interval_then_says_nothing(self, make_hook, out_dir, caplog):
+        """An earlier run has saved what was due."""
+        for interval in (5, 500):
+            hook = make_hook(save_config={"save_interval": interval})
+            for _ in range(6):
+                hook.run_step({"loss": 1.0})
+            hook.close()
+            (out_dir / "training_job_end.ts").unlink()
+        assert "nothing was saved" not in caplog.text
+
+    def test_close_when_other_workers_write_then_says_nothing(self, make_hook, caplog):
+        """Of a pipeline only the last stage has a loss."""
+        hook = make_hook(include_workers="all")
+        hook.worker = Worker("worker_0", 2)
+        hook.run_step({})
+        hook.close()
+        assert caplog.messages == []
+
     def test_close_when_no_step_ran_then_says_nothing(self, make_hook, caplog):
         """There was nothing to save."""
         make_hook().close()
@@ -621,7 +639,7 @@ class TestWorkers:
         ]
         assert [trial.collections(f"worker_{rank}").num_workers for rank in range(2)] == [2, 2]
 
-    @pytest.mark.parametrize("given", ["ALL", 3, None])
+    @pytest.mark.parametrize("given", ["ALL", 3, None, ["all"]])
     def test_workers_when_neither_all_nor_one_is_asked_for_then_says_which_saves(self, make_hook, caplog, given):
         """The original takes anything for "one"; a misspelt "all" costs the data of all other workers."""
         assert make_hook(include_workers=given).include_workers == given

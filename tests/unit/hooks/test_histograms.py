@@ -32,11 +32,14 @@ def test_histogram_when_values_are_any_then_each_lies_in_its_bucket(values):
         assert any(found.counts[index] for index in near), (value, edges)
 
 
-@pytest.mark.parametrize("size", [10, 8192, 8193, 70_000, 200_001])
+@pytest.mark.parametrize("size", [10, 8192, 8193, 70_000, 600_001])
 def test_histogram_when_array_is_large_then_counts_agree_with_numpy(size):
     """Pieces and pairs count like a search does."""
     values = np.random.default_rng(size).normal(size=size).astype(np.float32)
+    values[-3:] = -9, 9, 0.5
     found = histogram(values)
+    assert (found.least, found.greatest, found.num) == (-9, 9, size)
+    assert found.total == pytest.approx(float(values.astype(np.float64).sum()), rel=1e-3)
     expected, _ = np.histogram(values, np.concatenate([[-np.inf], np.nextafter(found.limits, np.inf)]))
     np.testing.assert_allclose(found.counts, expected, atol=1)
     assert found.squares == pytest.approx(float((values.astype(np.float64) ** 2).sum()), rel=1e-5)

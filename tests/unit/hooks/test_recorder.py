@@ -112,6 +112,43 @@ def test_recording_when_script_closes_the_hook_in_finally_then_is_written_if_it_
     assert [step for step, _, _ in trial.steps] == ([2, 3] if is_written else [])
 
 
+def test_recording_when_all_is_done_while_an_exception_is_dealt_with_then_is_not_written(make_hook, trial):
+    """Such as where an optional package is missing, or where an iterator has come to its end."""
+
+    def train(rows):
+        hook = make_hook(flight_recorder=2)
+        rows = iter(rows)
+        while True:
+            try:
+                hook.run_step({"loss": next(rows)})
+            except StopIteration:
+                hook.close()
+                break
+
+    try:
+        raise ImportError
+    except ImportError:
+        train([1.0, 2.0, 3.0])
+    assert trial.steps == {}
+
+
+class EmptyError(Exception):
+    def __len__(self):
+        return 0
+
+
+def test_recording_when_the_exception_counts_as_false_then_is_written(make_hook, trial):
+    """An error is one, whatever its length."""
+    hook = make_hook(flight_recorder=2)
+    with pytest.raises(EmptyError):
+        try:
+            hook.run_step({"loss": 1.0})
+            raise EmptyError
+        finally:
+            hook.close()
+    assert len(trial.steps) == 1
+
+
 def test_hook_when_block_ends_with_an_exception_then_writes_the_last_steps(make_hook, trial):
     """An exception in the block that the hook was made for asks, too."""
     with pytest.raises(KeyError), make_hook(flight_recorder=3) as hook:
