@@ -14,7 +14,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
@@ -24,11 +23,8 @@ GRACE_SECONDS: Final = 20.0
 """How long finishing may take; most platforms kill what still runs 30 to 120 seconds after SIGTERM."""
 
 _SEND_AGAIN_SECONDS: Final = 0.005
-_OWN_FOLDER: Final = str(Path(__file__).parent) + os.sep
-_AROUND_TRAINING: Final = tuple(
-    str(Path(_OWN_FOLDER, name)) for name in ("auto", "keras/recording.py", "keras/steps.py", "keras/tapes.py")
-)
-"""Functions there stand around whole trainings, or around what the framework does in a step."""
+_HOOKS: Final = "sagemaker_debug_ext.hooks."
+_WRAPPING_MODULES: Final[set[str]] = set()
 
 
 class TerminationHandler:
@@ -108,6 +104,18 @@ class TerminationHandler:
         return now - self._put_off_since > GRACE_SECONDS
 
 
+def wraps_training(module: str) -> None:
+    """Register a module whose functions stay on the stack while the script trains.
+
+    SIGTERM runs the listeners there at once. Other functions of a hook change its state, so SIGTERM waits until they
+    have returned.
+
+    Args:
+        module: The module's ``__name__``.
+    """
+    _WRAPPING_MODULES.add(module)
+
+
 def on_termination(listener: Callable[[bool], object]) -> Callable[[], None]:
     """Have `listener` called at SIGTERM, before what the script has set for it, or the default action.
 
@@ -144,10 +152,10 @@ def _do_nothing() -> None:
 
 
 def _is_in_hook(frame: FrameType | None) -> bool:
-    """Tell whether a function of the hook is under way."""
+    """Return whether a function of the hook is running that must not be interrupted."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith(_OWN_FOLDER) and not file.startswith(_AROUND_TRAINING):
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith(_HOOKS) and module not in _WRAPPING_MODULES:
             return True
         frame = frame.f_back
     return False

@@ -17,8 +17,11 @@ from typing import Final
 from sagemaker_debug_ext._imports import when_imported
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
 from sagemaker_debug_ext.hooks.configuration import CONFIG_PATH_VARIABLE, HookConfiguration, load_configuration
+from sagemaker_debug_ext.hooks.termination import wraps_training
 
 LOG = logging.getLogger(__name__)
+
+wraps_training(__name__)
 
 _INSTALLERS: Final = {
     "keras": "sagemaker_debug_ext.hooks.auto.keras",

@@ -19,8 +19,11 @@ from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.configuration import HookConfiguration
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
+from sagemaker_debug_ext.hooks.termination import wraps_training
 
 LOG = logging.getLogger(__name__)
+
+wraps_training(__name__)
 
 _METHODS: Final = ("fit", "evaluate", "predict")
 

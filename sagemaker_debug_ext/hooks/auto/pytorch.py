@@ -21,8 +21,11 @@ from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.configuration import HookConfiguration
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 from sagemaker_debug_ext.hooks.pytorch.taps import Tap
+from sagemaker_debug_ext.hooks.termination import wraps_training
 
 LOG = logging.getLogger(__name__)
+
+wraps_training(__name__)
 
 _SETTLED_AFTER_CALLS: Final = 100_000
 """So many calls of known modules in a row, and no further model or loss is expected."""

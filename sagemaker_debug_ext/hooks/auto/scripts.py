@@ -19,6 +19,10 @@ from io import open_code
 from types import CodeType, ModuleType
 from typing import Any
 
+from sagemaker_debug_ext.hooks.termination import wraps_training
+
+wraps_training(__name__)
+
 
 class NoProgramError(Exception):
     """There is nothing of a name that could be run."""

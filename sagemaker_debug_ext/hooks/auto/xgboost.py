@@ -20,10 +20,13 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import current
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.configuration import HookConfiguration
+from sagemaker_debug_ext.hooks.termination import wraps_training
 from sagemaker_debug_ext.hooks.xgboost.hook import Hook
 from sagemaker_debug_ext.hooks.xgboost.models import ModelKind
 
 LOG = logging.getLogger(__name__)
+
+wraps_training(__name__)
 
 _FUNCTIONS: Final = ("train", "cv")
 _MODULES: Final = (xgb, xgboost.training, xgboost.sklearn)

@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from sagemaker_debug_ext.hooks.keras.values import is_numeric, is_tensorflow, tensors_in
+from sagemaker_debug_ext.hooks.termination import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+wraps_training(__name__)
 
 Wants = Callable[[str, str], bool]
 """Tells whether a tensor of that name, a member of that collection, may ever be saved."""

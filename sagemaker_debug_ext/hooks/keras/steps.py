@@ -18,9 +18,12 @@ import keras
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of
 from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, replaced, tap_call, tap_model, tap_optimizer
 from sagemaker_debug_ext.hooks.keras.values import is_tensorflow
+from sagemaker_debug_ext.hooks.termination import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
+
+wraps_training(__name__)
 
 _RANDOM: Final = frozenset(
     {
