@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.config.reductions import ReductionConfig
     from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, RuleBase
     from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
-    from sagemaker_debug_ext.hooks.appending import save_tensor
+    from sagemaker_debug_ext.hooks.save_tensor import save_tensor
     from sagemaker_debug_ext.requests import debugger_request, training_job_request
     from sagemaker_debug_ext.requests.explain import explain
     from sagemaker_debug_ext.rule_configs import get_default_profiler_processing_job, get_default_profiler_rule
@@ -75,7 +75,7 @@ _HOMES = {
     "get_default_profiler_processing_job": "rule_configs",
     "get_default_profiler_rule": "rule_configs",
     "get_rule_container_image_uri": "catalog.images",
-    "save_tensor": "hooks.appending",
+    "save_tensor": "hooks.save_tensor",
     "training_job_request": "requests",
     "with_debugger": "sdk.adapting",
 }

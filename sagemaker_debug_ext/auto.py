@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.auto import attach
 from sagemaker_debug_ext.hooks.auto.scripts import NoProgramError, prepare_module, prepare_script
-from sagemaker_debug_ext.hooks.configuration import CONFIG_PATH_VARIABLE
+from sagemaker_debug_ext.hooks.options.config_file import CONFIG_PATH_VARIABLE
 
 _EXIT_USAGE: Final = 2
 

@@ -21,10 +21,10 @@ except OSError as error:  # its shared library needs some of the system's
         f"MXNet cannot be loaded, it needs what Debian's packages libgomp1 and libquadmath0 bring ({error})"
     ) from error
 
-from sagemaker_debug_ext.hooks.appending import save_tensor
-from sagemaker_debug_ext.hooks.current import del_hook
 from sagemaker_debug_ext.hooks.mxnet.blocks import Collection
 from sagemaker_debug_ext.hooks.mxnet.hook import Hook, get_hook, set_hook
+from sagemaker_debug_ext.hooks.registry import del_hook
+from sagemaker_debug_ext.hooks.save_tensor import save_tensor
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
 

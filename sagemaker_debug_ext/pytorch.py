@@ -13,10 +13,10 @@ from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 
 import_optional("torch", "The PyTorch hook", extra="torch")
 
-from sagemaker_debug_ext.hooks.appending import save_tensor
-from sagemaker_debug_ext.hooks.current import del_hook
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook, get_hook, set_hook
+from sagemaker_debug_ext.hooks.registry import del_hook
+from sagemaker_debug_ext.hooks.save_tensor import save_tensor
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
 

@@ -13,11 +13,11 @@ from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 
 import_optional("keras", "The Keras hook", extra="tensorflow")
 
-from sagemaker_debug_ext.hooks.appending import save_tensor
-from sagemaker_debug_ext.hooks.current import del_hook
 from sagemaker_debug_ext.hooks.keras.collections import Collection
-from sagemaker_debug_ext.hooks.keras.current import EstimatorHook, SessionHook, get_hook, set_hook
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
+from sagemaker_debug_ext.hooks.keras.legacy import EstimatorHook, SessionHook, get_hook, set_hook
+from sagemaker_debug_ext.hooks.registry import del_hook
+from sagemaker_debug_ext.hooks.save_tensor import save_tensor
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
 

@@ -21,8 +21,15 @@ from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief, meant_mode
-from sagemaker_debug_ext.hooks import current, folders
-from sagemaker_debug_ext.hooks.arguments import (
+from sagemaker_debug_ext.hooks import registry
+from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
+from sagemaker_debug_ext.hooks.capture.counters import IdleSteps, StepCounters
+from sagemaker_debug_ext.hooks.capture.pending import CustomTensors, Scalar, Scalars
+from sagemaker_debug_ext.hooks.capture.save_plan import Decision, SavePlan, StepPlan
+from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.framework import Framework
+from sagemaker_debug_ext.hooks.options.arguments import (
     check_count,
     check_flag,
     check_policy,
@@ -34,30 +41,19 @@ from sagemaker_debug_ext.hooks.arguments import (
     list_patterns,
     open_out_dir,
 )
-from sagemaker_debug_ext.hooks.background import DEFAULT_MEMORY_LIMIT_BYTES
-from sagemaker_debug_ext.hooks.checkpoint_state import CheckpointState
-from sagemaker_debug_ext.hooks.collection_set import CollectionSet
-from sagemaker_debug_ext.hooks.configuration import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
-from sagemaker_debug_ext.hooks.counters import StepCounters
-from sagemaker_debug_ext.hooks.custom_tensors import CustomTensors
-from sagemaker_debug_ext.hooks.decisions import Decision, SavePlan, StepPlan
-from sagemaker_debug_ext.hooks.delivery import Delivery
-from sagemaker_debug_ext.hooks.farewell import at_end, error_at_work, has_failed
-from sagemaker_debug_ext.hooks.forks import PROCESS
-from sagemaker_debug_ext.hooks.framework import Framework
-from sagemaker_debug_ext.hooks.harmless import harmless
-from sagemaker_debug_ext.hooks.idle import IdleSteps
-from sagemaker_debug_ext.hooks.metrics_file import MetricsFile
-from sagemaker_debug_ext.hooks.output import CHIEF, TrialOutput, Worker
-from sagemaker_debug_ext.hooks.profiling import ProfilerCalls
-from sagemaker_debug_ext.hooks.recorder import FlightRecorder, RecordingRequests
-from sagemaker_debug_ext.hooks.scalars import Scalar, Scalars
-from sagemaker_debug_ext.hooks.showing import find_shown
-from sagemaker_debug_ext.hooks.signatures import refuses_unknown, signature_of
-from sagemaker_debug_ext.hooks.spilling import DEFAULT_SPILL_LIMIT_BYTES
-from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
-from sagemaker_debug_ext.hooks.tensorboard import TensorBoardOutput
-from sagemaker_debug_ext.hooks.termination import GRACE_SECONDS, on_termination
+from sagemaker_debug_ext.hooks.options.config_file import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
+from sagemaker_debug_ext.hooks.options.signature import refuses_unknown, signature_of
+from sagemaker_debug_ext.hooks.output.background import DEFAULT_MEMORY_LIMIT_BYTES
+from sagemaker_debug_ext.hooks.output.checkpoint_state import CheckpointState
+from sagemaker_debug_ext.hooks.output.dispatcher import Delivery
+from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder, RecordingRequests
+from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
+from sagemaker_debug_ext.hooks.output.spill_file import DEFAULT_SPILL_LIMIT_BYTES
+from sagemaker_debug_ext.hooks.output.tensorboard import TensorBoardOutput, find_shown
+from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, TrialOutput, Worker
+from sagemaker_debug_ext.hooks.process.exit import at_end, error_at_work, has_failed
+from sagemaker_debug_ext.hooks.process.fork import PROCESS
+from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS, on_termination
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.vocabulary import SCALAR_COLLECTIONS, CollectionKeys, ModeKeys
 
@@ -66,6 +62,17 @@ LOG = logging.getLogger(__name__)
 _METRIC_COLLECTIONS: Final = frozenset({CollectionKeys.LOSSES, CollectionKeys.METRICS, CollectionKeys.SM_METRICS})
 
 _SelfT = TypeVar("_SelfT", bound="BaseHook")
+
+
+class ProfilerCalls:
+    """Profiler methods of `smdebug` hooks, answered as in a job without a profiler."""
+
+    def record_trace_events(self, *_: Any, **__: Any) -> None:
+        """Do nothing: without a profiler there is no timeline to add an event to."""
+
+    def should_save_dataloader_metrics(self, metrics_name: str) -> bool:  # noqa: ARG002 - smdebug's signature
+        """Return False: without a profiler no data loader metrics are saved."""
+        return False
 
 
 class BaseHook(Framework, ProfilerCalls):
@@ -194,8 +201,8 @@ class BaseHook(Framework, ProfilerCalls):
         self._error_at_begin = error_at_work()
         self._process = PROCESS.mark
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
-        folders.enter(self, self.backend)
-        current.set_hook(self, BaseHook)
+        registry.enter(self, self.backend)
+        registry.set_hook(self, BaseHook)
         self._forget_end = at_end(self.close)
         self._forget_sigterm = on_termination(self._terminate) if handle_sigterm else None
         self._requests = RecordingRequests(self.backend, self.write_recording) if num_recorded else None
@@ -386,7 +393,7 @@ class BaseHook(Framework, ProfilerCalls):
             return
         self._is_closed = True
         self._idle_steps.forget()
-        folders.note_closed(self, self.out_dir)
+        registry.note_closed(self, self.out_dir)
         if self._requests is not None:
             self._requests.close()
         self._forget_end()
@@ -584,7 +591,7 @@ class BaseHook(Framework, ProfilerCalls):
                 self._checkpoints = None
             if everyone or worker.name == CHIEF:
                 output = self._open_output(worker, worker.num_workers if everyone else 1)
-                folders.note_written(self.out_dir)
+                registry.note_written(self.out_dir)
                 self._delivery = Delivery(
                     output, self._collections, self._to_array, self._recorder, self._lock, self._drops_steps
                 )
@@ -676,7 +683,7 @@ class BaseHook(Framework, ProfilerCalls):
         Where another hook has written, one that has captured nothing has nothing to add, not even the end.
         """
         with self._lock:
-            if self._delivery is None and not self._scalars.waiting and folders.is_written(self.out_dir):
+            if self._delivery is None and not self._scalars.waiting and registry.is_written(self.out_dir):
                 return
             if self._is_off or not self._has_output() or self._delivery is None:
                 return

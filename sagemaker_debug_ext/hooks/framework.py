@@ -10,10 +10,15 @@ import numpy as np
 from sagemaker_debug_ext.config.groups import Collection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
-from sagemaker_debug_ext.hooks.output import CHIEF, Worker
-from sagemaker_debug_ext.hooks.reductions import can_reduce, reduce_array, reduction_names, without_output_number
-from sagemaker_debug_ext.hooks.statistics import compute_statistics
-from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
+from sagemaker_debug_ext.hooks.statistics.reductions import (
+    can_reduce,
+    reduce_array,
+    reduction_names,
+    without_output_number,
+)
+from sagemaker_debug_ext.hooks.statistics.summaries import compute_statistics
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.messages import Array, to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sagemaker_debug_ext.hooks.auto.attaching import attach
+from sagemaker_debug_ext.hooks.auto.install import attach
 
 __all__ = ["attach"]

@@ -15,11 +15,11 @@ from typing import Any, Final
 import keras
 
 from sagemaker_debug_ext.errors import DebugExtError
-from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.configuration import HookConfiguration
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
-from sagemaker_debug_ext.hooks.termination import wraps_training
+from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
+from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 
 LOG = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class _Joiner:
             return None
         try:
             if self._hook is None:
-                if current.has_hook():
+                if registry.has_hook():
                     return None
                 self._hook = KerasHook.create_from_configuration(self._configuration)
         except (DebugExtError, OSError) as error:

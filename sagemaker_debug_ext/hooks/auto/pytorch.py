@@ -17,11 +17,11 @@ from torch.nn.modules import module as modules
 from torch.utils.hooks import RemovableHandle
 
 from sagemaker_debug_ext.errors import DebugExtError
-from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.configuration import HookConfiguration
+from sagemaker_debug_ext.hooks import registry
+from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
+from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
-from sagemaker_debug_ext.hooks.pytorch.taps import Tap
-from sagemaker_debug_ext.hooks.termination import wraps_training
+from sagemaker_debug_ext.hooks.pytorch.module_hooks import Tap
 
 LOG = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class _Finder:
             return
         try:
             if self._hook is None:
-                if current.has_hook():
+                if registry.has_hook():
                     self.stop()
                     return
                 self._hook = AutoHook.create_from_configuration(self._configuration)

@@ -19,7 +19,7 @@ from io import open_code
 from types import CodeType, ModuleType
 from typing import Any
 
-from sagemaker_debug_ext.hooks.termination import wraps_training
+from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 
 wraps_training(__name__)
 

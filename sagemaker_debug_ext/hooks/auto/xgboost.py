@@ -17,10 +17,10 @@ import xgboost.sklearn
 import xgboost.training
 
 from sagemaker_debug_ext.errors import DebugExtError
-from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.configuration import HookConfiguration
-from sagemaker_debug_ext.hooks.termination import wraps_training
+from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
+from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.hooks.xgboost.hook import Hook
 from sagemaker_debug_ext.hooks.xgboost.models import ModelKind
 
@@ -106,7 +106,7 @@ class _Joiner:
             return None
         try:
             if self._hook is None:
-                if current.has_hook():
+                if registry.has_hook():
                     return None
                 self._hook = AutoHook.create_from_configuration(self._configuration)
             self._hook.join(given.get("params"), given.get("dtrain"), given.get("evals") or ())

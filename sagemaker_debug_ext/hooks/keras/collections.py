@@ -11,8 +11,8 @@ import keras
 
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
+from sagemaker_debug_ext.hooks.keras.backend import is_variable
 from sagemaker_debug_ext.hooks.keras.names import variable_path
-from sagemaker_debug_ext.hooks.keras.values import is_variable
 
 LOG = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ import keras
 import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief
-from sagemaker_debug_ext.hooks.decisions import Decision, StepPlan
-from sagemaker_debug_ext.hooks.harmless import harmless
-from sagemaker_debug_ext.hooks.keras.loops import LoopHook
+from sagemaker_debug_ext.hooks.capture.save_plan import Decision, StepPlan
+from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.keras.backend import backend_name
+from sagemaker_debug_ext.hooks.keras.capture import check_model, collection_of_log, flatten, without_wrapper
+from sagemaker_debug_ext.hooks.keras.custom_loops import LoopHook
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values, optimizers_of
-from sagemaker_debug_ext.hooks.keras.steps import Phase, WatchedFunction, Watcher
-from sagemaker_debug_ext.hooks.keras.tensors import check_model, collection_of_log, flatten, without_wrapper
-from sagemaker_debug_ext.hooks.keras.values import backend_name
+from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase, WatchedFunction, Watcher
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if int(keras.__version__.partition(".")[0]) < 3:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import keras
 import numpy as np
 
-from sagemaker_debug_ext.hooks.keras.values import VARIABLE
+from sagemaker_debug_ext.hooks.keras.backend import VARIABLE
 
 _AUTOMATIC: Final = re.compile(r"^(sequential|functional)(_\d+)?/")
 """What Keras calls models without a class of their own; names of tensors do not begin with it."""

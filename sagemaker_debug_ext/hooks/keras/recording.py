@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from sagemaker_debug_ext.hooks.keras.values import is_numeric, is_tensorflow, tensors_in
-from sagemaker_debug_ext.hooks.termination import wraps_training
+from sagemaker_debug_ext.hooks.keras.backend import is_numeric, is_tensorflow, tensors_in
+from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 wraps_training(__name__)

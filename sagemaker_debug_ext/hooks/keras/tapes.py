@@ -17,10 +17,10 @@ import attrs
 import tensorflow as tf
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
+from sagemaker_debug_ext.hooks.keras.backend import as_it_is, is_variable, read
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values
 from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, tap_call, tap_model
-from sagemaker_debug_ext.hooks.keras.values import as_it_is, is_variable, read
-from sagemaker_debug_ext.hooks.termination import wraps_training
+from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)

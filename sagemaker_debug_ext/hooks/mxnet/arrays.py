@@ -14,7 +14,7 @@ from mxnet import autograd
 from mxnet.ndarray import NDArray
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.hooks.reductions import reduce_array
+from sagemaker_debug_ext.hooks.statistics.reductions import reduce_array
 from sagemaker_debug_ext.store.messages import Array
 
 _BFLOAT16 = np.dtype([("bfloat16", np.uint16)])

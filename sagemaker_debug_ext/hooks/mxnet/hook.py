@@ -17,11 +17,10 @@ from mxnet.ndarray import NDArray
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
-from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.arguments import check_flag
+from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.decisions import StepPlan
-from sagemaker_debug_ext.hooks.harmless import harmless
+from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
+from sagemaker_debug_ext.hooks.fail_safe import harmless
 from sagemaker_debug_ext.hooks.mxnet.arrays import Parts, Reduced, Reductions, arrays_in, has_symbols
 from sagemaker_debug_ext.hooks.mxnet.blocks import (
     Collection,
@@ -33,9 +32,10 @@ from sagemaker_debug_ext.hooks.mxnet.blocks import (
     outermost_hybridised,
     parts_of,
 )
-from sagemaker_debug_ext.hooks.mxnet.graphs import GraphWatch, Place
+from sagemaker_debug_ext.hooks.mxnet.symbol_graphs import GraphWatch, Place
 from sagemaker_debug_ext.hooks.mxnet.trainers import TrainerWatch
-from sagemaker_debug_ext.hooks.output import CHIEF, Worker
+from sagemaker_debug_ext.hooks.options.arguments import check_flag
+from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -417,7 +417,7 @@ def get_hook(json_config_path: str | None = None) -> Hook | None:
     Returns:
         None if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
     """
-    return current.get_hook(Hook, json_config_path, create_if_not_exists=True)
+    return registry.get_hook(Hook, json_config_path, create_if_not_exists=True)
 
 
 def set_hook(hook: Hook) -> None:
@@ -426,4 +426,4 @@ def set_hook(hook: Hook) -> None:
     Raises:
         SMDebugTypeError: It is no MXNet hook.
     """
-    current.set_hook(hook, Hook)
+    registry.set_hook(hook, Hook)

@@ -21,23 +21,21 @@ from torch.optim.optimizer import (
 from sagemaker_debug_ext.config.groups import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
-from sagemaker_debug_ext.hooks import current
-from sagemaker_debug_ext.hooks.arguments import check_flag
+from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.decisions import StepPlan
-from sagemaker_debug_ext.hooks.harmless import harmless
-from sagemaker_debug_ext.hooks.output import Worker
+from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
+from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.options.arguments import check_flag
+from sagemaker_debug_ext.hooks.output.trial_output import Worker
+from sagemaker_debug_ext.hooks.pytorch.buffer_pool import CopyPool
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
-from sagemaker_debug_ext.hooks.pytorch.compiled import CompiledCall, compiled_call
-from sagemaker_debug_ext.hooks.pytorch.copies import CopyPool
+from sagemaker_debug_ext.hooks.pytorch.distributed import find_worker, is_partial, is_sharded, local_shard
+from sagemaker_debug_ext.hooks.pytorch.full_tensors import Wholes
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
-from sagemaker_debug_ext.hooks.pytorch.nesting import tensors_in
-from sagemaker_debug_ext.hooks.pytorch.reducing import Reducer
-from sagemaker_debug_ext.hooks.pytorch.roots import Root, Roots
-from sagemaker_debug_ext.hooks.pytorch.scripting import Scripting
-from sagemaker_debug_ext.hooks.pytorch.shards import is_partial, is_sharded, local_shard
-from sagemaker_debug_ext.hooks.pytorch.step_number import StepNumber
-from sagemaker_debug_ext.hooks.pytorch.taps import Tap
+from sagemaker_debug_ext.hooks.pytorch.module_hooks import Due, Removable, Scripting, Tap, Watching
+from sagemaker_debug_ext.hooks.pytorch.registration import Root, Roots
+from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import Reducer
 from sagemaker_debug_ext.hooks.pytorch.tensors import (
     PlainTensor,
     as_dense,
@@ -48,12 +46,10 @@ from sagemaker_debug_ext.hooks.pytorch.tensors import (
     plain_tensor,
     reduce_tensor,
     tensor_to_array,
+    tensors_in,
     without_subclass,
 )
-from sagemaker_debug_ext.hooks.pytorch.watching import Due, Removable, Watching
-from sagemaker_debug_ext.hooks.pytorch.wholes import Wholes
-from sagemaker_debug_ext.hooks.pytorch.workers import find_worker
-from sagemaker_debug_ext.hooks.steps import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
 from sagemaker_debug_ext.store.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -600,7 +596,7 @@ def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = F
     Returns:
         None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
     """
-    return current.get_hook(Hook, json_config_path, create_if_not_exists)
+    return registry.get_hook(Hook, json_config_path, create_if_not_exists)
 
 
 def set_hook(hook: Hook) -> None:
@@ -609,4 +605,23 @@ def set_hook(hook: Hook) -> None:
     Raises:
         SMDebugTypeError: It is no PyTorch hook.
     """
-    current.set_hook(hook, Hook)
+    registry.set_hook(hook, Hook)
+
+
+class StepNumber(int):
+    """The number of a step, which scripts read, and which ends the step when called."""
+
+    _end: Callable[[], None]
+
+    def __new__(cls, number: int, end: Callable[[], None]) -> StepNumber:
+        """Make the number of a step that `end` ends."""
+        made = super().__new__(cls, number)
+        made._end = end
+        return made
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (int(self),)  # a checkpoint that holds the number does not hold the hook
+
+    def __call__(self) -> None:
+        """End the step: the next forward pass of a model begins another one."""
+        self._end()

@@ -15,12 +15,12 @@ from xgboost import collective
 from xgboost.callback import TrainingCallback
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief
-from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.decisions import RAW, StepPlan
-from sagemaker_debug_ext.hooks.harmless import harmless
-from sagemaker_debug_ext.hooks.output import Worker
-from sagemaker_debug_ext.hooks.steps import Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.save_plan import RAW, StepPlan
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep
+from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.xgboost.collections import (
     BASE_VALUE,
     BUILTIN_PATTERNS,
@@ -28,7 +28,7 @@ from sagemaker_debug_ext.hooks.xgboost.collections import (
     contributors,
     select_kinds,
 )
-from sagemaker_debug_ext.hooks.xgboost.data import as_matrix
+from sagemaker_debug_ext.hooks.xgboost.matrices import as_matrix
 from sagemaker_debug_ext.hooks.xgboost.models import OF_ONE_MODEL, ModelKind, number, parameter_value
 from sagemaker_debug_ext.hooks.xgboost.trees import describe_refreshed_round, describe_round, tree_table
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -424,7 +424,7 @@ def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = T
     Returns:
         None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
     """
-    return current.get_hook(Hook, json_config_path, create_if_not_exists)
+    return registry.get_hook(Hook, json_config_path, create_if_not_exists)
 
 
 def set_hook(hook: Hook) -> None:
@@ -433,7 +433,7 @@ def set_hook(hook: Hook) -> None:
     Raises:
         SMDebugTypeError: It is no XGBoost hook.
     """
-    current.set_hook(hook, Hook)
+    registry.set_hook(hook, Hook)
 
 
 def check_version(version: str) -> None:

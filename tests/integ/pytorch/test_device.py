@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.hooks.pytorch.device_batches import DeviceBatch
+from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceBatch
 from sagemaker_debug_ext.hooks.pytorch.tensors import reduce_tensor
 
 REDUCTIONS = tuple(
@@ -32,7 +32,7 @@ def hook_class(monkeypatch):
     import sagemaker_debug_ext.pytorch as smd
 
     monkeypatch.setattr("sagemaker_debug_ext.hooks.pytorch.hook.plain_tensor", lambda _: None)
-    monkeypatch.setattr("sagemaker_debug_ext.hooks.pytorch.reducing.Reducer._is_on_device", lambda *_: True)
+    monkeypatch.setattr("sagemaker_debug_ext.hooks.pytorch.statistics.reducer.Reducer._is_on_device", lambda *_: True)
     return smd.Hook
 
 
@@ -111,7 +111,7 @@ def test_gpu_benchmark_when_run_without_gpu_then_measures_every_case():
 
 def check_kernels():
     """Compare the kernels with PyTorch; runs in a process of its own."""
-    from sagemaker_debug_ext.hooks.pytorch.device_batches import find_kernels
+    from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import find_kernels
 
     torch.manual_seed(0)
     device = torch.device("cpu")

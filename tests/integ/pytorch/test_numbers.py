@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.hooks import kernels
-from sagemaker_debug_ext.hooks.pytorch.numbers import NeedsCareError, Summary
+from sagemaker_debug_ext.hooks.pytorch.statistics.cpu import NeedsCareError, Summary
 from sagemaker_debug_ext.hooks.pytorch.tensors import reduce_tensor
+from sagemaker_debug_ext.hooks.statistics import numba_loader
 from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
 
 ALL = tuple(Reduction(name, absolute) for name in (*REDUCTIONS, *NORMS) for absolute in (False, True))
@@ -24,7 +24,7 @@ WITHOUT_PRODUCT = tuple(reduction for reduction in ALL if reduction.name != "pro
 def loops(request, monkeypatch):
     """Loops that Numba compiles, and what is done without it."""
     if request.param == "numpy":
-        monkeypatch.setattr(kernels, "_load", lambda: None)
+        monkeypatch.setattr(numba_loader, "_load", lambda: None)
     else:
         pytest.importorskip("numba")
 
@@ -73,7 +73,7 @@ def test_summary_when_any_reductions_are_wanted_then_equals_pytorch(values, redu
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 1e38, 1e30, 1e-30, 1e-44])
-@pytest.mark.parametrize("count", [2, kernels.WORTHWHILE, 300_000])
+@pytest.mark.parametrize("count", [2, numba_loader.WORTHWHILE, 300_000])
 @pytest.mark.parametrize("is_alone", [False, True], ids=["training", "writing"])
 @pytest.mark.usefixtures("loops")
 def test_summary_when_squares_leave_the_range_then_equals_double_precision(value, count, is_alone):
@@ -94,7 +94,7 @@ def test_summary_when_squares_leave_the_range_of_float64_then_refuses(value):
     assert summarised(tensor, (Reduction("max"),)) == [value]
 
 
-@pytest.mark.parametrize("count", [2, 3, kernels.WORTHWHILE])
+@pytest.mark.parametrize("count", [2, 3, numba_loader.WORTHWHILE])
 @pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.usefixtures("loops")
 def test_summary_when_there_is_nan_then_everything_is(count, at):

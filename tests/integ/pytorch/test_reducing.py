@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.hooks.counters import StepPosition
-from sagemaker_debug_ext.hooks.pytorch.copies import CopyPool
-from sagemaker_debug_ext.hooks.pytorch.reducing import MIDDLING, LaterSummaries, Reducer
+from sagemaker_debug_ext.hooks.capture.counters import StepPosition
+from sagemaker_debug_ext.hooks.capture.step_buffer import OpenStep
+from sagemaker_debug_ext.hooks.pytorch.buffer_pool import CopyPool
+from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import MIDDLING, LaterSummaries, Reducer
 from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, array_over, reduce_tensor
-from sagemaker_debug_ext.hooks.steps import OpenStep
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 REDUCTIONS = (*[Reduction(name) for name in ("min", "max", "mean", "std", "l1", "l2")], Reduction("mean", True))

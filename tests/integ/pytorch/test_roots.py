@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.hooks.pytorch.compiled import CompiledCall, compiled_call
-from sagemaker_debug_ext.hooks.pytorch.nesting import tensors_in
-from sagemaker_debug_ext.hooks.pytorch.roots import Root, Roots
+from sagemaker_debug_ext.hooks.pytorch.registration import Root, Roots
+from sagemaker_debug_ext.hooks.pytorch.tensors import tensors_in
+from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
 
 
 class Net(nn.Module):

@@ -15,7 +15,7 @@ from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
 from sagemaker_debug_ext.errors import SMDebugTypeError
-from sagemaker_debug_ext.hooks.pytorch.nesting import tensors_in
+from sagemaker_debug_ext.hooks.pytorch.tensors import tensors_in
 
 
 class Returns(nn.Module):

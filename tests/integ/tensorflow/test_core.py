@@ -55,7 +55,7 @@ def test_steps_when_the_job_was_killed_then_go_on(build, fit, make_hook):
     hook._delivery.output.flush()
     hook._delivery = None  # as if the process had been killed
     hook._is_off = True
-    from sagemaker_debug_ext.hooks import claims
+    from sagemaker_debug_ext.store import claims
 
     claims.give_claim_back(hook.backend)
     again = make_hook(include_collections=["gradients"])

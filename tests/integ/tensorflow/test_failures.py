@@ -21,7 +21,7 @@ from sagemaker_debug_ext.errors import (  # noqa: E402
     SMDebugTypeError,
     SMDebugValueError,
 )
-from sagemaker_debug_ext.hooks.keras import steps as keras_steps  # noqa: E402
+from sagemaker_debug_ext.hooks.keras import wrapped_steps as keras_steps  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.harmless import harmless
-from sagemaker_debug_ext.hooks.output import Worker
+from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.store import keys, manifest, reader
 from sagemaker_debug_ext.store.backends import Backend, MemoryBackend, open_backend
 
@@ -65,7 +65,7 @@ class Trial:
 @pytest.fixture(autouse=True)
 def _no_hook_left():
     yield
-    current.del_hook()
+    registry.del_hook()
 
 
 @pytest.fixture

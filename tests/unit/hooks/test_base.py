@@ -21,9 +21,9 @@ from sagemaker_debug_ext.errors import (
     SMDebugTypeError,
     SMDebugValueError,
 )
-from sagemaker_debug_ext.hooks import current
+from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.output import Worker
+from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -756,7 +756,7 @@ class TestClose:
         hook = hook_class(out_dir)
         hook.run_step({"loss": 1.0})
         hook.close()
-        current.del_hook()
+        registry.del_hook()
         reference = weakref.ref(hook)
         del hook
         gc.collect()

@@ -1,0 +1,89 @@
+"""`attach`: have each framework that the script imports captured by the module made for it.
+
+Such a module has a function ``install(configure)``, which makes the framework tell of models as they train.
+The first framework that trains something gets the hook of the process; a framework beneath it adds none of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import os
+from collections.abc import Callable
+from types import ModuleType
+from typing import Final
+
+from sagemaker_debug_ext._imports import when_imported
+from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
+from sagemaker_debug_ext.hooks.options.config_file import CONFIG_PATH_VARIABLE, HookConfiguration, load_configuration
+from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
+
+LOG = logging.getLogger(__name__)
+
+wraps_training(__name__)
+
+_INSTALLERS: Final = {
+    "keras": "sagemaker_debug_ext.hooks.auto.keras",
+    "torch": "sagemaker_debug_ext.hooks.auto.pytorch",
+    "xgboost": "sagemaker_debug_ext.hooks.auto.xgboost",
+}
+"""Module of a framework → ours, which is imported only after it."""
+
+_INSTALLED: Final[set[tuple[str, str | None]]] = set()
+"""Our modules that are at work, each with the configuration file that was named."""
+
+
+def attach(json_config_path: str | None = None) -> bool:
+    """Have what this process trains captured, in whichever framework.
+
+    The configuration file is read now, and means what it means now: nothing changes where the script sets another
+    environment or working directory before it imports the framework.
+
+    Args:
+        json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
+
+    Returns:
+        Whether there is such a file. Without one nothing is captured; a warning says so if one was named.
+
+    Raises:
+        SMDebugValueError: The file holds a value without meaning.
+    """
+    try:
+        load = load_configuration(json_config_path, os.environ)
+        load(DEFAULT_SAVE_INTERVAL)  # so that a value without meaning is refused before the script has begun
+    except FileNotFoundError as error:
+        is_wanted = json_config_path is not None or CONFIG_PATH_VARIABLE in os.environ
+        level = logging.WARNING if is_wanted else logging.INFO
+        LOG.log(level, "nothing is captured: there is no configuration file %s", error.filename)
+        return False
+    folder = _working_folder()
+
+    def configure(default_save_interval: int) -> HookConfiguration:
+        return load(default_save_interval).seen_from(folder)
+
+    for framework, installer in _INSTALLERS.items():
+        when_imported(framework, functools.partial(_install, installer, json_config_path, configure))
+    return True
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # it has been removed, so that relative paths lead nowhere
+        return ""
+
+
+def _install(
+    installer: str,
+    json_config_path: str | None,
+    configure: Callable[[int], HookConfiguration],
+    framework: ModuleType,
+) -> None:
+    if (installer, json_config_path) in _INSTALLED:
+        return
+    try:
+        importlib.import_module(installer).install(configure)
+        _INSTALLED.add((installer, json_config_path))
+    except Exception:  # the script's import of the framework must not fail because of this
+        LOG.exception("nothing of %s is captured", framework.__name__)

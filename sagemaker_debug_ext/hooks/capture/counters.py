@@ -1,0 +1,114 @@
+"""Counting steps: one counter over all modes, and one for each mode (store format, section 6)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import attrs
+
+from sagemaker_debug_ext.hooks.capture.save_plan import SavePlan
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+_GLOBAL: Final = ModeKeys.GLOBAL
+"""Python 3.11 takes a microsecond to find a member of an enumeration, and steps are counted in every step."""
+
+
+class StepPosition(NamedTuple):
+    """Where a step stands: over all modes, and within its own."""
+
+    global_step: int
+    mode: ModeKeys
+    mode_step: int
+
+
+@attrs.define
+class StepCounters:
+    """The step counters of one worker.
+
+    Every counter starts at 0 with the first step. In mode GLOBAL, which means that no mode was set, a step's number
+    within the mode is the number over all modes.
+
+    Args:
+        mode: Mode of the steps to come.
+    """
+
+    mode: ModeKeys = ModeKeys.GLOBAL
+    _next_global_step: int = attrs.field(default=0, init=False)
+    _next_mode_steps: dict[ModeKeys, int] = attrs.field(factory=dict, init=False)
+    _first_mode_step: int = attrs.field(default=0, init=False)
+
+    @property
+    def last_global_step(self) -> int:
+        """The last step begun; -1 before the first."""
+        return self._next_global_step - 1
+
+    def last_mode_steps(self) -> dict[str, int]:
+        """Return the last step begun of every mode, as the state file of checkpoints spells it."""
+        steps = {mode.name: following - 1 for mode, following in self._next_mode_steps.items()}
+        return {ModeKeys.GLOBAL.name: self.last_global_step, **steps}
+
+    def resume_after(self, global_step: int, mode_steps: Mapping[ModeKeys, int]) -> None:
+        """Go on counting behind these steps; modes that are not listed go on behind the global step."""
+        self._next_global_step = self._first_mode_step = global_step + 1
+        self._next_mode_steps = {mode: step + 1 for mode, step in mode_steps.items()}
+
+    def advance(self, num_steps: int = 1) -> StepPosition:
+        """Begin the next step of the current mode, or several, and return where the last of them stands."""
+        global_step = self._next_global_step + num_steps - 1
+        self._next_global_step = global_step + 1
+        mode = self.mode
+        if mode is _GLOBAL:
+            return StepPosition(global_step, mode, global_step)
+        mode_step = self._next_mode_steps.get(mode, self._first_mode_step) + num_steps - 1
+        self._next_mode_steps[mode] = mode_step + 1
+        return StepPosition(global_step, mode, mode_step)
+
+    def retreat(self, position: StepPosition) -> None:
+        """Forget the last step begun, which stood at `position`: the next one takes its numbers."""
+        self._next_global_step = position.global_step
+        if position.mode is not ModeKeys.GLOBAL:
+            self._next_mode_steps[position.mode] = position.mode_step
+
+
+class IdleSteps:
+    """Counts steps that need nothing but to be counted, as many as are known to follow one at which nothing was due.
+
+    A training step empties the processor's caches, so that what a hook does between two of them costs ten times what it
+    costs alone. While steps are idle nothing else of the hook is touched: whoever asks where it stands catches up.
+    """
+
+    def __init__(self) -> None:
+        self.num_left = 0
+        """How many steps to come these are, as far as is known."""
+        self.num_begun = 0
+        """How many have begun that nobody has caught up on."""
+
+    @property
+    def covers_open_step(self) -> bool:
+        """Whether the open step is one of them, or the one before them: nothing is due, as long as this is true."""
+        return self.num_left > 0 or self.num_begun > 0
+
+    def begin(self) -> bool:
+        """Begin a step if it is one of them, and tell whether it is."""
+        # Needs no lock: the interpreter does not leave a thread between these lines.
+        if self.num_left <= 0:
+            return False
+        self.num_left -= 1
+        self.num_begun += 1
+        return True
+
+    def expect_after(self, position: StepPosition, plan: SavePlan) -> None:
+        """Find out how many steps after one have nothing due, as long as plan and mode stay what they are."""
+        due = plan.next_due(position.mode, position.mode_step)
+        self.num_left = sys.maxsize if due is None else due - position.mode_step - 1
+
+    def forget(self) -> None:
+        """Expect none: something is to happen at the next step, or it is not known."""
+        self.num_left = 0
+
+    def catch_up(self) -> int:
+        """Return how many have begun since this was asked last."""
+        num_begun, self.num_begun = self.num_begun, 0
+        return num_begun

@@ -1,0 +1,122 @@
+"""Numbers that scripts save: which step each belongs to, and where it waits for that step."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sagemaker_debug_ext.hooks.capture.save_plan import Decision, StepPlan
+from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep, Shown
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+class Scalar(NamedTuple):
+    """A number, the mode in which it was saved, and whether it is a metric of the job."""
+
+    captured: Captured
+    mode: ModeKeys
+    is_metric: bool
+
+    def save_with(self, step: OpenStep, name: str, is_shown: bool) -> None:
+        """Save the number with a step.
+
+        Args:
+            step: The step.
+            name: Name to save it under.
+            is_shown: Whether TensorBoard shows it.
+        """
+        step.tensors[name] = self.captured
+        if is_shown:
+            step.shown[name] = Shown(name, is_scalar=True)
+        if self.is_metric:
+            step.metrics.add(name)
+
+
+class Scalars:
+    """Gives numbers to the step that is open, if it is of their mode, and to the next one otherwise."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, Scalar] = {}
+        """Numbers that no step has yet."""
+
+    def save(self, name: str, scalar: Scalar, step: OpenStep | None, is_shown: bool) -> None:
+        """Save a number with the open step, if there is one of its mode; otherwise it waits."""
+        if step is not None and step.position.mode is scalar.mode:
+            scalar.save_with(step, name, is_shown)
+        else:
+            self.waiting[name] = scalar
+
+    def begin(self, step: OpenStep, is_shown: bool) -> None:
+        """Give a step that begins the numbers that have waited for it."""
+        for name, scalar in self.waiting.items():
+            scalar.save_with(step, name, is_shown)
+        self.waiting.clear()
+
+    def settle(self, step: OpenStep, mode: ModeKeys, is_last: bool, is_shown: bool) -> None:
+        """Give the open step the numbers that waited for a step which is not coming.
+
+        Args:
+            step: The open step.
+            mode: Mode of the step to come.
+            is_last: Whether there is none to come.
+            is_shown: Whether TensorBoard shows them.
+        """
+        for name, scalar in list(self.waiting.items()):
+            if is_last or scalar.mode is not mode:
+                scalar.save_with(step, name, is_shown)
+                del self.waiting[name]
+
+
+LOG = logging.getLogger(__name__)
+
+
+class _Waiting(NamedTuple):
+    captured: Captured
+    collections: tuple[str, ...]
+
+
+class CustomTensors:
+    """Keeps the last value of each name until it is due.
+
+    Args:
+        memory_limit_bytes: How much may wait; the newest value is kept whatever its size, others give way, the oldest
+            first.
+    """
+
+    def __init__(self, memory_limit_bytes: int) -> None:
+        self._memory_limit_bytes = memory_limit_bytes
+        self._waiting: dict[str, _Waiting] = {}
+        self._held_bytes = 0
+        self._has_told = False
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, name: str, captured: Captured, collections: tuple[str, ...]) -> None:
+        """Keep a value, in place of an earlier one of its name."""
+        if name in self._waiting:
+            self._drop(name)
+        self._waiting[name] = _Waiting(captured, collections)
+        self._held_bytes += captured.value.nbytes
+        while self._held_bytes > self._memory_limit_bytes and len(self._waiting) > 1:
+            oldest = next(iter(self._waiting))
+            self._drop(oldest)
+            if not self._has_told:
+                self._has_told = True
+                LOG.warning("tensor %r is not saved: too much waits for a step at which it is due", oldest)
+
+    def take_due(self, plan: StepPlan) -> Iterator[tuple[str, Captured, Decision]]:
+        """Hand out what is due, and what of each is to be saved."""
+        for name, (captured, collections) in list(self._waiting.items()):
+            decision = plan.decide_custom(name, collections)
+            if decision is not None:
+                del self._waiting[name]
+                self._held_bytes -= captured.value.nbytes
+                yield name, captured, decision
+
+    def _drop(self, name: str) -> None:
+        value = self._waiting.pop(name).captured.value
+        self._held_bytes -= value.nbytes
+        if isinstance(value, Borrowed):
+            value.release()

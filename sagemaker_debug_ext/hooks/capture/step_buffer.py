@@ -1,0 +1,181 @@
+"""What has been captured of the step that is open."""
+
+from __future__ import annotations
+
+import abc
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.capture.counters import StepPosition
+from sagemaker_debug_ext.hooks.statistics.batched import reduce_batch
+from sagemaker_debug_ext.hooks.statistics.reductions import names_of_all
+from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTensor, StepData
+
+
+class Borrowed(abc.ABC):
+    """A captured value in memory that is used again once the value has been written."""
+
+    nbytes: int
+    shape: tuple[int, ...]
+
+    @abc.abstractmethod
+    def to_array(self) -> Array:
+        """Return the value as it is stored; runs on the writing thread."""
+
+    @abc.abstractmethod
+    def release(self) -> None:
+        """Give the memory back; the value must not be used any more."""
+
+
+class Captured(NamedTuple):
+    """A value of the framework's own kind that nothing else will change, and when it was taken."""
+
+    value: Any
+    wall_time: float
+
+
+class Numbers(NamedTuple):
+    """Numbers of one dtype made from one tensor, with the names they are stored under, and when they were taken."""
+
+    names: tuple[str, ...]
+    values: Sequence[float]
+    dtype: np.dtype[Any]
+    wall_time: float
+
+
+class ToReduce(NamedTuple):
+    """A small array, as captured, of which only reductions are to be saved."""
+
+    captured: Captured
+    reductions: tuple[Reduction, ...]
+
+
+class Deferred(Protocol):
+    """Numbers that are still on their way when a step ends."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that they take."""
+
+    def has(self, name: str) -> bool:
+        """Tell whether numbers of a tensor are among them."""
+
+    def send(self) -> None:
+        """Have them sent, at the end of the step."""
+
+    def numbers(self, ddof: int) -> list[NamedNumbers]:
+        """Wait for them; runs on the writing thread."""
+
+
+class Shown(NamedTuple):
+    """How TensorBoard shows a tensor: as a number or as a histogram, and under which tag."""
+
+    tag: str
+    is_scalar: bool
+
+
+@attrs.define
+class OpenStep:
+    """A step between its beginning and the next one's; of several values of one name the last counts.
+
+    Args:
+        position: Where the step stands.
+        tensors: What is to be saved, reductions included unless they are among `numbers`.
+        shapes: Shapes to be saved.
+        numbers: Reductions to be saved, by the name of their tensor.
+        small: Arrays of at most 32-bit floats that are reduced all at once when the step is written, by name.
+        deferred: Reductions that are worked out elsewhere.
+        metrics: Names of tensors that are metrics of the job.
+        shown: What TensorBoard shows of which tensors.
+        only_shown: Values that TensorBoard shows and the trial does not hold.
+        reduction_ddof: What the framework subtracts from the count in `std` and `variance`.
+    """
+
+    position: StepPosition
+    tensors: dict[str, Captured] = attrs.field(factory=dict)
+    shapes: dict[str, tuple[int, ...]] = attrs.field(factory=dict)
+    numbers: dict[str, Numbers] = attrs.field(factory=dict)
+    small: dict[str, ToReduce] = attrs.field(factory=dict)
+    deferred: list[Deferred] = attrs.field(factory=list)
+    metrics: set[str] = attrs.field(factory=set)
+    shown: dict[str, Shown] = attrs.field(factory=dict)
+    only_shown: dict[str, Captured] = attrs.field(factory=dict)
+    reduction_ddof: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.tensors or self.shapes or self.numbers or self.small or self.deferred)
+
+    def has(self, name: str) -> bool:
+        """Tell whether something of a tensor, besides its shape, has been captured."""
+        is_here = name in self.tensors or name in self.numbers or name in self.small
+        return is_here or any(some.has(name) for some in self.deferred)
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the captured values hold."""
+        held = sum([int(captured.value.nbytes) for captured in self._all_captured()])
+        held += sum([some.nbytes for some in self.deferred])
+        return held + sum([8 * len(numbers.names) for numbers in self.numbers.values()])
+
+    def to_data(self, to_array: Callable[[Any], Array]) -> StepData:
+        """Return the step as the store takes it.
+
+        Args:
+            to_array: Turns a captured value into an array.
+        """
+        step, mode, mode_step = self.position
+        return StepData(
+            step,
+            mode,
+            mode_step,
+            [NamedTensor(name, to_array(value), wall_time) for name, (value, wall_time) in self.tensors.items()],
+            [NamedShape(name, shape, name) for name, shape in self.shapes.items()],
+            [
+                *_join(self.numbers.values()),
+                *self._reduce_small(to_array),
+                *itertools.chain(*[some.numbers(self.reduction_ddof) for some in self.deferred]),
+            ],
+        )
+
+    def release(self) -> None:
+        """Give borrowed memory back, once the step is written."""
+        for captured in self._all_captured():
+            if isinstance(captured.value, Borrowed):
+                captured.value.release()
+
+    def _all_captured(self) -> list[Captured]:
+        return [*self.tensors.values(), *self.only_shown.values(), *[small.captured for small in self.small.values()]]
+
+    def _reduce_small(self, to_array: Callable[[Any], Array]) -> list[NamedNumbers]:
+        members: dict[tuple[Reduction, ...], list[tuple[str, Captured]]] = {}
+        for name, (captured, reductions) in self.small.items():
+            members.setdefault(reductions, []).append((name, captured))
+        found = []
+        for reductions, some in members.items():
+            values = reduce_batch([to_array(captured.value) for _, captured in some], reductions, self.reduction_ddof)
+            names = names_of_all(tuple([name for name, _ in some]), reductions)
+            times = np.repeat([captured.wall_time for _, captured in some], len(reductions))
+            with np.errstate(over="ignore"):  # as in `_join`
+                found.append(NamedNumbers(names, values.reshape(-1).astype(np.float32), times))
+        return found
+
+
+def _join(numbers: Any) -> list[NamedNumbers]:
+    """Put all numbers of one dtype into one array."""
+    by_dtype: dict[np.dtype[Any], tuple[list[str], list[float], list[float]]] = {}
+    for some in numbers:
+        names, values, wall_times = by_dtype.setdefault(some.dtype, ([], [], []))
+        names += some.names
+        values += some.values
+        wall_times += [some.wall_time] * len(some.names)
+    with np.errstate(over="ignore"):  # what is too large for the dtype becomes infinite, as the framework's own would
+        return [
+            NamedNumbers(tuple(names), np.array(values).astype(dtype), tuple(wall_times))
+            for dtype, (names, values, wall_times) in by_dtype.items()
+        ]

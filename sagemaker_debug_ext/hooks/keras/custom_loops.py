@@ -1,0 +1,189 @@
+"""What scripts tell the Keras hook, most of all in loops of their own: tapes, optimizers, gradients."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import keras
+
+from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError, brief
+from sagemaker_debug_ext.hooks.base import BaseHook
+from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.keras.backend import as_it_is, backend_name, is_tensor, is_tensorflow
+from sagemaker_debug_ext.hooks.keras.capture import TensorHook, check_model
+from sagemaker_debug_ext.hooks.keras.collections import Collection
+from sagemaker_debug_ext.hooks.keras.names import variable_path
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+
+class LoopHook(TensorHook):
+    """Captures loops that a script writes itself.
+
+    Args:
+        args: As for `BaseHook`.
+        kwargs: As for `BaseHook`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._tapes: Any = None
+        super().__init__(*args, **kwargs)
+
+    def register_model(self, model: Any) -> None:
+        """Capture inputs and outputs of a model's layers in loops of the script's own, where `wrap_tape` is used.
+
+        Raises:
+            SMDebugTypeError: It is no model of Keras 3.
+        """
+        check_model(model)
+        if any(known is model for known in self._registered):
+            LOG.warning("model %r is registered already", model.name)
+            return
+        self._registered.append(model)
+        self._forget_names()
+        if self._tapes is not None:
+            self._tapes.add_model(model)
+
+    @as_it_is
+    def wrap_tape(self, tape: Any) -> Any:
+        """Capture what a gradient tape of TensorFlow sees, and return the tape.
+
+        Each time the tape is opened a step of mode TRAIN begins, unless another captured tape is open. Works in eager
+        code and inside of `tf.function`.
+
+        Raises:
+            SMDebugTypeError: It is no `tf.GradientTape`.
+        """
+        return self._tape_hook("wrap_tape").wrap(tape)
+
+    @as_it_is
+    def wrap_optimizer(self, optimizer: Any) -> Any:
+        """Capture the variables of an optimizer in loops of the script's own, and return the optimizer.
+
+        Raises:
+            SMDebugTypeError: It is no optimizer of Keras 3.
+        """
+        if not isinstance(optimizer, keras.optimizers.Optimizer):
+            raise SMDebugTypeError(f"optimizer must be a keras.optimizers.Optimizer (got {brief(optimizer)})")
+        self._tape_hook("wrap_optimizer").add_optimizer(optimizer)
+        return optimizer
+
+    @as_it_is
+    def save_scalar(self, name: str, value: Any, sm_metric: bool = False, timestamp: float | None = None) -> None:
+        """Save a number as ``scalar/<name>``, also from inside of `tf.function`; see `BaseHook.save_scalar`."""
+        if _is_symbolic(value):
+            self._tape_hook("save_scalar").call_later(
+                lambda number: BaseHook.save_scalar(self, name, number, sm_metric, timestamp), value
+            )
+        else:
+            super().save_scalar(name, value, sm_metric, timestamp)
+
+    @as_it_is
+    def save_tensor(self, tensor_name: str, tensor_value: Any, collections_to_write: Any = "default") -> None:
+        """Save a tensor of the script's own, also from inside of `tf.function`; see `BaseHook.save_tensor`."""
+        if _is_symbolic(tensor_value):
+            self._tape_hook("save_tensor").call_later(
+                lambda tensor: BaseHook.save_tensor(self, tensor_name, tensor, collections_to_write), tensor_value
+            )
+        else:
+            super().save_tensor(tensor_name, tensor_value, collections_to_write)
+
+    def record_tensor_value(self, tensor_name: str, tensor_value: Any) -> None:
+        """Save a tensor of the script's own; `save_tensor` does the same."""
+        self.save_tensor(tensor_name, tensor_value)
+
+    def add_to_collection(self, collection_name: str, variable: Any) -> None:
+        """Add a variable to a collection."""
+        collection = self.get_collection(collection_name)
+        if isinstance(collection, Collection):
+            collection.add(variable)
+        self._forget_names()
+
+    @as_it_is
+    def set_gradients(self, gradients: Iterable[Any], variables: Iterable[Any] | None = None) -> None:
+        """Save gradients that no captured tape or optimizer shows to the hook, with the open step.
+
+        Args:
+            gradients: One for each variable.
+            variables: What they are gradients of; those that the registered models train when not given.
+        """
+        if variables is None:
+            variables = [variable for model in self._registered for variable in model.trainable_variables]
+        self._tape_hook("set_gradients").offer_gradients(list(gradients), list(variables))
+
+    @as_it_is
+    def set_optimizer_variables(self, optimizer_variables: Iterable[Any]) -> None:
+        """Save variables with the open step, as members of collection ``optimizer_variables``."""
+        self._offer_variables((f"{variable_path(variable)}:0", variable) for variable in optimizer_variables)
+
+    @as_it_is
+    def save_tape_logs(self, model_inputs: Any = None, outputs: Any = None) -> None:
+        """Save what goes into a model as ``inputs``, and what comes out as ``predictions``, with the open step."""
+        self._tape_hook("save_tape_logs").offer_batch(model_inputs, outputs)
+
+    def save_smdebug_logs(self, logs: Mapping[str, Any] | None) -> None:
+        """Save numbers with the open step, as those that a model logs."""
+        self._guarded(self._offer_logs, logs)
+
+    def should_save_layer(self, layer_name: str) -> bool:
+        """Tell whether the open step saves inputs or outputs of a layer."""
+        plan = self._current_plan()
+        return plan is not None and any(
+            self._belongs(f"{layer_name}/{kind}", CollectionKeys.LAYERS) and plan.selects(f"{layer_name}/{kind}")
+            for kind in ("inputs", "outputs")
+        )
+
+    @contextlib.contextmanager
+    def profiler(self, mode: ModeKeys = ModeKeys.TRAIN) -> Iterator[None]:
+        """Have the steps begun in a ``with`` block be of that mode."""
+        before = self.mode
+        self.set_mode(mode)
+        try:
+            yield
+        finally:
+            self.set_mode(before)
+
+    @harmless
+    def _begin_tape_step(self) -> bool:
+        """Begin a step of a loop of the script's own; tell whether it saves anything."""
+        self._enter_mode(ModeKeys.TRAIN)
+        return bool(self._begin_step())
+
+    def _tape_hook(self, what: str) -> Any:
+        """Return what captures loops of the script's own."""
+        if not is_tensorflow():
+            raise SMDebugNotImplementedError(
+                f"{what} exists with TensorFlow only (the back end of Keras is {backend_name()}): "
+                "use model.fit, or the hook of that framework"
+            )
+        if self._tapes is None:
+            from sagemaker_debug_ext.hooks.keras.tapes import HookAccess, TapeCapture  # noqa: PLC0415 - TensorFlow
+
+            access = HookAccess(
+                begin=self._begin_tape_step,
+                is_saving=self._accepts,
+                offer=self._offer,
+                save_waiting=self._save_custom_tensors,
+                wants=self._wants,
+                path_of=self._path_of,
+                get_collection=self.get_collection,
+                guard=self._guarded,
+            )
+            self._tapes = TapeCapture(access)
+            for model in self._registered:
+                self._tapes.add_model(model)
+        return self._tapes
+
+    def _detach(self) -> None:
+        if self._tapes is not None:
+            self._tapes.detach()
+        self._registered.clear()
+        self._forget_names()
+
+
+def _is_symbolic(value: Any) -> bool:
+    return is_tensorflow() and is_tensor(value) and not hasattr(value, "numpy")

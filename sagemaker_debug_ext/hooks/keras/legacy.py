@@ -1,0 +1,73 @@
+"""The hook of this process in scripts that use Keras, and the hooks that are gone."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.hooks import registry
+from sagemaker_debug_ext.hooks.keras.hook import KerasHook
+
+
+class SessionHook:
+    """What captured sessions of TensorFlow 1, which TensorFlow has given up.
+
+    Raises:
+        SMDebugNotImplementedError: Always.
+    """
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise SMDebugNotImplementedError(
+            f"{type(self).__name__} does not exist any more, as TensorFlow has no sessions and estimators: "
+            "use KerasHook, as a callback of model.fit or with wrap_tape"
+        )
+
+    @classmethod
+    def create_from_json_file(cls, json_file_path: str | None = None) -> SessionHook:
+        """Raise the same error."""
+        return cls(json_file_path)
+
+
+class EstimatorHook(SessionHook):
+    """What captured estimators of TensorFlow 1, which TensorFlow has given up.
+
+    Raises:
+        SMDebugNotImplementedError: Always.
+    """
+
+
+_HOOK_TYPES: Final = {"keras": KerasHook, "session": SessionHook, "estimator": EstimatorHook}
+
+
+def get_hook(
+    hook_type: str | None = None, json_config_path: str | None = None, create_if_not_exists: bool = False
+) -> KerasHook | None:
+    """Return the hook of this process.
+
+    Args:
+        hook_type: ``keras``, which is also meant when not given.
+        json_config_path: The hook configuration file to create it from; None means SageMaker's.
+        create_if_not_exists: Create it from that file if there is none.
+
+    Returns:
+        None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
+
+    Raises:
+        SMDebugNotImplementedError: The type is ``session`` or ``estimator``.
+        SMDebugValueError: There is no such type.
+    """
+    if hook_type is not None and hook_type not in _HOOK_TYPES:
+        hint = did_you_mean(hook_type, _HOOK_TYPES)
+        raise SMDebugValueError(f"hook_type must be one of {', '.join(_HOOK_TYPES)} (got {hook_type!r}){hint}")
+    if hook_type in ("session", "estimator"):
+        _HOOK_TYPES[hook_type]()
+    return registry.get_hook(KerasHook, json_config_path, create_if_not_exists)
+
+
+def set_hook(hook: KerasHook) -> None:
+    """Make `hook` the hook of this process.
+
+    Raises:
+        SMDebugTypeError: It is no Keras hook.
+    """
+    registry.set_hook(hook, KerasHook)

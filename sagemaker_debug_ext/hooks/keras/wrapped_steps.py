@@ -1,0 +1,221 @@
+"""The functions that Keras calls for every batch, watched: ``train_function``, ``test_function``, ``predict_function``.
+
+There are two versions of each: Keras' own, and one whose graph also gives out what a `Recording` has noted. The second
+is made by Keras itself, from a step that is wrapped, and runs only at steps that save some of it. So steps that do not
+cost nothing, and no graph is made more than once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import keras
+
+from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow
+from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of
+from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, replaced, tap_call, tap_model, tap_optimizer
+from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+wraps_training(__name__)
+
+_RANDOM: Final = frozenset(
+    {
+        "Multinomial",
+        "ParameterizedTruncatedNormal",
+        "RandomGamma",
+        "RandomPoisson",
+        "RandomPoissonV2",
+        "RandomShuffle",
+        "RandomStandardNormal",
+        "RandomUniform",
+        "RandomUniformInt",
+        "TruncatedNormal",
+    }
+)
+"""Operations that count their calls inside the graph; layers of Keras use others, which count in variables."""
+
+
+class Phase(enum.Enum):
+    """What Keras runs batches for."""
+
+    TRAIN = "train"
+    TEST = "test"
+    PREDICT = "predict"
+
+    @property
+    def mode(self) -> ModeKeys:
+        """The mode of its steps."""
+        return _MODES[self]
+
+
+_MODES: Final = {Phase.TRAIN: ModeKeys.TRAIN, Phase.TEST: ModeKeys.EVAL, Phase.PREDICT: ModeKeys.PREDICT}
+
+
+class Watcher(NamedTuple):
+    """What a hook does about the steps of a model.
+
+    Args:
+        before: Called when a step begins; tells whether it saves anything that has to be recorded.
+        after: Called when a step has ended, with its outputs and what was recorded.
+        cancel: Called when there was no batch any more.
+        may_record: Tells, before the first step, whether any step may have something recorded.
+        wants: Which tensors may ever be saved.
+        path_of: Gives the name of a variable.
+        guard: Calls a function and swallows its errors.
+    """
+
+    before: Callable[[Phase], Any]
+    after: Callable[[Phase, Any, dict[str, Any]], Any]
+    cancel: Callable[[], Any]
+    may_record: Callable[[Phase], Any]
+    wants: Wants
+    path_of: Callable[[Any], str]
+    guard: Callable[..., Any]
+
+
+class _Outputs(NamedTuple):
+    outputs: Any
+    recorded: dict[str, Any]
+
+
+class WatchedFunction:
+    """Stands in for the function that Keras calls for every batch of one phase.
+
+    Args:
+        model: The model, whose function has been made.
+        phase: The phase.
+        watcher: Told of every step.
+    """
+
+    def __init__(self, model: Any, phase: Phase, watcher: Watcher) -> None:
+        self.model = model
+        self._phase = phase
+        self._watcher = watcher
+        self._attribute = f"{phase.value}_function"
+        self._plain = getattr(model, self._attribute)
+        self._recording_one: Callable[..., Any] | None = None
+        self._always_records = False
+        self._is_first_call = True
+
+    def attach(self) -> None:
+        """Take the place of the model's function; what was made for an earlier run is used again if it still fits."""
+        found = getattr(self.model, self._attribute)
+        if found is not self and found is not self._plain:
+            self._plain, self._recording_one, self._always_records, self._is_first_call = found, None, False, True
+        setattr(self.model, self._attribute, self)
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether the model's function is this one."""
+        return getattr(self.model, self._attribute, None) is self
+
+    def detach(self) -> None:
+        """Give the model its function back."""
+        if self.is_attached:
+            setattr(self.model, self._attribute, self._plain)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a step as Keras would, and tell of it."""
+        watcher = self._watcher
+        has_to_record = bool(watcher.before(self._phase))
+        # Where the graph draws numbers the first call decides, for all calls have to be those of one graph.
+        may_have_to = self._is_first_call and is_tensorflow() and bool(watcher.may_record(self._phase))
+        self._is_first_call = False
+        try:
+            if has_to_record or self._always_records or may_have_to:
+                outputs, recorded = self._run_recording(*args, **kwargs)
+            else:
+                outputs, recorded = self._plain(*args, **kwargs), {}
+        except BaseException:
+            watcher.cancel()  # of a step that has not taken place nothing is saved
+            raise
+        watcher.after(self._phase, outputs, recorded if has_to_record else {})
+        return outputs
+
+    def _run_recording(self, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(self._tapped())
+                function = self._recording_one or self._make_recording_one()
+            except Exception as error:  # noqa: BLE001 - whatever the model does not like about this, it is trained
+                self._watcher.guard(_raise, error)
+                function = self._plain
+            result = function(*args, **kwargs)
+        return (result.outputs, result.recorded) if isinstance(result, _Outputs) else (result, {})
+
+    def _make_recording_one(self) -> Callable[..., Any]:
+        model = self.model
+        try:
+            getattr(model, f"make_{self._attribute}")(force=True)
+            self._recording_one = getattr(model, self._attribute)
+        finally:
+            setattr(model, self._attribute, self)
+        return self._recording_one
+
+    @contextlib.contextmanager
+    def _tapped(self) -> Iterator[None]:
+        """Have the model's step, layers and optimizers tell the recording; a graph may be made meanwhile, or not."""
+        model, guard = self.model, self._watcher.guard
+        step_name = f"{self._phase.value}_step"
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(replaced(model, step_name, self._wrap_step(getattr(model, step_name))))
+            stack.enter_context(replaced(model, "call", tap_model(model.call, guard)))
+            for name, layer in layers_of(model):
+                if any(
+                    self._watcher.wants(f"{name}/{kind}{number}", CollectionKeys.LAYERS)
+                    for kind in ("inputs", "outputs")
+                    for number in ("", "_0", "_1")
+                ):
+                    stack.enter_context(replaced(layer, "call", tap_call(name, layer.call, guard)))
+            if self._phase is Phase.TRAIN:
+                for optimizer in optimizers_of(model):
+                    tapped = tap_optimizer(optimizer, self._watcher.path_of, optimizer.apply, guard)
+                    stack.enter_context(replaced(optimizer, "apply", tapped))
+            yield
+
+    def _wrap_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        guard = self._watcher.guard
+
+        def step(data: Any) -> _Outputs:
+            recording = Recording(self._watcher.wants)
+            with recording:
+                outputs = original(data)
+            guard(self._note_data, recording, data)
+            recorded = guard(recording.tensors, self._phase is not Phase.PREDICT) or {}
+            guard(self._look_for_random_numbers)
+            return _Outputs(outputs, recorded)
+
+        return step
+
+    def _note_data(self, recording: Recording, data: Any) -> None:
+        try:
+            inputs, labels, _ = keras.utils.unpack_x_y_sample_weight(data)
+        except ValueError:  # the model's own kind of data
+            inputs, labels = data, None
+        recording.note("inputs", CollectionKeys.INPUTS, inputs)
+        if self._phase is not Phase.PREDICT:
+            recording.note("labels", CollectionKeys.OUTPUTS, labels)
+
+    def _look_for_random_numbers(self) -> None:
+        if self._always_records or not is_tensorflow():
+            return
+        import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
+
+        if tf.executing_eagerly():
+            return
+        graph = tf.compat.v1.get_default_graph().as_graph_def()
+        nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+        if any(node.op in _RANDOM for node in nodes):
+            LOG.debug("the graph draws random numbers by itself, so that one graph has to run all steps")
+            self._always_records = True
+
+
+def _raise(error: Exception) -> None:
+    raise error

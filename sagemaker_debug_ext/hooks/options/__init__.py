@@ -1,0 +1,1 @@
+"""What the user asked for: arguments, configuration file and call signatures of hooks."""

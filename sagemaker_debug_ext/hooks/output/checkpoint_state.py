@@ -1,0 +1,115 @@
+"""The state file beside a job's checkpoints, so that a resumed job goes on counting (store format, section 11)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from sagemaker_debug_ext.hooks.capture.counters import StepCounters
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+CONFIG_PATH_VARIABLE: Final = "CHECKPOINT_CONFIG_FILE_PATH"
+DEFAULT_CONFIG_PATH: Final = "/opt/ml/input/config/checkpointconfig.json"
+STATE_FILE: Final = "metadata.json"
+_UPLOADED: Final = "sagemaker-uploaded"
+
+
+class CheckpointState:
+    """Watches a folder of checkpoints, and notes in it how far the job had counted when it changed.
+
+    Args:
+        folder: The folder; it need not exist yet.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        self._entries = self._read()
+        self._training_run = max((int(entry["training-run"]) for entry in self._entries), default=-1) + 1
+        self._seen = self._look()
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str]) -> CheckpointState | None:
+        """Return the state of the folder that the checkpoint configuration names; None if there is none."""
+        path = Path(environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH)
+        try:
+            folder: str = os.fspath(json.loads(path.read_bytes())["LocalPath"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            LOG.warning("%s: no checkpoint configuration: %r", path, error)
+            return None
+        return cls(folder)
+
+    def restore(self, counters: StepCounters) -> None:
+        """Have counters go on behind the last step that an earlier run of the job had seen."""
+        if not self._entries:
+            return
+        last = max(self._entries, key=lambda entry: int(entry["latest-global-step-seen"]))
+        modes = _mode_steps(last)
+        modes.pop(ModeKeys.GLOBAL, None)
+        counters.resume_after(int(last["latest-global-step-seen"]), modes)
+        LOG.info("counting goes on after step %s", last["latest-global-step-seen"])
+
+    def update(self, counters: StepCounters, last_saved_step: int) -> None:
+        """Write the state if the checkpoints have changed since the last look.
+
+        Args:
+            counters: How far the job has counted.
+            last_saved_step: Global step of which something was saved last; -1 if none.
+        """
+        found = self._look()
+        if found == self._seen or counters.last_global_step < 0:
+            return
+        self._seen = found
+        self._entries.append(
+            {
+                "training-run": self._training_run,
+                "latest-global-step-saved": last_saved_step,
+                "latest-global-step-seen": counters.last_global_step,
+                "latest-mode-step": counters.last_mode_steps(),
+            }
+        )
+        temporary = self._folder / f"{STATE_FILE}.tmp"
+        temporary.write_text(json.dumps(self._entries), encoding="utf-8")
+        temporary.replace(self._folder / STATE_FILE)
+
+    def _look(self) -> frozenset[tuple[str, int]]:
+        found = set()
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    if not entry.name.startswith(STATE_FILE) and _UPLOADED not in entry.name:
+                        found.add((entry.name, _size(entry)))
+        except OSError:  # not there yet
+            return frozenset()
+        return frozenset(found)
+
+    def _read(self) -> list[dict[str, Any]]:
+        path = self._folder / STATE_FILE
+        try:
+            entries: list[dict[str, Any]] = json.loads(path.read_bytes())
+            for entry in entries:
+                int(entry["latest-global-step-seen"]), int(entry["training-run"]), _mode_steps(entry)
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            LOG.warning("%s: not a state file, counting begins at 0: %r", path, error)
+            return []
+        return entries
+
+
+def _mode_steps(entry: Mapping[str, Any]) -> dict[ModeKeys, int]:
+    return {ModeKeys[name]: int(step) for name, step in entry["latest-mode-step"].items()}
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat().st_size
+    except OSError:  # gone since the folder was read
+        return -1

@@ -1,0 +1,1 @@
+"""The process around a hook: its exit, its forks, and SIGTERM."""

@@ -1,0 +1,225 @@
+"""Copies of PyTorch tensors in memory that is used again and again.
+
+Fresh memory is what makes copying slow: the system hands it out page by page, which takes ten times as long as the
+copying itself. A job captures the same shapes at every saved step, so the memory of a step that has been written serves
+a later one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed
+from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, shares_memory, tensor_to_array
+from sagemaker_debug_ext.store.messages import Array
+
+_IDLE_STEPS: Final = 100
+"""In so many steps in a row without a copy, the memory is handed back."""
+
+
+_COPY_ALL: Final = getattr(torch, "_foreach_copy_", None)
+"""Not a public function, and so not counted on."""
+
+
+_WORTH_SHARING: Final = 1 << 18
+"""From this many elements on, several threads copy faster than one."""
+
+_AT_ONCE_BYTES: Final = 4 << 20
+"""So much one thread copies without letting others run, which takes half a millisecond at most.
+
+To let them run takes longer: they have to be waited for, and leave other things in the processor's cache.
+"""
+
+_copy_bytes: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(
+    ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
+)
+"""`ctypes.memmove`, but for letting other threads run."""
+
+
+def _is_shared(num_elements: int) -> bool:
+    """Tell whether PyTorch shares the copying of so many elements out among threads."""
+    return num_elements >= _WORTH_SHARING and torch.get_num_threads() > 1
+
+
+class _Kind(NamedTuple):
+    """Which tensors memory serves; `device` is where they come from if copying them may take longer than the call."""
+
+    dtype: torch.dtype
+    shape: torch.Size
+    device: torch.device | None
+
+
+_ArrayKind: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
+
+
+class ArrayCopy(Borrowed):
+    """The copy of one array."""
+
+    __slots__ = ("_kind", "_pool", "address", "array", "nbytes", "shape")
+
+    def __init__(self, kind: _ArrayKind, pool: CopyPool) -> None:
+        dtype, shape = kind
+        self.array: Array = np.empty(shape, dtype)
+        self.address = self.array.ctypes.data
+        self.nbytes = self.array.nbytes
+        self.shape = self.array.shape
+        self._kind = kind
+        self._pool = pool
+
+    def to_array(self) -> Array:
+        """Return the copy."""
+        return self.array
+
+    def release(self) -> None:
+        """Let a later copy have the memory."""
+        self._pool.take_back(self, self._kind)
+
+
+class TensorCopy(Borrowed):
+    """The copy of one tensor, in the memory of the CPU."""
+
+    __slots__ = ("_array", "_arrival", "_kind", "_pool", "nbytes", "shape", "tensor")
+
+    def __init__(self, kind: _Kind, pool: CopyPool) -> None:
+        with torch.inference_mode(False):  # memory made in inference mode could not be written to outside of it
+            self.tensor = torch.empty(kind.shape, dtype=kind.dtype, device="cpu", pin_memory=kind.device is not None)
+        self.nbytes: int = self.tensor.nbytes
+        self.shape = tuple(kind.shape)
+        self._kind = kind
+        self._pool = pool
+        self._array: Array | None = None
+        self._arrival: Any = None if kind.device is None else torch.cuda.Event()  # type: ignore[no-untyped-call]
+
+    def note_arrival(self) -> None:
+        """Mark the place in the device's work at which the copy will have arrived."""
+        if self._arrival is not None:
+            self._arrival.record(torch.cuda.current_stream(self._kind.device))
+
+    def to_array(self) -> Array:
+        """Return the copy as an array, which shares its memory wherever numpy has the dtype."""
+        if self._arrival is not None:
+            self._arrival.synchronize()
+        if self._array is not None:
+            return self._array
+        array = tensor_to_array(self.tensor)
+        if shares_memory(self.tensor.dtype):
+            self._array = array
+        return array
+
+    def release(self) -> None:
+        """Let a later copy have the memory."""
+        self._pool.take_back(self, self._kind)
+
+
+class CopyPool:
+    """Makes copies of tensors, and keeps the memory of those that are no longer needed for the next ones.
+
+    Args:
+        max_free_bytes: How much unused memory to keep at most.
+    """
+
+    def __init__(self, max_free_bytes: int) -> None:
+        self._max_free_bytes = max_free_bytes
+        self._free: dict[_Kind | _ArrayKind, deque[Any]] = {}
+        self._free_bytes = 0
+        self._num_idle_steps = 0
+        self._is_resting = False
+        self._lock = threading.Lock()  # copies are taken on the training thread and come back from the writing one
+
+    def copy(self, tensor: Tensor) -> TensorCopy:
+        """Copy a tensor, which must be detached.
+
+        What comes from another device is copied in the order of that device's work, and may still be on its way when
+        this returns.
+        """
+        made = self._find_memory(tensor)
+        made.tensor.copy_(tensor, non_blocking=tensor.is_cuda)
+        made.note_arrival()
+        return made
+
+    def copy_array(self, source: Array | PlainTensor) -> ArrayCopy:
+        """Copy an array, or an ordinary tensor of the CPU."""
+        kind = (source.dtype, source.shape)
+        made: ArrayCopy = self._take(kind) or ArrayCopy(kind, self)
+        if not isinstance(source, PlainTensor):
+            np.copyto(made.array, source)
+        elif source.is_contiguous and made.nbytes <= _AT_ONCE_BYTES and not _is_shared(source.size):
+            _copy_bytes(made.address, source.address, made.nbytes)
+        elif source.size >= _WORTH_SHARING:
+            torch.from_numpy(made.array).copy_(source.tensor.detach())
+        else:
+            np.copyto(made.array, source.to_array())
+        return made
+
+    def copy_all(self, tensors: Sequence[Tensor]) -> list[TensorCopy]:
+        """Copy several tensors as `copy` does, in one call into PyTorch where it has one."""
+        made = [self._find_memory(tensor) for tensor in tensors]
+        if _COPY_ALL is None or len(made) < 2:
+            for copy, tensor in zip(made, tensors, strict=True):
+                copy.tensor.copy_(tensor, non_blocking=tensor.is_cuda)
+        else:
+            on_device = any(tensor.is_cuda for tensor in tensors)
+            _COPY_ALL([copy.tensor for copy in made], list(tensors), non_blocking=on_device)
+        for copy in made:
+            copy.note_arrival()
+        return made
+
+    def _find_memory(self, tensor: Tensor) -> TensorCopy:
+        kind = _Kind(tensor.dtype, tensor.shape, tensor.device if tensor.is_cuda else None)
+        made: TensorCopy | None = self._take(kind)
+        return made or TensorCopy(kind, self)
+
+    def _take(self, kind: _Kind | _ArrayKind) -> Any:
+        """Return memory of that kind that nobody uses; None if there is none."""
+        self._num_idle_steps = 0
+        with self._lock:
+            self._is_resting = False
+            free = self._free.get(kind)
+            if not free:
+                return None
+            made = free.pop()
+            self._free_bytes -= made.nbytes
+        return made
+
+    def take_back(self, copy: TensorCopy | ArrayCopy, kind: _Kind | _ArrayKind) -> None:
+        """Keep the memory of a copy; where that is too much, hand back what has not been used for longest."""
+        with self._lock:
+            if not self._is_resting:
+                self._keep(copy, kind)
+
+    def _keep(self, copy: TensorCopy | ArrayCopy, kind: _Kind | _ArrayKind) -> None:
+        self._free_bytes += copy.nbytes
+        # The kinds are in the order of their last use.
+        free = self._free.pop(kind, None) or deque()
+        free.append(copy)
+        self._free[kind] = free
+        while self._free_bytes > self._max_free_bytes:
+            oldest = next(iter(self._free.values()))
+            if oldest:
+                self._free_bytes -= oldest.popleft().nbytes
+            else:
+                del self._free[next(iter(self._free))]
+
+    def rest(self, num_more: int = 0) -> None:
+        """Note a step without copies, and how many more are known to follow.
+
+        If that makes many, all memory is handed back, that of copies not yet written as soon as they are.
+        """
+        self._num_idle_steps += 1
+        if self._num_idle_steps + num_more >= _IDLE_STEPS:
+            self._is_resting = True
+            self.clear()
+
+    def clear(self) -> None:
+        """Hand all unused memory back."""
+        with self._lock:
+            self._free.clear()
+            self._free_bytes = 0

@@ -1,0 +1,242 @@
+"""Reductions of tensors of the CPU, all that are wanted in one pass over the memory.
+
+With Numba one compiled loop finds everything. Without it a tensor is read in pieces that stay in the cache until all is
+known of them, so that six reductions cost little more than one. Sums of a piece are made in the tensor's own precision,
+and put together in float64. Where squares leave the range of float32, everything is done again in float64.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import torch
+from torch import Tensor
+
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.pytorch.tensors import array_over
+from sagemaker_debug_ext.hooks.statistics.numba_loader import CANCELLING, LEAST_SQUARES, MOST_SQUARES, kernels_for
+from sagemaker_debug_ext.store.messages import Array
+
+_PIECE: Final = 1 << 16
+_NUMPY_IS_FASTER_UP_TO: Final = 4096
+"""Below this many elements numpy's calls cost less, and its dot product runs on one thread."""
+
+_ROW: Final = 1 << 13
+_VECDOT: Final[Any] = getattr(np, "vecdot", None)
+"""Dot products of rows, on one thread; older versions of numpy do without."""
+
+_LIMITS: Final = {torch.float32: (LEAST_SQUARES, MOST_SQUARES), torch.float64: (1e-200, 1e300)}
+"""Sums of squares outside of these have lost digits, or everything, in the dtype."""
+
+_ANY: Final = (0.0, math.inf)
+"""The squares of float32 never leave the range of float64."""
+
+_NEEDS_ORDER: Final = frozenset({"min", "max"})
+_NEEDS_SQUARES: Final = frozenset({"l2", "std", "variance"})
+
+
+class NeedsCareError(Exception):
+    """The sums left the range in which they are exact; the tensor is to be reduced one operation at a time."""
+
+
+@attrs.define
+class _Sums:
+    """What is known of the values, or the absolute values, of the pieces read so far."""
+
+    count: int = 0
+    least: float = math.inf
+    greatest: float = -math.inf
+    total: float = 0.0
+    spread: float = 0.0
+
+    def add(self, count: int, total: float, spread: float) -> None:
+        """Take in a piece: its sum, and the sum of squared distances from its mean."""
+        if self.count:
+            distance = total / count - self.total / self.count
+            spread += distance * distance * self.count * count / (self.count + count)
+        self.count += count
+        self.total += total
+        self.spread += spread
+
+    def order(self, least: float, greatest: float) -> None:
+        """Take in the extremes of a piece; NaN wins."""
+        self.least = least if least < self.least or least != least else self.least  # noqa: PLR0124 - NaN
+        self.greatest = greatest if greatest > self.greatest or greatest != greatest else self.greatest  # noqa: PLR0124
+
+
+class Summary:
+    """All that the wanted reductions need to know of a tensor.
+
+    Args:
+        tensor: Floats of 32 or 64 bits on the CPU, detached, at least one.
+        reductions: What is wanted.
+        is_alone: Whether the calling thread is to do all the work: one in the background must not hold up training by
+            asking for the threads that train.
+
+    Raises:
+        NeedsCareError: The tensor is of 64 bits, and so large or small that squares leave the range of that.
+    """
+
+    def __init__(self, tensor: Tensor, reductions: Sequence[Reduction], is_alone: bool = False) -> None:
+        plain, absolute = _wanted(tuple(reductions))
+        self._tensor = tensor
+        self._sum = _sum_alone if is_alone else _sum
+        self._needs_squares = bool((plain | absolute) & _NEEDS_SQUARES)
+        self._needs_order = bool(plain & _NEEDS_ORDER)
+        self._needs_abs = "l1" in plain or bool(absolute - {"l2"})
+        self._needs_abs_order = bool(absolute & _NEEDS_ORDER)
+        flat = array_over(tensor).reshape(-1)
+        try:
+            self._look_through(flat, _LIMITS[tensor.dtype])
+        except NeedsCareError:
+            if tensor.dtype is torch.float64:
+                raise
+            self._look_through_in_pieces(flat, np.dtype(np.float64), _ANY)
+
+    def value(self, reduction: Reduction) -> float:
+        """Return one of the wanted reductions."""
+        return _VALUES[reduction.name](self, self._absolute if reduction.abs else self._plain)
+
+    @property
+    def absolute_total(self) -> float:
+        """The sum of the absolute values."""
+        return self._absolute.total
+
+    @property
+    def norm(self) -> float:
+        """The square root of the sum of squares."""
+        return math.sqrt(self._squares)
+
+    def product(self, sums: _Sums) -> float:
+        """Return the product of the values, or of the absolute values if `sums` is theirs."""
+        tensor = self._tensor.abs() if sums is self._absolute else self._tensor
+        return float(tensor.prod().item())
+
+    def _look_through(self, flat: Array, limits: tuple[float, float]) -> None:
+        kernels = kernels_for(flat)
+        if kernels is None:
+            self._look_through_in_pieces(flat, flat.dtype, limits)
+        else:
+            self._take(flat.size, kernels.summarise(flat))
+
+    def _look_through_in_pieces(self, flat: Array, dtype: np.dtype[Any], limits: tuple[float, float]) -> None:
+        """Find everything anew, in the precision of `dtype`."""
+        self._plain, self._absolute, self._squares = _Sums(), _Sums(), 0.0
+        self._tiny, self._huge = limits
+        scratch = np.empty(min(flat.size, _PIECE), dtype)
+        with np.errstate(all="ignore"):  # an overflow is a finding for rules, not a warning for the script
+            for start in range(0, flat.size, _PIECE):
+                self._read(flat[start : start + _PIECE].astype(dtype, copy=False), scratch)
+
+    def _take(self, count: int, sums: Any) -> None:
+        """Take in what a compiled loop has found of the whole tensor."""
+        if self._needs_squares and not sums.is_exact:
+            raise NeedsCareError
+        self._plain, self._absolute = _Sums(count, *sums.plain), _Sums(count, *sums.absolute)
+        self._squares = sums.squares
+
+    def _read(self, values: Array, scratch: Array) -> None:
+        count = values.size
+        if self._needs_order:
+            self._plain.order(float(np.minimum.reduce(values)), float(np.maximum.reduce(values)))
+        total = self._sum(values)
+        squares = spread = 0.0
+        if self._needs_squares:
+            squares = self._sum_squares(values)
+            spread = _spread(values, total, squares, scratch)
+        self._squares += squares
+        self._plain.add(count, total, spread)
+        if not self._needs_abs:
+            return
+        magnitudes = np.abs(values, out=scratch[:count])
+        if self._needs_abs_order:
+            self._absolute.order(float(np.minimum.reduce(magnitudes)), float(np.maximum.reduce(magnitudes)))
+        total = self._sum(magnitudes)
+        self._absolute.add(count, total, _spread(magnitudes, total, squares, magnitudes) if squares else 0.0)
+
+    def _sum_squares(self, values: Array) -> float:
+        squares = _dot(values)
+        if squares > self._huge or (squares < self._tiny and values.any()):
+            raise NeedsCareError
+        return squares
+
+
+def _variance(sums: _Sums) -> float:
+    if sums.count < 2 or math.isnan(sums.spread):
+        return math.nan
+    return max(sums.spread, 0.0) / (sums.count - 1)
+
+
+_VALUES: Final[dict[str, Callable[[Summary, _Sums], float]]] = {
+    "min": lambda _, sums: sums.least,
+    "max": lambda _, sums: sums.greatest,
+    "sum": lambda _, sums: sums.total,
+    "mean": lambda _, sums: sums.total / sums.count,
+    "variance": lambda _, sums: _variance(sums),
+    "std": lambda _, sums: math.sqrt(_variance(sums)),
+    "l1": lambda summary, _: summary.absolute_total,
+    "l2": lambda summary, _: summary.norm,
+    "prod": lambda summary, sums: summary.product(sums),
+}
+
+
+@functools.lru_cache(maxsize=256)
+def _wanted(reductions: tuple[Reduction, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the reductions of the values, and of the absolute values."""
+    return (
+        frozenset(name for name, absolute in reductions if not absolute),
+        frozenset(name for name, absolute in reductions if absolute),
+    )
+
+
+def _sum(values: Array) -> float:
+    if values.size <= _NUMPY_IS_FASTER_UP_TO:
+        return float(np.add.reduce(values))
+    return float(torch.sum(torch.from_numpy(values)).item())
+
+
+def _sum_alone(values: Array) -> float:
+    if _VECDOT is None or values.size <= _ROW:
+        return float(np.add.reduce(values))
+    rows, rest = _rows(values)
+    sums = _VECDOT(rows, _ones(values.dtype))  # takes two thirds of the time of numpy's own sum
+    return float(np.add.reduce(sums, dtype=np.float64)) + float(np.add.reduce(rest))
+
+
+def _dot(values: Array) -> float:
+    if values.size <= _ROW:
+        return float(np.dot(values, values))
+    if _VECDOT is None:
+        tensor = torch.from_numpy(values)
+        return float(torch.dot(tensor, tensor).item())
+    rows, rest = _rows(values)
+    return float(np.add.reduce(_VECDOT(rows, rows), dtype=np.float64)) + _dot(rest)
+
+
+def _rows(values: Array) -> tuple[Array, Array]:
+    """Return what can be summed row by row, and the rest."""
+    whole = values.size - values.size % _ROW
+    return values[:whole].reshape(-1, _ROW), values[whole:]
+
+
+@functools.lru_cache
+def _ones(dtype: np.dtype[Any]) -> Array:
+    return np.ones(_ROW, dtype)
+
+
+def _spread(values: Array, total: float, squares: float, scratch: Array) -> float:
+    """Return the sum of squared distances from the mean, without losing digits; may overwrite `scratch`."""
+    spread = squares - total * total / values.size
+    if spread >= CANCELLING * squares:
+        return spread
+    return _dot(np.subtract(values, values.dtype.type(total / values.size), out=scratch[: values.size]))
+
+
+def can_summarise(tensor: Tensor) -> bool:
+    """Tell whether `Summary` knows the dtype and reaches the memory."""
+    return tensor.dtype in _LIMITS and tensor.device.type == "cpu"

@@ -1,0 +1,214 @@
+"""Reductions and statistics of tensors, each worked out where and when it costs training least.
+
+What is small is copied, and reduced on the writing thread together with all else that is small; what fits into the
+processor's cache is copied and reduced there, too, as long as copying takes a fraction of the time. Of other tensors of
+the CPU all reductions are had at once, and those of a device are worked out there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sagemaker_debug_ext.config.reductions import Reduction
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, Deferred, Numbers, OpenStep, ToReduce
+from sagemaker_debug_ext.hooks.pytorch.buffer_pool import ArrayCopy, CopyPool
+from sagemaker_debug_ext.hooks.pytorch.statistics.cpu import NeedsCareError, Summary, can_summarise
+from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceBatch, find_kernels
+from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, as_dense, reduce_tensor, tensor_to_array
+from sagemaker_debug_ext.hooks.statistics.batched import SMALL
+from sagemaker_debug_ext.hooks.statistics.numba_loader import kernels_for
+from sagemaker_debug_ext.hooks.statistics.reductions import reduction_names, without_output_number
+from sagemaker_debug_ext.hooks.statistics.summaries import compute_statistics
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.writer import NamedNumbers
+
+_DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
+    torch.float32: np.dtype(np.float32),
+    torch.float64: np.dtype(np.float64),
+}
+
+_SHORT_FLOATS: Final = frozenset("ef")
+"""The dtypes, by their `char`, of which small arrays are reduced together: of 16 and 32 bits."""
+
+_FLOATS: Final = frozenset("efd")
+"""The dtypes of which `Summary` knows the reductions, as they are or widened: those, and of 64 bits."""
+
+MIDDLING: Final = 1 << 18
+"""Up to so many elements an array is worth a copy to have its reductions worked out later by numpy."""
+
+_MIDDLING_COMPILED: Final = 1 << 15
+"""The same where a compiled loop is there, which takes no longer than a copy of more."""
+
+
+class _Copied(NamedTuple):
+    name: str
+    copy: ArrayCopy
+    reductions: tuple[Reduction, ...]
+    wall_time: float
+
+
+class LaterSummaries:
+    """Reductions of arrays that were copied, worked out on the writing thread."""
+
+    def __init__(self) -> None:
+        self._copied: dict[str, _Copied] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the copies take."""
+        return sum([copied.copy.nbytes for copied in self._copied.values()])
+
+    def has(self, name: str) -> bool:
+        """Tell whether a tensor has been copied."""
+        return name in self._copied
+
+    def add(self, name: str, copy: ArrayCopy, reductions: tuple[Reduction, ...], now: float) -> None:
+        """Take a copy of floats, of one name the last."""
+        self._copied[name] = _Copied(name, copy, reductions, now)
+
+    def send(self) -> None:
+        """Do nothing: the copies are where they are needed."""
+
+    def numbers(self, ddof: int) -> list[NamedNumbers]:  # noqa: ARG002 - PyTorch's own is what `Summary` knows
+        """Return the reductions, and give the copies' memory back; runs on the writing thread."""
+        found = [_summarise(copied) for copied in self._copied.values()]
+        for copied in self._copied.values():
+            copied.copy.release()
+        self._copied.clear()
+        return found
+
+
+def _summarise(copied: _Copied) -> NamedNumbers:
+    """Return the reductions of one array, those that exist for it."""
+    tensor = torch.from_numpy(copied.copy.array)
+    if tensor.element_size() < 4:
+        tensor = tensor.to(torch.float32)
+    try:
+        summary = Summary(tensor, copied.reductions, is_alone=True)
+        found = {reduction: summary.value(reduction) for reduction in copied.reductions}
+    except NeedsCareError:
+        found = {reduction: number.item() for reduction, number in reduce_tensor(tensor, copied.reductions)}
+    named = zip(reduction_names(copied.name, copied.reductions), copied.reductions, strict=True)
+    names, values = zip(*[(name, found[reduction]) for name, reduction in named if reduction in found], strict=True)
+    with np.errstate(over="ignore"):  # what is too large for the dtype becomes infinite, as PyTorch's own would
+        numbers = np.array(values).astype(_DTYPES[tensor.dtype])
+    return NamedNumbers(names, numbers, [copied.wall_time] * len(names))
+
+
+def _summarise_now(step: OpenStep, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float) -> bool:
+    """Save all reductions of a tensor of the CPU with a step; False if they need care."""
+    dense = as_dense(value)
+    if dense.element_size() < 4:
+        dense = dense.to(torch.float32)
+    if not can_summarise(dense):
+        return False
+    try:
+        summary = Summary(dense, reductions)
+        values = [summary.value(reduction) for reduction in reductions]
+    except NeedsCareError:
+        return False
+    step.numbers[name] = Numbers(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
+    return True
+
+
+class Reducer:
+    """Knows the quick ways; tensors that none of them is for are left to the hook.
+
+    Args:
+        copies: Makes the copies of what is small.
+        may_copy: Whether what is not small may be copied as well: not where steps are kept, which copies would fill.
+    """
+
+    def __init__(self, copies: CopyPool, may_copy: bool = True) -> None:
+        self._copies = copies
+        self._may_copy = may_copy
+        self._num_device_rows = 0
+
+    def take(self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float) -> bool:
+        """Save reductions of a tensor, or an array, with a step; False if there is no quick way for it."""
+        if isinstance(value, Tensor) and self._reduce_on_device(step, name, value, reductions, now):
+            return True
+        is_array = isinstance(value, (PlainTensor, np.ndarray))
+        if is_array and value.dtype.char in _SHORT_FLOATS and value.size <= SMALL:
+            step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
+            return True
+        if isinstance(value, PlainTensor):
+            value = value.to_array()
+        if isinstance(value, np.ndarray) and value.dtype.char in _FLOATS:
+            if self._may_copy and value.size <= (MIDDLING if kernels_for(value) is None else _MIDDLING_COMPILED):
+                self._later(step).add(name, self._copies.copy_array(value), reductions, now)
+                return True
+            if value.flags.writeable:  # PyTorch warns of others
+                value = torch.from_numpy(value)
+        if isinstance(value, Tensor) and value.device.type == "cpu" and value.is_floating_point():
+            return _summarise_now(step, name, value, reductions, now)
+        return False
+
+    def take_statistics(
+        self, step: OpenStep, name: str, value: Tensor, statistics: tuple[str, ...], now: float
+    ) -> bool:
+        """Save statistics of a tensor with a step; False if it does not lie on a device that can compute them."""
+        batch = self._device_batch(step, value)
+        single = tuple([Reduction(each) for each in statistics if each != "histogram"])
+        if batch is None or not batch.can_summarise(value, single):
+            return False
+        bare = without_output_number(name)
+        names = tuple([reduction_tensor_name(statistic, False, bare) for statistic, _ in single])
+        batch.summarise(name, as_dense(value), single, now, names)
+        if len(single) < len(statistics):
+            for statistic, number in compute_statistics(tensor_to_array(as_dense(value)), ("histogram",)).items():
+                step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
+        return True
+
+    def send(self, deferred: Iterable[Deferred]) -> None:
+        """Have what devices have worked out sent, at the end of a step."""
+        for some in deferred:
+            if isinstance(some, DeviceBatch):
+                self._num_device_rows = max(self._num_device_rows, some.num_rows)
+            some.send()
+
+    def _reduce_on_device(
+        self, step: OpenStep, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float
+    ) -> bool:
+        """Have a device reduce a tensor that lies there, and tell whether that was possible."""
+        batch = self._device_batch(step, value)
+        if batch is None:
+            return False
+        if batch.can_summarise(value, reductions):
+            batch.summarise(name, as_dense(value), reductions, now)
+            return True
+        found = list(reduce_tensor(value, reductions))
+        if any(number.dtype is not torch.float32 for _, number in found):
+            return False
+        names = reduction_names(name, reductions)
+        for reduction, number in found:
+            batch.add(names[reductions.index(reduction)], number, now)
+        return True
+
+    def _device_batch(self, step: OpenStep, value: Tensor) -> DeviceBatch | None:
+        """Return what collects the reductions of a tensor's device; None if that is the CPU."""
+        if not self._is_on_device(value):
+            return None
+        for some in step.deferred:
+            if isinstance(some, DeviceBatch) and some.device == value.device:
+                return some
+        batch = DeviceBatch(value.device, find_kernels(value.device), self._num_device_rows)
+        step.deferred.append(batch)
+        return batch
+
+    def _later(self, step: OpenStep) -> LaterSummaries:
+        """Return what collects the copies of a step."""
+        for some in step.deferred:
+            if isinstance(some, LaterSummaries):
+                return some
+        later = LaterSummaries()
+        step.deferred.append(later)
+        return later
+
+    def _is_on_device(self, value: Tensor) -> bool:
+        return value.is_cuda

@@ -1,0 +1,142 @@
+"""The hook of this process: the one created last, or set by the script."""
+
+from __future__ import annotations
+
+import logging
+import os
+import weakref
+from typing import Any, Final, Protocol, TypeVar
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
+from sagemaker_debug_ext.hooks.process.fork import fork_safe_lock
+from sagemaker_debug_ext.store import manifest
+from sagemaker_debug_ext.store.backends import Backend
+from sagemaker_debug_ext.store.claims import has_claim
+
+LOG = logging.getLogger(__name__)
+
+SWITCH_VARIABLE: Final = "USE_SMDEBUG"
+_OFF: Final = frozenset({"0", "f", "false", "n", "no", "off"})
+
+
+class _CreatedFromFile(Protocol):
+    @classmethod
+    def create_from_json_file(cls, json_file_path: str | None = None) -> Any: ...
+
+
+_HookT = TypeVar("_HookT", bound=_CreatedFromFile)
+
+
+class _Slot:
+    hook: object | None = None
+
+
+def has_hook() -> bool:
+    """Tell whether this process has a hook, of any kind."""
+    return _Slot.hook is not None
+
+
+def get_hook(
+    hook_class: type[_HookT], json_config_path: str | None = None, create_if_not_exists: bool = False
+) -> _HookT | None:
+    """Return the hook of this process.
+
+    Args:
+        hook_class: The kind wanted; a hook of another kind is dropped.
+        json_config_path: The configuration file to create a hook from; None means SageMaker's.
+        create_if_not_exists: Create one from the configuration file if there is none.
+
+    Returns:
+        None if there is none, if the configuration file is missing, or if the environment variable ``USE_SMDEBUG``
+        says no.
+    """
+    if os.environ.get(SWITCH_VARIABLE, "true").strip().lower() in _OFF:
+        LOG.debug("no hook: %s is %r", SWITCH_VARIABLE, os.environ[SWITCH_VARIABLE])
+        return None
+    hook = _Slot.hook if isinstance(_Slot.hook, hook_class) else None
+    if hook is None and create_if_not_exists:
+        try:
+            hook = hook_class.create_from_json_file(json_config_path)
+        except FileNotFoundError as error:
+            LOG.info("no hook: there is no configuration file %s", error.filename)
+    _Slot.hook = hook
+    return hook
+
+
+def set_hook(hook: object, hook_class: type[Any]) -> None:
+    """Make `hook` the hook of this process.
+
+    Raises:
+        SMDebugTypeError: It is no `hook_class`.
+    """
+    if not isinstance(hook, hook_class):
+        raise SMDebugTypeError(f"hook must be a {hook_class.__module__}.{hook_class.__name__} (got {brief(hook)})")
+    _Slot.hook = hook
+
+
+def del_hook() -> None:
+    """Forget the hook of this process; it is not closed."""
+    _Slot.hook = None
+
+
+_OPEN: dict[str, weakref.WeakKeyDictionary[object, int]] = {}
+"""Folder → open hook → number of the process that made it: this one, or the one it was forked from."""
+
+_WRITTEN: dict[str, int] = {}
+"""Folder → number of the process that has written to it last: as above."""
+
+_LOCK: Final = fork_safe_lock()
+"""Held while notes are taken: hooks may be made and closed on any thread, and in a signal's handler."""
+
+
+def enter(hook: object, backend: Backend) -> None:
+    """Take note of a new hook for a folder; a warning tells of another one that is open for it.
+
+    Raises:
+        SMDebugRuntimeError: The folder holds a trial that has ended, or that another hook of this process writes.
+    """
+    if manifest.has_ended(backend):
+        raise SMDebugRuntimeError(
+            f"out_dir must not hold a trial that has ended (got {backend.url!r}): choose another folder, "
+            "or remove that one"
+        )
+    if has_claim(backend):
+        raise SMDebugRuntimeError(
+            f"out_dir must belong to one hook, and another one of this process writes to {backend.url!r}: "
+            "use that hook, or choose another folder"
+        )
+    if note_open(hook, backend.url):
+        LOG.warning(
+            "another hook of this process is open for %r: the one that saves first has the folder, and saving of "
+            "the other is switched off; use one hook, or another folder",
+            backend.url,
+        )
+
+
+def note_open(hook: object, folder: str) -> bool:
+    """Take note of a new hook, and tell whether another one of this process is open for the same folder."""
+    with _LOCK:
+        hooks = _OPEN.setdefault(folder, weakref.WeakKeyDictionary())
+        has_others = os.getpid() in hooks.values()
+        hooks[hook] = os.getpid()
+        return has_others
+
+
+def note_closed(hook: object, folder: str) -> None:
+    """Take note of a hook's end."""
+    with _LOCK:
+        hooks = _OPEN.get(folder)
+        if hooks is not None:
+            hooks.pop(hook, None)
+            if not hooks:
+                del _OPEN[folder]
+
+
+def note_written(folder: str) -> None:
+    """Take note that a hook of this process writes to a folder."""
+    _WRITTEN[folder] = os.getpid()
+
+
+def is_written(folder: str) -> bool:
+    """Tell whether a hook of this process writes to a folder, or has."""
+    return _WRITTEN.get(folder) == os.getpid()

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.hooks.output.background import BackgroundWriter
+
+
+@pytest.fixture
+def failures():
+    return []
+
+
+@pytest.fixture
+def make(failures):
+    def make_writer(limit=1000):
+        return BackgroundWriter(limit, failures.append)
+
+    return make_writer
+
+
+def test_submit_when_jobs_follow_each_other_then_runs_them_in_order_elsewhere(make):
+    """Jobs run in order, all on one thread that is not the caller's."""
+    writer, done = make(), []
+    for number in range(50):
+        writer.submit(lambda number=number: done.append((number, threading.get_ident())))
+    writer.close()
+    assert [number for number, _ in done] == list(range(50))
+    assert {thread for _, thread in done}.isdisjoint({threading.get_ident()})
+
+
+def test_submit_when_limit_is_reached_then_waits_for_room(make):
+    """The training thread waits rather than let the queue exceed its limit."""
+    writer, gate, held = make(limit=100), threading.Event(), []
+    writer.submit(gate.wait, 60)
+    waiter = threading.Thread(target=lambda: (writer.submit(lambda: None, 60), held.append(writer.held_bytes)))
+    waiter.start()
+    waiter.join(timeout=0.05)
+    assert waiter.is_alive()
+    assert writer.held_bytes == 60
+    gate.set()
+    waiter.join()
+    assert held[0] <= 60
+    writer.close()
+
+
+def test_submit_when_one_job_exceeds_the_limit_then_still_runs(make):
+    """A step larger than the limit is written when nothing else waits."""
+    writer, done = make(limit=10), []
+    writer.submit(lambda: done.append("small"), 5)
+    writer.submit(lambda: done.append("large"), 500)
+    writer.close()
+    assert done == ["small", "large"]
+
+
+def test_submit_when_job_holds_no_memory_then_never_waits(make):
+    """What holds nothing has room however much others hold."""
+    writer, gate, done = make(limit=10), threading.Event(), []
+    writer.submit(gate.wait, 500)
+    submitter = threading.Thread(target=writer.submit, args=(lambda: done.append("small"),), daemon=True)
+    submitter.start()
+    submitter.join(timeout=60)
+    assert not submitter.is_alive()
+    gate.set()
+    writer.close()
+    assert done == ["small"]
+
+
+def test_submit_when_a_job_fails_then_reports_once_and_drops_the_rest(make, failures):
+    """After a failure nothing is run any more, and nobody waits for it."""
+    writer, gate, done = make(limit=100), threading.Event(), []
+
+    def fail():
+        gate.wait()
+        raise OSError("disk full")
+
+    writer.submit(fail, 90)
+    writer.submit(lambda: done.append("later"), 5)
+    gate.set()
+    writer.submit(lambda: done.append("much later"), 90)
+    writer.submit(lambda: done.append("too late"), 90)
+    writer.close()
+    assert [str(failure) for failure in failures] == ["disk full"]
+    assert done == []
+    assert writer.held_bytes == 0
+
+
+def test_flush_when_jobs_wait_then_returns_after_the_last(make):
+    """After `flush` everything submitted before it is done."""
+    writer, done = make(), []
+    writer.submit(lambda: done.append(1))
+    writer.flush()
+    assert done == [1]
+    writer.close()
+
+
+def test_close_when_nothing_was_submitted_then_starts_no_thread(make):
+    """A hook that saves nothing costs no thread."""
+    before = threading.active_count()
+    writer = make()
+    writer.flush()
+    writer.close()
+    assert threading.active_count() == before
+
+
+def test_close_when_done_then_leaves_no_thread(make):
+    """The thread ends with the writer."""
+    before = threading.active_count()
+    writer = make()
+    writer.submit(lambda: None)
+    writer.close()
+    assert threading.active_count() == before
+
+
+def test_submit_when_no_thread_can_start_then_runs_the_job_here(make, monkeypatch):
+    """At interpreter shutdown, when threads cannot start, the last step is written by the caller."""
+
+    def refuse(_):
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    writer, done = make(), []
+    writer.submit(lambda: done.append(threading.get_ident()), 5)
+    writer.close()
+    assert done == [threading.get_ident()]
+    assert writer.held_bytes == 0
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 150), max_size=30), st.integers(1, 100))
+def test_held_bytes_when_sizes_are_any_then_stay_within_limit_or_one_job(sizes, limit):
+    """What is held never exceeds the limit, except by a single job that is larger."""
+    seen = []
+    writer = BackgroundWriter(limit, pytest.fail)
+    for size in sizes:
+        writer.submit(lambda: seen.append(writer.held_bytes), size)
+    writer.close()
+    assert len(seen) == len(sizes)
+    assert all(held <= max(limit, *sizes) for held in seen)
