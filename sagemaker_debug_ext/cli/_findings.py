@@ -10,7 +10,7 @@ from sagemaker_debug_ext.cli import _output
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules import Evaluation, Explanation, Issue
     from sagemaker_debug_ext.rules.causes import LikelyCause
-    from sagemaker_debug_ext.rules.status import RuleStatus
+    from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
 
 
 def announce(explanations: dict[str, Explanation]) -> None:
@@ -77,7 +77,7 @@ def verdict(statuses: Sequence[RuleStatus]) -> str:
 
 def lacks_tensors(explanation: Explanation) -> bool:
     """Tell whether a rule gives no verdict for lack of certain tensors; where any would do, the trial is empty."""
-    from sagemaker_debug_ext.rules.selection import ALL_TENSORS
+    from sagemaker_debug_ext.rules.reading.selection import ALL_TENSORS
 
     lacking = [need for need in explanation.needs if need.problem and not need.tensors]
     return bool(explanation.problems and lacking) and all(need.selection != str(ALL_TENSORS) for need in lacking)

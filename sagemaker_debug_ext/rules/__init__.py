@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from sagemaker_debug_ext.rules.base import Rule
-from sagemaker_debug_ext.rules.creation import create_custom_rule, create_rule
-from sagemaker_debug_ext.rules.engine import Evaluation, evaluate
+from sagemaker_debug_ext.rules.evaluation.engine import Evaluation, evaluate
+from sagemaker_debug_ext.rules.evaluation.results import exit_code
+from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
+from sagemaker_debug_ext.rules.explain import Explanation, explain
+from sagemaker_debug_ext.rules.factory.creation import create_custom_rule, create_rule
 from sagemaker_debug_ext.rules.isolation import Isolation
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.needs import Explanation, explain
 from sagemaker_debug_ext.rules.required_tensors import RequiredTensors, RequiredTensorsForTrial
-from sagemaker_debug_ext.rules.results import exit_code
 from sagemaker_debug_ext.rules.rule_invoker import invoke_rule
-from sagemaker_debug_ext.rules.status import RuleStatus
 
 __all__ = [
     # one rule

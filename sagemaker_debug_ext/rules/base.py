@@ -15,8 +15,8 @@ from sagemaker_debug_ext.errors import (
     TensorUnavailable,
     TensorUnavailableForStep,
 )
+from sagemaker_debug_ext.rules._validation import check_trial, list_trials
 from sagemaker_debug_ext.rules.action import Actions
-from sagemaker_debug_ext.rules.arguments import check_trial, list_trials
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.required_tensors import RequiredTensors
 

@@ -26,13 +26,13 @@ from typing import Final, Literal
 import attrs
 
 from sagemaker_debug_ext._types import JSONObject
-from sagemaker_debug_ext.rules.builtin.activation_collapse import CUT, IS_FLAT, WAS_FLAT
-from sagemaker_debug_ext.rules.builtin.evaluation_mismatch import TAKES_NO_NOTICE
-from sagemaker_debug_ext.rules.builtin.frozen_parameters import ALL_ZERO, HAS_GRADIENT, NO_GRADIENT
-from sagemaker_debug_ext.rules.builtin.gradients_not_reset import RUNS_ON_FOR_EVER
-from sagemaker_debug_ext.rules.builtin.input_scale import STANDS_FOR_MISSING
-from sagemaker_debug_ext.rules.builtin.no_skill import FROM_NEW_DATA
-from sagemaker_debug_ext.rules.builtin.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
+from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import TAKES_NO_NOTICE
+from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
+from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, WAS_FLAT
+from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
+from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
+from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import ALL_ZERO, HAS_GRADIENT, NO_GRADIENT
+from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
 from sagemaker_debug_ext.rules.issue import Issue
 
 CAUSES: Final[Mapping[str, str]] = {

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec, list_rule_specs
-from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
-from sagemaker_debug_ext.rules.loading import load_rule_class
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.factory.loading import load_rule_class
+from sagemaker_debug_ext.rules.reading.tensor_roles import NOTHING, SCHEMES, Role
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
-from sagemaker_debug_ext.rules.roles import NOTHING, SCHEMES, Role
 
 BAR: Final = r"\|"
 """A bar that ends no cell of a table."""
@@ -72,7 +72,9 @@ def _render_roles() -> Iterator[str]:
 
 
 def _is_ours(spec: RuleSpec) -> bool:
-    return (spec.rule_class or "").startswith("sagemaker_debug_ext.rules.builtin.")
+    return (spec.rule_class or "").startswith(
+        ("sagemaker_debug_ext.rules.sagemaker.", "sagemaker_debug_ext.rules.extra.")
+    )
 
 
 def _render(spec: RuleSpec) -> Iterator[str]:

@@ -38,7 +38,7 @@ from sagemaker_debug_ext.rules.issue import Issue
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
-CHILD_MODULE: Final = "sagemaker_debug_ext.rules.child"
+CHILD_MODULE: Final = "sagemaker_debug_ext.rules.isolation_worker"
 PARTING_SECONDS: Final = 5.0
 """How long a process that is told to end may take."""
 

@@ -24,8 +24,8 @@ from typing import Any, Final
 import attrs
 
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDebugValueError, did_you_mean
-from sagemaker_debug_ext.rules.creation import find_rule_class
-from sagemaker_debug_ext.rules.results import MAX_KEPT_ISSUES, exit_code, write_result
+from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, exit_code, write_result
+from sagemaker_debug_ext.rules.factory.creation import find_rule_class
 from sagemaker_debug_ext.rules.scaling import Judgement, RuleChoice, Shard, judge_shard, make_rule, merge, run_actions
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.keys import try_parse_index_key

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.rules.creation import create_rule
-from sagemaker_debug_ext.rules.roles import Role, pattern_of
+from sagemaker_debug_ext.rules.factory.creation import create_rule
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, pattern_of
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule

@@ -6,7 +6,7 @@ import logging
 
 from sagemaker_debug_ext.errors import NoMoreData, NoMoreProfilerData, RuleEvaluationConditionMet
 from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule, check_rule
-from sagemaker_debug_ext.rules.following import follow_steps
+from sagemaker_debug_ext.rules.evaluation.steps import follow_steps
 
 LOG = logging.getLogger(__name__)
 

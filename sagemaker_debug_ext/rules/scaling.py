@@ -23,12 +23,17 @@ from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext._types import JSONObject
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules.base import Rule
-from sagemaker_debug_ext.rules.blocks import num_cores
-from sagemaker_debug_ext.rules.builtin.base import Reading
-from sagemaker_debug_ext.rules.creation import ACTIONS_PARAMETER, create_custom_rule, create_rule, find_rule_class
-from sagemaker_debug_ext.rules.engine import evaluate
+from sagemaker_debug_ext.rules.builtin_rule import Reading
+from sagemaker_debug_ext.rules.evaluation.blocks import num_cores
+from sagemaker_debug_ext.rules.evaluation.engine import evaluate
+from sagemaker_debug_ext.rules.evaluation.status import RuleStatus, condition_met_details
+from sagemaker_debug_ext.rules.factory.creation import (
+    ACTIONS_PARAMETER,
+    create_custom_rule,
+    create_rule,
+    find_rule_class,
+)
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.status import RuleStatus, condition_met_details
 from sagemaker_debug_ext.trials import Trial, create_trial
 
 T = TypeVar("T")

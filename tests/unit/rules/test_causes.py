@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import Issue
-from sagemaker_debug_ext.rules.builtin.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
-from sagemaker_debug_ext.rules.builtin.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.causes import CAUSES, SIGNS, likely_causes
+from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
+from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import HAS_GRADIENT, NO_GRADIENT
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 
 

@@ -7,11 +7,11 @@ import math
 import pytest
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.builtin.base import Reading
+from sagemaker_debug_ext.rules.builtin_rule import Reading
+from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.processing import parse_rules
 from sagemaker_debug_ext.rules.scaling import Judgement
-from sagemaker_debug_ext.rules.status import RuleStatus
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 

@@ -8,9 +8,9 @@ import pytest
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.errors import MissingDependencyError, SMDebugValueError
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.loading import load_rule_class
+from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
+from sagemaker_debug_ext.rules.factory.loading import load_rule_class
 from sagemaker_debug_ext.rules.scaling import RayCluster, RuleChoice, evaluate_on, make_shards, merge
-from sagemaker_debug_ext.rules.status import RuleStatus
 from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, Numbers, OpenStep, Shown
-from sagemaker_debug_ext.hooks.output.spill_file import SpillFile, pack, unpack
 from sagemaker_debug_ext.hooks.output import spill_file
+from sagemaker_debug_ext.hooks.output.spill_file import SpillFile, pack, unpack
 from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.vocabulary import ModeKeys
 

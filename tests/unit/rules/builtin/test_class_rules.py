@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.builtin import confusion
-from sagemaker_debug_ext.rules.builtin.base import BuiltinRule
-from sagemaker_debug_ext.rules.builtin.confusion import Confusion, confusion_matrix
-from sagemaker_debug_ext.rules.builtin.feature_importance_overweight import leading_share
-from sagemaker_debug_ext.rules.classes import class_ids
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.class_labels import class_ids, confusion_matrix
+from sagemaker_debug_ext.rules.sagemaker import confusion
+from sagemaker_debug_ext.rules.sagemaker.confusion import Confusion
+from sagemaker_debug_ext.rules.sagemaker.feature_importance_overweight import leading_share
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

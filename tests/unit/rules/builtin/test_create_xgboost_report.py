@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.xgboost_report import (
+from sagemaker_debug_ext.rules.sagemaker._xgboost_report import (
     classification_scores,
     decile_errors,
     predicted_classes,

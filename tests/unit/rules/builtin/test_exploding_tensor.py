@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.builtin.exploding_tensor import count_nan, count_non_finite, reductions_explode
+from sagemaker_debug_ext.rules.inference.statistics import count_nan, count_non_finite
+from sagemaker_debug_ext.rules.sagemaker.exploding_tensor import reductions_explode
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial

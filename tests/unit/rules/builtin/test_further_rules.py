@@ -9,10 +9,10 @@ import pytest
 
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.rules import evaluate
-from sagemaker_debug_ext.rules.builtin.activation_collapse import variation
-from sagemaker_debug_ext.rules.builtin.frozen_parameters import has_directions, have_learnt
-from sagemaker_debug_ext.rules.builtin.train_eval_mixup import drops, is_centred_on
-from sagemaker_debug_ext.rules.loading import load_rule_class
+from sagemaker_debug_ext.rules.extra.layers.train_eval_mixup import drops, is_centred_on
+from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import has_directions, have_learnt
+from sagemaker_debug_ext.rules.factory.loading import load_rule_class
+from sagemaker_debug_ext.rules.inference.statistics import variation
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED, recommended_rules
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial

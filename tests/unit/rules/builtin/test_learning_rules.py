@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.builtin.answers import LossView, label_entropy
-from sagemaker_debug_ext.rules.builtin.initial_weights import gain
-from sagemaker_debug_ext.rules.builtin.label_mix import mixing
-from sagemaker_debug_ext.rules.builtin.over_regularisation import dropped_share
-from sagemaker_debug_ext.rules.builtin.samples import row_digests
-from sagemaker_debug_ext.rules.builtin.unbroken_symmetry import has_equal_units
+from sagemaker_debug_ext.rules.extra.data.label_mix import mixing
+from sagemaker_debug_ext.rules.extra.initialization.initial_weights import gain
+from sagemaker_debug_ext.rules.extra.initialization.unbroken_symmetry import has_equal_units
+from sagemaker_debug_ext.rules.extra.layers.over_regularisation import dropped_share
+from sagemaker_debug_ext.rules.inference.losses import LossView, label_entropy
+from sagemaker_debug_ext.rules.inference.samples import row_digests
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

@@ -13,11 +13,12 @@ from hypothesis.extra import numpy as hnp
 
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.builtin.overtraining import Optimum
-from sagemaker_debug_ext.rules.builtin.poor_weight_initialization import spread
-from sagemaker_debug_ext.rules.builtin.similar_across_runs import times_tolerance
-from sagemaker_debug_ext.rules.builtin.unchanged_tensor import is_close
-from sagemaker_debug_ext.rules.builtin.weight_update_ratio import earlier_step, update_ratio
+from sagemaker_debug_ext.rules.inference.updates import update_ratio
+from sagemaker_debug_ext.rules.sagemaker.overtraining import Optimum
+from sagemaker_debug_ext.rules.sagemaker.poor_weight_initialization import spread
+from sagemaker_debug_ext.rules.sagemaker.similar_across_runs import times_tolerance
+from sagemaker_debug_ext.rules.sagemaker.unchanged_tensor import is_close
+from sagemaker_debug_ext.rules.sagemaker.weight_update_ratio import earlier_step
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.keys import index_key
 from sagemaker_debug_ext.testing.trials import SmallTrial, write_trial

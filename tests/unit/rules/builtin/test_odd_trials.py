@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.builtin import gradients_not_reset, leaking_feature
-from sagemaker_debug_ext.rules.builtin.leaking_feature import explained
+from sagemaker_debug_ext.rules.extra.data import leaking_feature
+from sagemaker_debug_ext.rules.extra.data.leaking_feature import explained
+from sagemaker_debug_ext.rules.extra.updates import gradients_not_reset
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.builtin.overfit import EvaluationRounds, Losses, loss_gap, loss_pairs
+from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
+from sagemaker_debug_ext.rules.sagemaker.overfit import loss_gap
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.builtin.all_zero import zero_percent
-from sagemaker_debug_ext.rules.builtin.nlp_sequence_ratio import token_percent
-from sagemaker_debug_ext.rules.builtin.saturated_activation import activation_of
-from sagemaker_debug_ext.rules.builtin.tensor_variance import variance
-from sagemaker_debug_ext.rules.builtin.tree_depth import tree_depth
+from sagemaker_debug_ext.rules.inference.statistics import variance
+from sagemaker_debug_ext.rules.sagemaker.all_zero import zero_percent
+from sagemaker_debug_ext.rules.sagemaker.nlp_sequence_ratio import token_percent
+from sagemaker_debug_ext.rules.sagemaker.saturated_activation import activation_of
+from sagemaker_debug_ext.rules.sagemaker.tree_depth import tree_depth
 from sagemaker_debug_ext.store.keys import reduction_tensor_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
 

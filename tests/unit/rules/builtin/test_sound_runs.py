@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.builtin import duplicate_batches
-from sagemaker_debug_ext.rules.builtin.prediction_collapse import knowledge
-from sagemaker_debug_ext.rules.roles import Role
-from sagemaker_debug_ext.rules.selection import Selection
-from sagemaker_debug_ext.rules.step import StepView
+from sagemaker_debug_ext.rules.extra.data import duplicate_batches
+from sagemaker_debug_ext.rules.extra.layers.prediction_collapse import knowledge
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL

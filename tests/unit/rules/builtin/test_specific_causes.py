@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.rules.builtin import train_eval_mixup
-from sagemaker_debug_ext.rules.builtin.input_scale import STANDS_FOR_MISSING, placeholder
-from sagemaker_debug_ext.rules.builtin.leaking_feature import explained
-from sagemaker_debug_ext.rules.builtin.train_eval_mixup import drops_by_chance
 from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING, placeholder
+from sagemaker_debug_ext.rules.extra.data.leaking_feature import explained
+from sagemaker_debug_ext.rules.extra.layers import train_eval_mixup
+from sagemaker_debug_ext.rules.extra.layers.train_eval_mixup import drops_by_chance
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN, EVAL, GLOBAL = ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.GLOBAL

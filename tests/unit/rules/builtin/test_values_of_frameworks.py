@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.builtin.activations import is_plain, may_be_rectified, squashed_input, takes_unchanged
-from sagemaker_debug_ext.rules.builtin.answers import as_class_ids, class_answers, class_labels, losses_at
-from sagemaker_debug_ext.rules.builtin.watching import LOSSES, loss_at, loss_values, num_summed, used_value
+from sagemaker_debug_ext.rules.inference.activations import is_plain, may_be_rectified, squashed_input, takes_unchanged
+from sagemaker_debug_ext.rules.inference.losses import as_class_ids, class_answers, class_labels, losses_at
+from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_at, loss_values, num_summed, used_value
+from sagemaker_debug_ext.rules.reading.step_view import StepViews
+from sagemaker_debug_ext.rules.reading.tensor_roles import KERAS, Role
 from sagemaker_debug_ext.rules.recommended import recommended_rules
-from sagemaker_debug_ext.rules.roles import KERAS, Role
-from sagemaker_debug_ext.rules.step import StepViews
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL

@@ -1,1 +1,0 @@
-"""The built-in rules, one a module, each named as in the catalog."""

@@ -1,0 +1,320 @@
+"""`BuiltinRule`: a rule whose parameters the catalog declares, and that says what it found and what it needs."""
+
+from __future__ import annotations
+
+import abc
+import functools
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.catalog.registry import get_rule_spec
+from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
+from sagemaker_debug_ext.rules.base import NoVerdict, Rule
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.series import UNSURE, Column, Outlook
+from sagemaker_debug_ext.rules.reading.step_view import StepView, StepViews
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+_WAYS: Final = ("find_issues", "invoke_at_step", "issues_at", "set_required_tensors", "verdict_at")
+_JUDGING: Final = ("judge", "_measure_all", *_WAYS)
+"""The methods by which a rule comes to a verdict; who overrides one of them judges in a way of its own."""
+
+
+def naming(tensors: Sequence[str]) -> str:
+    """Name the first of some tensors, and say how many more there are."""
+    more = len(tensors) - 1
+    if not more:
+        return repr(tensors[0])
+    return f"{tensors[0]!r} and {more} other tensor{'s' if more > 1 else ''}"
+
+
+class BuiltinRule(Rule):
+    """A rule whose parameters are declared in the catalog.
+
+    Subclasses set `spec_name`, `advice` and `selection`, and write `judge`, which reads the step through its view.
+
+    Args:
+        base_trial: The trial to check.
+        action_str: What to do when the rule fires; see `Rule`.
+        other_trials: Further trials that the rule reads.
+        clock: Tells the time in seconds, for rules that watch it.
+        **parameters: Values of the declared parameters, typed or as text; the others get their defaults.
+
+    Raises:
+        SMDebugValueError: A parameter is unknown, or its value is not allowed.
+        InsufficientInformationForRuleInvocation: The parameters do not say what to look at.
+
+    Attributes:
+        spec_name: Name of the rule in the catalog.
+        advice: What a user may try when the rule fires.
+        parameters: Typed values of all declared parameters.
+        selection: The tensors that the rule looks at.
+        views: What the rule reads; share one instance among rules over the same trial to read each tensor once.
+        judges_only_tensors: Whether the rule finds nothing, and learns nothing, at a step at which none of the tensors
+            that it looks at was saved.
+    """
+
+    spec_name: ClassVar[str]
+    advice: ClassVar[str]
+    selection: Selection = Selection()
+    judges_only_tensors: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        base_trial: Trial,
+        action_str: str | None = "",
+        other_trials: Sequence[Trial] | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        **parameters: object,
+    ) -> None:
+        super().__init__(base_trial, action_str, other_trials)
+        spec = get_rule_spec(self.spec_name)
+        given = dict(parameters)
+        if other_trials and any(each.name == "other_trials" for each in spec.parameters):
+            given["other_trials"] = [trial.path for trial in other_trials]
+        self.parameters: dict[str, Any] = spec.parse_parameters(given)
+        self._given = given
+        self.clock = clock
+        self.views = StepViews(base_trial)
+        for group in spec.at_least_one_of:
+            if not any(self.parameters[name] for name in group):
+                raise InsufficientInformationForRuleInvocation(
+                    self.rule_name, f"one of {', '.join(group)} must be given (got none of them)"
+                )
+        self.configure()
+
+    def configure(self) -> None:
+        """Prepare what follows from the parameters, and refuse those that do not go together. Optional.
+
+        Raises:
+            InsufficientInformationForRuleInvocation: The parameters do not say what to look at.
+            SMDebugValueError: Two parameters contradict each other.
+        """
+
+    def is_given(self, name: str) -> bool:
+        """Tell whether a parameter was given, rather than filled in with its default."""
+        return self._given.get(name) not in (None, "", "None", [], ())
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what the rule looks at, for `rules.explain`."""
+        return (Need("tensors", self.selection),)
+
+    def looks_at(self) -> tuple[Selection, ...]:
+        """Return all that the rule looks at."""
+        return tuple(need.selection for need in self.needs())
+
+    @property
+    def needs_tensors(self) -> bool:
+        """Whether `judges_only_tensors` speaks for the rule: it does not for a subclass that judges in its own way."""
+        return self.judges_only_tensors and _speaks_for(type(self), "judges_only_tensors")
+
+    @property
+    def foresees(self) -> bool:
+        """Whether the rule has a `foresee` that speaks for it; likewise."""
+        return _origin(type(self), "foresee") is not BuiltinRule and _speaks_for(type(self), "foresee")
+
+    def foresee(self, columns: Mapping[str, Column], num_steps: int) -> Outlook:  # noqa: ARG002 - for subclasses
+        """Tell at which steps of a block the rule finds nothing for certain. Optional; see `rules.columns`.
+
+        Args:
+            columns: Tensors that the rule looks at, by name, those of small size with their values.
+            num_steps: Number of steps.
+        """
+        return np.full(num_steps, UNSURE, np.int8)
+
+    @abc.abstractmethod
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return what the rule finds at a step, at most one issue; None if there is nothing that it could judge."""
+
+    def verdict_at(self, step: int) -> list[Issue] | None:
+        """Judge a step with as few calls as may be, unless a subclass judges steps in its own way."""
+        return self._judge_quietly(step) if _judges_by_view(type(self)) else super().verdict_at(step)
+
+    def _judge_now(self, step: int) -> list[Issue]:
+        if type(self).set_required_tensors is Rule.set_required_tensors:  # there is nothing to fetch
+            return list(self.find_issues(step))
+        return super()._judge_now(step)
+
+    def find_issues(self, step: int) -> Iterator[Issue]:
+        """Yield what the rule finds at a global step.
+
+        Raises:
+            NoVerdict: There is nothing that it could judge.
+        """
+        issues = self._judge_quietly(step)
+        if issues is None:
+            raise NoVerdict(self.rule_name, step)
+        yield from issues
+
+    def invoke_at_step(self, step: int) -> bool:
+        """Tell whether the rule finds an issue at a global step."""
+        return bool(self._judge_quietly(step))
+
+    def _judge_quietly(self, step: int) -> list[Issue] | None:
+        with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
+            return self.judge(self.views.at(step))
+
+    def found(
+        self, view: StepView, message: str, *, tensors: Sequence[str], value: float | None, threshold: float | None
+    ) -> Issue:
+        """Return the issue of this rule at a step; see `Issue` for the arguments."""
+        return self.issue(
+            view.step,
+            message,
+            tensors=tensors,
+            worker=view.default_worker(tensors[0]),
+            value=value,
+            threshold=threshold,
+            advice=self.advice,
+        )
+
+
+@attrs.frozen
+class Reading:
+    """What a rule measured of one tensor at a step.
+
+    Args:
+        value: The measured value.
+        fires: Whether it meets the rule's condition.
+        threshold: The limit it was compared with.
+        severity: Orders the tensors that fire, the largest first; NaN counts as the largest.
+        text: What the message says of the tensor, when it is named first.
+    """
+
+    value: float | None
+    fires: bool
+    threshold: float | None = None
+    severity: float = 0.0
+    text: str = ""
+
+
+class TensorRule(BuiltinRule):
+    """A rule that judges each of its tensors by itself, and names those that meet its condition in one issue.
+
+    Subclasses write `measure` and `describe`; those whose verdict at a step follows from the trial alone may also write
+    `outlook`, which spares judging steps at which they find nothing.
+
+    Attributes:
+        looks_back: Whether `outlook` compares values with those saved before.
+        needs_sums_for_outlook: Whether it wants the sums of large values.
+        readings: What was measured of tensors that meet the condition, by global step; see `judge_share`.
+    """
+
+    looks_back: ClassVar[bool] = False
+    needs_sums_for_outlook: ClassVar[bool] = False
+    judges_only_tensors = True
+    _share: tuple[int, int] | None = None
+    readings: dict[int, dict[str, Reading]]
+
+    def _is_mine(self, name: str) -> bool:
+        return self._share is None or _share_of(name, self._share[1]) == self._share[0]
+
+    def looks_at(self) -> tuple[Selection, ...]:
+        """Return all that the rule looks at."""
+        return (self.selection,)
+
+    @property
+    def tells_outlook(self) -> bool:
+        """Whether `outlook` speaks for the rule: it does not for a subclass that judges in its own way."""
+        return _origin(type(self), "outlook") is not TensorRule and _speaks_for(type(self), "outlook", "measure")
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell at which steps a tensor does not meet the condition for certain; see `rules.columns`.
+
+        It must be right for each value by itself, and is called by several threads.
+        """
+        return column.all_unsure()
+
+    def num_leading(self, num_entries: int) -> int:  # noqa: ARG002 - for subclasses
+        """Return how many entries along the first axis of a large value, of so many, `outlook` wants to see."""
+        return 0
+
+    @abc.abstractmethod
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return what was measured of a tensor saved at the step; None if it cannot be judged."""
+
+    @abc.abstractmethod
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Return the message for the tensors that fire, the loudest first, of which `first` was measured."""
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue that names the tensors that meet the condition, the loudest first."""
+        readings = self._measure_all(view)
+        if not readings:
+            return None
+        if self._share is None:
+            return self.issues_of(view, readings)
+        self.readings[view.step] = {name: reading for name, reading in readings.items() if reading.fires}
+        return []
+
+    def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
+        """Return the issue that names those of some tensors that meet the condition, the loudest first."""
+        names = sorted(
+            (name for name, reading in readings.items() if reading.fires),
+            key=lambda name: (-_rank(readings[name].severity), name),
+        )
+        if not names:
+            return []
+        first = readings[names[0]]
+        message = self.describe(names, first)
+        return [self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)]
+
+    def judge_share(self, number: int, num_shares: int) -> None:
+        """Look at a share of the tensors only, and note readings instead of finding issues.
+
+        Args:
+            number: Which share, from 0.
+            num_shares: How many there are.
+        """
+        self._share = (number, num_shares)
+        self.readings = {}
+
+    def _measure_all(self, view: StepView) -> Mapping[str, Reading]:
+        measured = {name: self.measure(view, name) for name in self.selection.names(view) if self._is_mine(name)}
+        return {name: reading for name, reading in measured.items() if reading is not None}
+
+
+@functools.cache
+def _judges_by_view(rule_class: type[BuiltinRule]) -> bool:
+    """Tell whether a rule's verdict is what its `judge` says of a view, and nothing else."""
+    return all(issubclass(BuiltinRule, each) for each in _origins(rule_class, _WAYS))
+
+
+def _share_of(name: str, num_shares: int) -> int:
+    """Return the number of the share that a tensor belongs to, the same on every machine."""
+    return zlib.crc32(name.encode("utf-8", "surrogatepass")) % num_shares
+
+
+def _origin(rule_class: type, name: str) -> type:
+    """Return the class that a method of a class comes from."""
+    return next(each for each in rule_class.__mro__ if name in vars(each))
+
+
+def _origins(rule_class: type, names: Iterable[str]) -> list[type]:
+    return [_origin(rule_class, each) for each in names if hasattr(rule_class, each)]
+
+
+@functools.cache
+def _speaks_for(rule_class: type, name: str, *others: str) -> bool:
+    """Tell whether an attribute of a rule was written with the methods by which it judges in view, or after them.
+
+    Args:
+        rule_class: Class of the rule.
+        name: The attribute.
+        others: Further methods that it says something of.
+    """
+    says_so = _origin(rule_class, name)
+    return all(issubclass(says_so, each) for each in _origins(rule_class, (*_JUDGING, *others)))
+
+
+def _rank(severity: float) -> float:
+    return float("inf") if severity != severity else severity  # noqa: PLR0124 - true for NaN only

@@ -1,0 +1,343 @@
+"""Some steps of a trial at once: their tensors read together, in several threads, and what is clear about them told.
+
+Rules that can say of many steps together that they find nothing there (`TensorRule.outlook`) need not be asked step by
+step; see `rules.columns`. While the rules judge one block, the next one is read.
+"""
+
+from __future__ import annotations
+
+import bisect
+import concurrent.futures
+import functools
+import itertools
+import os
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, TensorRule
+from sagemaker_debug_ext.rules.evaluation.block_loader import Known, LatestValues, Loaded, Loader
+from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.series import NOTHING, UNSURE, Column, join
+from sagemaker_debug_ext.rules.reading.step_view import StepViews
+from sagemaker_debug_ext.trials.digests import can_digest, find_template
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.base import Rule
+    from sagemaker_debug_ext.store.index import IndexContent, Location
+    from sagemaker_debug_ext.trials.index import SavedFile
+
+BLOCK_BYTES: Final = 512 * 2**20
+"""How many bytes of tensors a block has at most, unless one step has more."""
+
+_KEPT_BYTES: Final = 32 * 2**20
+"""The same of those whose values are kept, as they are small, cannot be gone through, or are costly to read again."""
+
+BLOCK_STEPS: Final = 256
+
+_SMALL_BYTES: Final = 64 * 2**10
+"""Tensors up to this size are read and kept, larger ones gone through."""
+
+_MAX_THREADS: Final = 4
+
+_THREADED_BYTES: Final = 512 * 2**10
+"""Tensors from this size are gone through by other threads, which for smaller ones would mostly wait for each other."""
+
+Pool = concurrent.futures.ThreadPoolExecutor
+
+
+def num_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def num_threads() -> int:
+    """Return how many threads may go through tensors at a time: as many as there are cores, and at most four.
+
+    Where several processes share the cores, ``OMP_NUM_THREADS`` says how many each of them has; Ray sets it for its
+    workers, and `scaling.ProcessPool` for its processes.
+    """
+    cores = num_cores()
+    allowed = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has one number for each level
+    return min(_MAX_THREADS, cores, max(int(allowed), 1) if allowed.isdecimal() else cores)
+
+
+@attrs.frozen
+class _Sizes:
+    """How many bytes tensors have at a step: those to read, those of them to keep, and each of the large ones."""
+
+    total: int
+    kept: int
+    large: Mapping[str, int]
+
+
+class Block:
+    """Consecutive steps of a trial.
+
+    Args:
+        steps: Global steps, ascending.
+        rules: Rules that may tell what is clear about them, tensor by tensor.
+        foreseeing: Rules that may tell it of all their tensors together.
+        parts: What threads find out about them, one part of the tensors each.
+        num_bytes: Size of the tensors whose values are kept.
+        idle: What is known of the steps for other rules, by their identity.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[int],
+        rules: Sequence[TensorRule],
+        foreseeing: Sequence[BuiltinRule],
+        parts: Sequence[Callable[[], Loaded]],
+        num_bytes: int,
+        idle: Mapping[int, list[int]],
+    ) -> None:
+        self.steps = steps
+        self.num_bytes = num_bytes
+        self._rules = rules
+        self._foreseeing = foreseeing
+        self._parts = parts
+        self._positions = {step: position for position, step in enumerate(steps)}
+        self._columns: dict[str, Column] | None = None
+        self._outlooks: dict[int, list[int]] = {}
+        self._asked: Sequence[Rule] = ()
+        self._rows: list[tuple[int, ...]] = []  # of the rules asked about last, for each step
+        self._idle = idle
+
+    def __contains__(self, step: int) -> bool:
+        return step in self._positions
+
+    def outlooks(self, rules: Sequence[Rule], step: int) -> Sequence[int]:
+        """Return what is clear about a step for each of some rules; `UNSURE` for one that cannot tell."""
+        self._gather()
+        if self._asked != rules:
+            self._asked = rules
+            unsure = [UNSURE] * len(self.steps)
+            self._rows = list(zip(*(self._outlooks.get(id(rule), unsure) for rule in rules), strict=True))
+        return self._rows[self._positions[step]]
+
+    def value(self, name: str, step: int) -> Array | None:
+        """Return a tensor's value, if it is kept here; None does not mean that there is none."""
+        column = self._gather().get(name) if step in self._positions else None
+        return None if column is None else column.value(self._positions[step])
+
+    def _gather(self) -> dict[str, Column]:
+        """Wait for the threads, and put together what they found."""
+        if self._columns is not None:
+            return self._columns
+        columns: dict[str, Column] = {}
+        self._columns = columns  # should a rule fail now, what is here is all there is: values are read where they lie
+        known: dict[int, list[Known]] = {id(rule): [] for rule in self._rules}
+        for part in self._parts:
+            loaded = part()
+            columns.update(loaded.columns)
+            for key, outlooks in loaded.outlooks.items():
+                known[key] += outlooks
+        self._parts = ()
+        self._outlooks = {key: join(len(self.steps), outlooks).tolist() for key, outlooks in known.items()}
+        self._outlooks.update(self._idle)
+        with np.errstate(all="ignore"):
+            for rule in self._foreseeing:
+                foreseen = rule.foresee(columns, len(self.steps)).tolist()
+                found = self._outlooks.get(id(rule), foreseen)
+                self._outlooks[id(rule)] = list(map(min, found, foreseen))  # whatever is known is less than UNSURE
+        return columns
+
+
+class Blocks:
+    """Gives the block that a step is in. For the rules of one evaluation, which visits steps in order.
+
+    Args:
+        views: What the rules read through.
+        end_step: First global step that is not judged; None for no bound.
+        only_steps: Global steps that are judged; None for all.
+    """
+
+    def __init__(self, views: StepViews, end_step: int | None = None, only_steps: Container[int] | None = None) -> None:
+        self._views = views
+        self._trial = views.trial
+        self._end_step = end_step
+        self._only_steps = only_steps
+        self._current: Block | None = None
+        self._next: Block | None = None
+        self._pool: Pool | None = None
+        self._latest = LatestValues()
+        self._is_remote = views.trial.index_reader.events.backend.is_remote
+
+    def at(self, step: int, active: Sequence[Rule]) -> Block | None:
+        """Return the block of a global step; None if no rule has any use for one.
+
+        Args:
+            step: The step, which the trial has.
+            active: The rules that still judge.
+        """
+        if self._current is not None and step in self._current:
+            return self._current
+        rules = [rule for rule in active if isinstance(rule, BuiltinRule)]
+        if not rules:
+            return None
+        block = self._next if self._next is not None and step in self._next else None
+        self._current = block or self._make(step, rules)
+        self._next = None
+        self._views.use(self._current)
+        last = self._current.steps[-1]
+        if self._current.num_bytes <= _KEPT_BYTES:  # of huge steps, one at a time fills the memory
+            upcoming = self._upcoming(last + 1)
+            if upcoming:
+                self._next = self._make(upcoming[0], rules)
+        return self._current
+
+    def close(self) -> None:
+        """End the threads."""
+        self._current = self._next = None
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+    def _upcoming(self, step: int) -> list[int]:
+        reader = self._trial.index_reader
+        with reader.lock:
+            steps = reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False)
+        begin = bisect.bisect_left(steps, step)
+        found = steps[begin : begin + BLOCK_STEPS]
+        if self._end_step is not None:
+            found = [each for each in found if each < self._end_step]
+        # a block has no gap, so that each value in it follows the one before in the trial
+        return found if self._only_steps is None else list(itertools.takewhile(self._only_steps.__contains__, found))
+
+    def _make(self, step: int, rules: Sequence[BuiltinRule]) -> Block:
+        """Begin to read a block that begins with a step."""
+        tensor_rules = [rule for rule in rules if isinstance(rule, TensorRule)]
+        screeners = [rule for rule in tensor_rules if rule.tells_outlook]
+        others = [rule for rule in rules if rule.needs_tensors and rule not in screeners]
+        wanted: dict[str, list[TensorRule]] = {}
+        saved: dict[str, list[int]] = {}
+        large: dict[str, int] = {}
+        steps: list[int] = []
+        total = kept = 0
+        measured: dict[IndexContent, _Sizes] = {}
+        chosen: dict[int, dict[str, list[TensorRule]]] = {}
+        names_at: list[tuple[str, ...]] = []
+        for each in self._upcoming(step) or [step]:
+            names = self._views.names_at(each)
+            if id(names) not in chosen:
+                chosen[id(names)] = self._choose(names, rules, screeners)
+            choice = chosen[id(names)]
+            sizes = self._measure(each, choice, measured)
+            if steps and (total + sizes.total > BLOCK_BYTES or kept + sizes.kept > _KEPT_BYTES):
+                break
+            total += sizes.total
+            kept += sizes.kept
+            for name, of_rules in choice.items():
+                if of_rules or name not in sizes.large:
+                    wanted[name] = of_rules
+                    saved.setdefault(name, []).append(len(steps))
+                if of_rules and name in sizes.large:
+                    large[name] = sizes.large[name]
+            steps.append(each)
+            names_at.append(names)
+        parts = self._start(steps, wanted, saved, large)
+        idle = {id(rule): self._idle(rule, names_at) for rule in others}
+        foreseeing = [rule for rule in rules if rule.foresees]
+        return Block(steps, screeners, foreseeing, parts, kept, idle)
+
+    def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
+        """Return at which steps a rule has nothing to judge, as none of its tensors is among the names saved there."""
+        selections = rule.looks_at()
+        different = {id(names): names for names in names_at}
+        known = {
+            key: UNSURE if any(self._views.selected(each, names) for each in selections) else NOTHING
+            for key, names in different.items()
+        }
+        return [known[id(names)] for names in names_at]
+
+    def _choose(
+        self, names: tuple[str, ...], rules: Sequence[BuiltinRule], screeners: Sequence[TensorRule]
+    ) -> dict[str, list[TensorRule]]:
+        """Return which tensors to read, and which rules can tell something of each."""
+        choice: dict[str, list[TensorRule]] = {
+            name: [] for rule in rules for need in rule.needs() for name in self._views.selected(need.selection, names)
+        }
+        for rule in screeners:
+            for name in self._views.selected(rule.selection, names):
+                choice.setdefault(name, []).append(rule)
+        for of_rules in choice.values():  # what those who look back find out of a tensor, the others can use
+            of_rules.sort(key=lambda rule: not rule.looks_back)
+        return choice
+
+    def _measure(
+        self, step: int, choice: Mapping[str, Sequence[TensorRule]], measured: dict[IndexContent, _Sizes]
+    ) -> _Sizes:
+        """Return how large the chosen tensors are at a step.
+
+        Args:
+            step: The step.
+            choice: The tensors, and what rules can tell something of each.
+            measured: What is known of steps so far, by where their tensors lie; is added to.
+        """
+        reader = self._trial.index_reader
+        with reader.lock:
+            files = reader.index.files_at(step, ModeKeys.GLOBAL)
+            content = files[0].content if len(files) == 1 else None  # steps are mostly alike
+            if content is not None and content in measured:
+                return measured[content]
+            places: dict[str, tuple[SavedFile, Location]] = {}
+            for file in files:
+                for name, slot in file.layout.slots.items():
+                    if name in choice and slot.value >= 0:
+                        places.setdefault(name, (file, file.content.location(slot.value)))
+        found = {name: location.length for name, (_, location) in places.items()}
+        large = {name: size for name, size in found.items() if size > _SMALL_BYTES}
+        read = {name: size for name, size in found.items() if choice[name] or name not in large}
+        kept = sum(size for name, size in read.items() if name not in large or self._must_keep(name, *places[name]))
+        sizes = _Sizes(sum(read.values()), kept, large)
+        if content is not None:
+            measured[content] = sizes
+        return sizes
+
+    def _must_keep(self, name: str, file: SavedFile, location: Location) -> bool:
+        """Tell whether the values of a large tensor have to be read into memory."""
+        if self._is_remote:
+            return True
+        template = find_template(self._trial.index_reader.events, name, location, file)
+        return template is None or not can_digest(template.dtype)
+
+    def _start(
+        self,
+        steps: Sequence[int],
+        wanted: Mapping[str, list[TensorRule]],
+        saved: Mapping[str, list[int]],
+        large: Mapping[str, int],
+    ) -> list[Callable[[], Loaded]]:
+        loader = Loader(self._trial, steps, wanted, saved, latest=self._latest)
+        small = [name for name in saved if name not in large]
+        threaded = {name: size for name, size in large.items() if self._is_remote or size >= _THREADED_BYTES}
+        middling = [name for name in large if name not in threaded]
+        parts = [
+            self._submit(functools.partial(loader.load, names, are_large=True))
+            for names in _shares(threaded, len(threaded) if self._is_remote else num_threads())
+        ]
+        if middling:
+            parts.append(functools.partial(loader.load, middling, are_large=True))
+        if small:
+            task = functools.partial(loader.load, small)
+            parts.append(self._submit(task) if self._is_remote else task)
+        return parts
+
+    def _submit(self, task: Callable[[], Loaded]) -> Callable[[], Loaded]:
+        if self._pool is None:
+            self._pool = Pool(_MAX_THREADS if self._is_remote else num_threads(), "rules")
+        return self._pool.submit(task).result
+
+
+def _shares(sizes: Mapping[str, int], number: int) -> list[list[str]]:
+    """Divide tensors into shares of about the same size, each of them tensors that lie beside each other."""
+    ends = itertools.accumulate(sizes.values())
+    total = sum(sizes.values())
+    shares: dict[int, list[str]] = {}
+    for name, end in zip(sizes, ends, strict=True):
+        shares.setdefault((end - sizes[name] // 2) * number // (total + 1), []).append(name)
+    return list(shares.values())

@@ -1,0 +1,394 @@
+"""Many rules over one pass of a trial, while it grows or after it has ended: `evaluate`."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from sagemaker_debug_ext.analysis.utils import no_refresh
+from sagemaker_debug_ext.errors import (
+    NoMoreData,
+    RuleEvaluationConditionMet,
+    SMDebugTypeError,
+    SMDebugValueError,
+    StepNotYetAvailable,
+)
+from sagemaker_debug_ext.rules._validation import check_trial
+from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule, check_rule
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.evaluation.blocks import Blocks
+from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, write_result
+from sagemaker_debug_ext.rules.evaluation.status import (
+    EvaluationStatus,
+    RuleStatus,
+    condition_met_details,
+    error_details,
+)
+from sagemaker_debug_ext.rules.evaluation.steps import POLL_SECONDS, follow_steps
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE
+from sagemaker_debug_ext.rules.reading.step_view import StepViews
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+LOG = logging.getLogger(__name__)
+
+
+class _Run:
+    """One rule in an evaluation: judges steps, keeps the status, and lets no error out."""
+
+    def __init__(
+        self, name: str, rule: Rule, *, stop_on_first_issue: bool, clock: Callable[[], float], output_path: str | None
+    ) -> None:
+        self.rule = rule
+        self.is_active = True
+        self._status = RuleStatus(name=name, rule=rule.rule_name, modified_at=clock())
+        self._num_steps = 0
+        self._num_skipped = 0
+        self._modified_at = self._status.modified_at
+        self._stop_on_first_issue = stop_on_first_issue
+        self._clock = clock
+        self._kept_issues: list[Issue] = []
+        self._result_folder = None if output_path is None else str(Path(output_path, _as_file_name(name)))
+        if self._result_folder is not None:
+            rule.output_path = self._result_folder
+        self._status_lock = threading.RLock()  # `announce_stop` comes from another thread
+
+    @property
+    def status(self) -> RuleStatus:
+        """How far the rule is."""
+        with self._status_lock:
+            return attrs.evolve(
+                self._status,
+                num_steps=self._num_steps,
+                num_skipped=self._num_skipped,
+                modified_at=self._modified_at,
+            )
+
+    def pass_over(self, *, is_judged: bool) -> None:
+        """Take note of a step at which the rule is known to find nothing, or to have nothing to judge."""
+        self._num_steps += is_judged
+        self._num_skipped += not is_judged
+        self._modified_at = self._clock()
+
+    def judge(self, step: int) -> list[Issue]:
+        """Return the issues that the rule finds at a global step."""
+        ends = False
+        try:
+            issues = self.rule.verdict_at(step)
+        except (*NO_VERDICT, StepNotYetAvailable, NoMoreData) as reason:
+            LOG.debug("rule %s gives no verdict at step %d: %s", self._status.name, step, reason)
+            self.pass_over(is_judged=False)
+            return []
+        except RuleEvaluationConditionMet as met:  # raised by a rule itself, as some custom rules do
+            issues = [self.rule.issue(step)]
+            ends = met.end_of_rule
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule is foreign code; the others go on without it
+            self.fail(error)
+            return []
+        self.pass_over(is_judged=issues is not None)
+        if not issues:
+            return []
+        recorded = self._record(step, issues)
+        if ends:
+            self.end("IssuesFound")
+        return recorded
+
+    def wait(self) -> list[Issue]:
+        """Return what the rule finds in the fact that there is no news."""
+        try:
+            issues = self.rule.issues_while_waiting()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `judge`
+            self.fail(error)
+            return []
+        recorded: list[Issue] = []
+        for step, found in itertools.groupby(issues, key=lambda issue: issue.step):
+            if self.is_active:  # rather than ended by its first issue
+                recorded += self._record(step, list(found))
+        return recorded
+
+    def fail(self, error: BaseException) -> None:
+        """End the rule with an error."""
+        LOG.warning("rule %s failed", self._status.name, exc_info=error)
+        self.end("Error", error_details(error))
+
+    def end(self, status: EvaluationStatus, details: str = "") -> None:
+        """End the rule, unless it has ended; one that found issues keeps saying so, except after an error."""
+        if not self.is_active:
+            return
+        self.is_active = False
+        if status != "Error":
+            status, details = self._let_finish(status, details)
+        with self._status_lock:
+            if status == "Error" or self._status.status != "IssuesFound":
+                self._update(status=status, details=details)
+        if self._result_folder is not None:
+            write_result(self._result_folder, self.status, self._kept_issues)
+
+    def announce_stop(self) -> None:
+        """Say that the rule is about to be stopped."""
+        with self._status_lock:
+            if self.is_active and self._status.status == "InProgress":
+                self._update(status="Stopping")
+
+    def _let_finish(self, status: EvaluationStatus, details: str) -> tuple[EvaluationStatus, str]:
+        """Let the rule do what is left to do, and return how it ends."""
+        try:
+            self.rule.evaluation_ended()
+        except (Exception, SystemExit) as error:
+            LOG.warning("rule %s could not finish", self._status.name, exc_info=error)
+            return "Error", error_details(error)
+        return status, details
+
+    def _record(self, step: int, issues: Sequence[Issue]) -> list[Issue]:
+        if not issues:
+            return []
+        first = self._status.first_issue_step
+        if first is None or step < first:  # what waited for the end of the job may be of an earlier step
+            details = condition_met_details(self.rule.rule_name, step)
+            self._update(status="IssuesFound", details=details, first_issue_step=step)
+        self.rule.actions.invoke(issues[0].message)
+        self._update(num_issues=self._status.num_issues + len(issues))
+        named = [attrs.evolve(issue, rule=self._status.name) for issue in issues]
+        if self._result_folder is not None:
+            self._kept_issues += named[: MAX_KEPT_ISSUES - len(self._kept_issues)]
+        if self._stop_on_first_issue:
+            self.end("IssuesFound")
+        return named
+
+    def _update(self, **changes: object) -> None:
+        with self._status_lock:
+            self._modified_at = self._clock()
+            self._status = attrs.evolve(self._status, **changes)  # type: ignore[arg-type]
+
+
+class Evaluation(Iterator[Issue]):
+    """Rules over one pass of a trial: iterate over it to run them. Made by `evaluate`.
+
+    Issues come in the order of their steps; at one step in the order of the rules. Only those that depend on a running
+    job's having ended come when it has, after those of its last step. Another thread may read `statuses` and call
+    `stop` meanwhile; everything else belongs to the thread that iterates.
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, Rule] | Iterable[Rule],
+        trial: Trial,
+        *,
+        start_step: int = 0,
+        end_step: int | None = None,
+        only_steps: Container[int] | None = None,
+        stop_rule_on_first_issue: bool = False,
+        follow: bool = True,
+        should_stop: Callable[[], bool] | None = None,
+        poll_seconds: float = POLL_SECONDS,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], object] | None = None,
+        output_path: str | None = None,
+    ) -> None:
+        self._runs = [
+            _Run(name, rule, stop_on_first_issue=stop_rule_on_first_issue, clock=clock, output_path=output_path)
+            for name, rule in _named(rules, trial).items()
+        ]
+        self._stop_requested = threading.Event()
+        self._should_stop = should_stop
+        self._steps = follow_steps(
+            trial,
+            start_step,
+            end_step,
+            only_steps=only_steps,
+            follow=follow,
+            should_stop=self._must_stop,
+            poll_seconds=poll_seconds,
+            sleep=sleep or self._stop_requested.wait,
+        )
+        self._trials = list(dict.fromkeys(each for run in self._runs for each in run.rule.trials))
+        views = _share_views([run.rule for run in self._runs], trial)
+        self._blocks = Blocks(views, end_step, only_steps)
+        self._looks_ahead = True
+        self._issues = self._evaluate()
+
+    @property
+    def statuses(self) -> tuple[RuleStatus, ...]:
+        """How far each rule is, in the order of the rules."""
+        return tuple(run.status for run in self._runs)
+
+    def stop(self) -> None:
+        """Ask for the end of the evaluation; the step being judged is finished."""
+        self._stop_requested.set()
+        self._announce_stop()
+
+    def run(self) -> list[Issue]:
+        """Run to the end and return all issues that are left."""
+        return list(self)
+
+    def close(self) -> None:
+        """End the evaluation now; rules that are still running count as stopped."""
+        self._issues.close()
+        self._blocks.close()
+        self._end_all("Stopped")
+
+    def __next__(self) -> Issue:
+        return next(self._issues)
+
+    def _evaluate(self) -> Generator[Issue, None, None]:
+        try:
+            for step in self._steps:
+                yield from self._wait() if step is None else self._judge(step)
+                if not any(run.is_active for run in self._runs):
+                    break
+        except Exception as error:
+            for run in self._runs:
+                run.fail(error)
+            raise
+        finally:
+            self._blocks.close()
+        self._end_all("Stopped" if self._stop_requested.is_set() else "NoIssuesFound")
+
+    def _judge(self, step: int) -> list[Issue]:
+        """Return what all rules find at a step, with the trials standing still meanwhile."""
+        found: list[Issue] = []
+        with no_refresh(self._trials):
+            active = [run for run in self._runs if run.is_active]
+            for run, outlook in zip(active, self._look_ahead(step, active), strict=True):
+                if outlook == UNSURE:
+                    found += run.judge(step)
+                else:
+                    run.pass_over(is_judged=outlook == CLEAR)
+        return found
+
+    def _look_ahead(self, step: int, active: Sequence[_Run]) -> Sequence[int]:
+        """Return what is known of a step for each rule before it is judged."""
+        try:
+            block = self._blocks.at(step, [run.rule for run in active]) if self._looks_ahead else None
+            if block is not None:
+                return block.outlooks([run.rule for run in active], step)
+        except Exception:  # rules may be foreign; the one that is wrong is to meet its error where it judges
+            LOG.debug("steps are judged one by one", exc_info=True)
+            self._looks_ahead = False
+        return [UNSURE] * len(active)
+
+    def _wait(self) -> list[Issue]:
+        """Return what all rules find in the fact that there is no news."""
+        return [issue for run in self._runs if run.is_active for issue in run.wait()]
+
+    def _must_stop(self) -> bool:
+        if self._should_stop is not None and self._should_stop():
+            self.stop()
+        return self._stop_requested.is_set()
+
+    def _announce_stop(self) -> None:
+        for run in self._runs:
+            run.announce_stop()
+
+    def _end_all(self, status: EvaluationStatus) -> None:
+        for run in self._runs:
+            run.end(status)
+
+
+def evaluate(
+    rules: Mapping[str, Rule] | Iterable[Rule],
+    trial: Trial,
+    *,
+    start_step: int = 0,
+    end_step: int | None = None,
+    only_steps: Container[int] | None = None,
+    stop_rule_on_first_issue: bool = False,
+    follow: bool = True,
+    should_stop: Callable[[], bool] | None = None,
+    poll_seconds: float = POLL_SECONDS,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], object] | None = None,
+    output_path: str | None = None,
+) -> Evaluation:
+    """Run rules over one pass of a trial: each complete step is shown to all of them, in order.
+
+    A running trial is followed until its job ends; an ended one is replayed. Both give the same issues. Steps at which
+    something that a rule needs was not saved are skipped for that rule. A rule that raises ends with the status
+    ``Error``, and the others go on. The actions of a rule run once, when it first fires.
+
+    Args:
+        rules: The rules, all over `trial`; a mapping gives them names, by which issues and statuses then go.
+        trial: The trial.
+        start_step: First global step to judge, inclusive. Some rules look back further.
+        end_step: First global step not to judge; None goes on to the end of the job.
+        only_steps: Global steps to judge, such as a set of them; None judges all. Not for rules with a memory.
+        stop_rule_on_first_issue: End a rule at the first step with an issue, as SageMaker does.
+        follow: Wait for more steps while the job runs; otherwise only what is there is judged.
+        should_stop: Asked before each step and each wait; true stops the evaluation.
+        poll_seconds: Time between two looks at a trial that had no news.
+        clock: Tells the time in seconds since the epoch, for the statuses.
+        sleep: Waits between two looks; when not given, a wait that `Evaluation.stop` interrupts.
+        output_path: Folder in which each rule gets one of its name, with ``rule-result.json`` once it has ended, and
+            whatever the rule writes itself. Nothing is written when not given.
+
+    Returns:
+        An iterator over the issues, which runs the rules as it is advanced, and knows their statuses.
+
+    Raises:
+        SMDebugTypeError: One of the rules is no rule.
+        SMDebugValueError: A rule watches another trial, or two rules have the same name.
+
+    Example:
+        >>> evaluation = evaluate([create_rule("VanishingGradient", trial)], trial)
+        >>> for issue in evaluation:
+        ...     print(issue.step, issue.message)
+        >>> [status.status for status in evaluation.statuses]
+        ['IssuesFound']
+    """
+    return Evaluation(
+        rules,
+        trial,
+        start_step=start_step,
+        end_step=end_step,
+        only_steps=only_steps,
+        stop_rule_on_first_issue=stop_rule_on_first_issue,
+        follow=follow,
+        should_stop=should_stop,
+        poll_seconds=poll_seconds,
+        clock=clock,
+        sleep=sleep,
+        output_path=output_path,
+    )
+
+
+def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str, Rule]:
+    check_trial(trial, "trial")
+    if isinstance(rules, (str, Rule)) or not isinstance(rules, Iterable):
+        raise SMDebugTypeError(f"rules must be a list of rules, or a mapping from names to rules (got {rules!r})")
+    given = list(rules.values()) if isinstance(rules, Mapping) else list(rules)
+    for rule in given:
+        check_rule(rule, "each of rules")
+        if rule.base_trial is not trial:
+            raise SMDebugValueError(
+                f"{rule.rule_name} must watch the very trial at {trial.path} (got {rule.base_trial.path})"
+            )
+    if isinstance(rules, Mapping):
+        return dict(rules)
+    names = [rule.rule_name for rule in given]
+    if len(set(names)) < len(names):
+        raise SMDebugValueError(f"names of rules must differ; give a mapping from name to rule (got {names!r})")
+    return dict(zip(names, given, strict=True))
+
+
+def _as_file_name(name: str) -> str:
+    """Return a rule's name without what would lead out of its folder."""
+    return re.sub(r"[^\w.\- ]", "_", name).lstrip(".") or "_"
+
+
+def _share_views(rules: Iterable[Rule], trial: Trial) -> StepViews:
+    """Let the rules that read through views read each tensor once."""
+    views = StepViews(trial)
+    for rule in rules:
+        if isinstance(rule, BuiltinRule):
+            rule.views = views
+    return views

@@ -1,0 +1,1 @@
+"""Rules of this package, one a module, in a folder for each topic."""

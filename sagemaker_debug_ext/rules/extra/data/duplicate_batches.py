@@ -1,0 +1,152 @@
+"""DuplicateBatches: training sees the same batch again and again."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import statistics
+from collections.abc import Sequence
+from typing import Final
+
+from sagemaker_debug_ext.errors import TensorUnavailableForStep
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, row_digests
+from sagemaker_debug_ext.rules.inference.training import Streaks, is_training
+from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.selection import chosen_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+MAY_BE_ALL: Final = 200
+"""How many samples of a batch may well be all there are."""
+
+
+def digest(value: Array) -> bytes:
+    """Return a hash of shape, type and elements."""
+    found = hashlib.blake2b(f"{value.dtype} {value.shape}".encode(), digest_size=16)
+    found.update(value.tobytes())
+    return found.digest()
+
+
+def num_samples(batch: Array) -> int:
+    """Return the length of the first axis, which is that of the batch."""
+    return len(batch) if batch.ndim else 1
+
+
+def is_of_one_sample(batch: Array) -> bool:
+    """Tell whether a batch has the same sample again and again."""
+    samples = row_digests(batch)
+    return samples is not None and len(samples) > 1 and len(set(samples)) == 1
+
+
+def share_of_samples(batches: Sequence[Sequence[bytes] | None]) -> float:
+    """Return the mean percentage of samples of a batch that are different ones; 100 if there are but few kinds.
+
+    Args:
+        batches: A hash of each sample of some batches; None where samples cannot be told apart.
+    """
+    known = [batch for batch in batches if batch]
+    if len(known) < len(batches):
+        return 100.0
+    kinds = [set(batch) for batch in known]
+    numbers = [len(each) for each in kinds]
+    has_few_kinds = len(set().union(*kinds)) <= 2 * max(numbers)
+    if has_few_kinds and max(numbers) > 1:
+        return 100.0
+    return statistics.fmean(100.0 * number / len(batch) for number, batch in zip(numbers, known, strict=True))
+
+
+class DuplicateBatches(TensorRule):
+    """Training sees few different batches, the same again and again.
+
+    Looks at inputs of the model at TRAIN steps (all steps that have no mode). From `window` saved steps that follow
+    each other without a gap on, the rule fires if no more than `max_share_percent` of the latest `window` batches are
+    different ones, or of the samples in them; and if all of them were the same for another worker. Samples that can
+    only be one of few, such as the places on a board, come again in each batch: those of a batch count only if all of
+    them are equal, or if the batches together have more than twice as many different ones. Nor does it fire for the
+    same batch again if that has 200 samples or more, which may be all the data. Training on fewer at once fires: leave
+    the rule out.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
+            given: those of the whole model, as the framework names them.
+        window: How many batches are looked at; 10 when not given.
+        max_share_percent: Largest percentage of different ones that is too few; 30 when not given.
+        unless_all: Whether few batches may be all data there are: then the same ones again count only if evaluation has
+            had more different samples than they have; False when not given.
+
+    Source:
+        Data loaders whose workers repeat each other, and iterators that are made anew at each step, as in the faults
+        collected by Humbatova and others, Taxonomy of Real Faults in Deep Learning Systems, ICSE 2020.
+
+    Example:
+        >>> rule = create_rule("DuplicateBatches", trial, {"tensor_regex": "embedding_input_0"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "DuplicateBatches"
+    judges_tensors_alone = True
+    advice = "Check that the iterator over the data is made once an epoch, that it shuffles, and that its seed changes."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
+        self._seen: dict[str, collections.deque[bytes]] = {}
+        self._last: dict[str, int] = {}
+        self._samples: dict[str, collections.deque[Sequence[bytes] | None]] = {}
+        self._shared = Streaks()
+        self._of_evaluation: dict[str, set[bytes]] = collections.defaultdict(set)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the percentage of different batches, or samples."""
+        if view.mode is ModeKeys.EVAL and self.parameters["unless_all"]:
+            digests = view.statistic(name, row_digests)
+            if len(self._of_evaluation[name]) < MAX_KEPT:
+                self._of_evaluation[name].update(digests or ())
+        found = view.statistic(name, digest) if is_training(view) else None
+        step = view.mode_step
+        if found is None or step is None:
+            return None
+        window: int = self.parameters["window"]
+        seen = self._seen.setdefault(name, collections.deque(maxlen=window))
+        if self._last.get(name, step - 1) != step - 1:
+            seen.clear()  # with gaps, a loader that does not shuffle shows the same batch for no fault of its own
+            self._samples.pop(name, None)
+        self._last[name] = step
+        seen.append(found)
+        samples = self._samples.setdefault(name, collections.deque(maxlen=window))
+        samples.append(view.statistic(name, row_digests))
+        shared = self._shared.observe(name, _another_worker_has(view, name, found))
+        if len(seen) < window:
+            return None
+        limit: float = self.parameters["max_share_percent"]
+        of_batches, of_samples = 100.0 * len(set(seen)) / window, share_of_samples(list(samples))
+        if (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL or self._may_be_all(name):
+            of_batches = 100.0
+        if shared >= window:
+            return Reading(0, fires=True, threshold=limit, text=f"in {shared} steps another worker had the same batch")
+        share, kind = min((of_batches, "batches"), (of_samples, "samples in a batch"))
+        text = f"{share:.3g} % of the {kind} of the first are different"
+        if len(set(seen)) == 1 and view.statistic(name, is_of_one_sample):
+            text = "in the first all samples are equal"
+        return Reading(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
+
+    def _may_be_all(self, name: str) -> bool:
+        """Tell whether the latest batches may be all data there are, as far as evaluation tells."""
+        known = [batch for batch in self._samples[name] if batch]
+        return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how few batches differ."""
+        return f"Training sees the same data again and again in {naming(names)}: {first.text}."
+
+
+def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:
+    """Tell whether another worker saved the same batch."""
+    tensor = view.trial.tensor(name)
+    workers = tensor.workers(view.step)
+    try:
+        return any(digest(tensor.value(view.step, worker=worker)) == found for worker in workers[1:])
+    except TensorUnavailableForStep:  # one saved reductions only
+        return False

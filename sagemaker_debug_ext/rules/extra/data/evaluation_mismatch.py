@@ -1,0 +1,319 @@
+"""EvaluationMismatch: data of evaluation that are not like those of training."""
+
+from __future__ import annotations
+
+import collections
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_at
+from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, row_digests
+from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_values, mean_loss
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, chosen_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+Numbers = npt.NDArray[np.float64]
+
+MIN_SAMPLES: Final = 64
+MAX_FEATURES: Final = 4096
+FEW: Final = 0.1
+"""Share of features that must differ."""
+SELDOM: Final = 0.5
+"""Part of the usual deviation of features that a deviation must be for it to matter that it is another one."""
+MAX_VISITS: Final = 2.7
+"""How often training may have seen each sample for its loss to tell how well the model does on new data."""
+MATTERS: Final = 0.25
+"""Part of the first loss that is too small a difference."""
+WIDESPREAD: Final = 1.25
+"""How many times the median error of training that of evaluation must be, for more than a few samples to be off."""
+ENOUGH: Final = 10_000
+"""How many numbers, evenly spread, are enough for their median."""
+RECENT: Final = 10
+"""How many training losses before an evaluation it is compared with."""
+CATCHES_UP: Final = 0.7
+"""Part of that of the round before below which a loss of evaluation falls fast: averages may have lagged behind."""
+STALE: Final = 0.01
+"""Part of itself by which an evaluation loss must change while the training loss falls."""
+LEARNT: Final = 0.5
+"""Part of the first training loss from which on evaluation must have taken notice of it."""
+MIN_ROUNDS: Final = 3
+TAKES_NO_NOTICE: Final = "is the same as before any of this was learnt"
+
+
+@attrs.define
+class Spread:
+    """Mean and standard deviation of each feature, over all batches so far."""
+
+    count: int = 0
+    total: Numbers | float = 0.0
+    squares: Numbers | float = 0.0
+
+    def add(self, batch: Numbers) -> None:
+        """Take a batch."""
+        self.count += len(batch)
+        self.total = self.total + batch.sum(axis=0)
+        self.squares = self.squares + np.square(batch).sum(axis=0)
+
+    @property
+    def mean(self) -> Numbers:
+        """Mean of each feature."""
+        return np.asarray(self.total / self.count)
+
+    @property
+    def deviation(self) -> Numbers:
+        """Standard deviation of each feature."""
+        return np.asarray(np.sqrt(np.maximum(self.squares / self.count - self.mean**2, 0)))
+
+
+def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
+    """Return the share of features whose mean is off by more than `limit` deviations, or whose deviation by 4 times.
+
+    Beyond the limit the means must differ by three times the error that they have as means of samples.
+    """
+    limit += 3 * math.sqrt(1 / one.count + 1 / other.count)
+    pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
+    is_off = np.abs(one.mean - other.mean) > limit * pooled
+    larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
+    # a feature that is nearly always the same, such as a pixel at the edge, may differ in a few samples by chance
+    usual = min(_size(one.deviation), _size(other.deviation))
+    is_off |= larger > 4 * smaller + SELDOM * usual + 1e-12
+    return float(np.mean(is_off))
+
+
+def _size(deviations: Numbers) -> float:
+    return float(np.sqrt(np.mean(np.square(deviations))))
+
+
+def features(batch: Array) -> Numbers | None:
+    """Return a batch as rows of features; None for what is not of that kind, such as indices."""
+    if batch.dtype.kind not in "fV" or batch.ndim < 2 or batch.size > MAX_FEATURES * len(batch):
+        return None
+    rows: Numbers = to_float64(batch).reshape(len(batch), -1)
+    return rows if np.isfinite(rows).all() else None
+
+
+def median_error(loss: LossView) -> float | None:
+    """Return the median difference of answers and targets; None if targets are of classes or of another shape."""
+    if loss.num_classes is not None or loss.is_binary or loss.scores.shape != loss.targets.shape:
+        return None
+    every = slice(None, None, 1 + loss.targets.size // ENOUGH)
+    scores, targets = (to_float64(value.reshape(-1)[every]) for value in (loss.scores, loss.targets))
+    return float(np.median(np.abs(scores - targets)))
+
+
+class EvaluationMismatch(BuiltinRule):
+    """Data of evaluation are not like those of training: prepared otherwise, or with other labels.
+
+    Looks at inputs of the model and at losses, of TRAIN and EVAL steps, in two ways. The rule fires if a tenth of the
+    input's features have means that differ between training and evaluation by more than `max_shift` standard
+    deviations, or standard deviations that differ by four times. And as long as training has seen each of its samples
+    less than three times, so that its loss tells how well the model does on new data, the rule fires if the mean loss
+    of an evaluation round is more than `max_ratio` times the mean of the latest training losses: what the model learns
+    does not hold for the data it is evaluated on, and it has had no chance to learn samples by heart. While the
+    training loss falls fast, averages that evaluation goes by, as those of batch normalisation, lag behind; so the loss
+    of the round must be as far above the ten training losses before the latest ten, where there are as many. Where
+    answers and targets were saved and are numbers, the median of their differences must be larger in evaluation too, by
+    a quarter: a few samples far off, as they are to be expected of some distributions, are no mismatch.
+
+    The rule also fires if at the third round of evaluation or later each loss of each round so far is within 1 % of
+    what it was in the first one, in the same place, while the training loss has fallen by half: then it is not the
+    model that learns which is evaluated, but a copy or an average that has stayed behind.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
+            given: those of the whole model, as the framework names them.
+        max_shift: Largest difference of means, in standard deviations; 1 when not given.
+        max_ratio: Largest ratio between the losses of evaluation and training; 2.5 when not given.
+        patience: In how many rounds in a row it must be above, without falling by a third from one to the next; 1 when
+            not given.
+
+    Source:
+        Skew between training and serving data: Breck and others, Data Validation for Machine Learning, MLSys 2019.
+
+    Example:
+        >>> rule = create_rule("EvaluationMismatch", trial, {"max_shift": 0.5})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "EvaluationMismatch"
+    advice = (
+        "Prepare both sets by the same code and with the same constants, and check that labels are read the same way "
+        "and in the same order."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
+        self._spreads: dict[tuple[str, ModeKeys, int], Spread] = {}
+        self._known: set[bytes] = set()
+        self._num_seen = 0
+        self._first: dict[str, float] = {}
+        self._training: dict[str, collections.deque[float]] = {}
+        self._evaluation: dict[str, list[float]] = {}
+        self._medians: dict[tuple[str, ModeKeys], collections.deque[float]] = {}
+        self._first_rounds: dict[str, list[float]] = {}
+        self._training_at_first: dict[str, float] = {}
+        self._have_changed: set[str] = set()
+        self._num_rounds = 0
+        self._is_off: set[str] = set()
+        self._rounds_off: collections.Counter[str] = collections.Counter()
+        self._round_before: dict[str, float] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the inputs and the losses."""
+        return (
+            Need("inputs", self.selection),
+            Need("losses", LOSSES, is_required=False),
+            Need("inputs of losses", INPUTS, is_required=False),
+        )
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if evaluation and training differ."""
+        if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
+            return None
+        names = view.selected(self.selection)
+        self._observe_inputs(view, names)
+        if view.mode is ModeKeys.TRAIN:
+            for loss in self._evaluation:
+                self._medians.pop((loss, ModeKeys.EVAL), None)
+            found = self._judge_round(view)
+            self._evaluation.clear()
+            self._observe_errors(view)
+            for loss, value in loss_values(view, LOSSES).items():
+                self._first.setdefault(loss, abs(value))
+                self._training.setdefault(loss, collections.deque(maxlen=2 * RECENT)).append(value)
+            return found
+        self._observe_errors(view)
+        return self._judge_inputs(view, names) or self._judge_losses(view)
+
+    def _judge_round(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if a round of evaluation, which has ended, shows nothing of what was learnt since the first.
+
+        The loss is one that is saved at this step too, so that its worker can be told.
+        """
+        if not self._evaluation:
+            return None
+        self._num_rounds += 1
+        self._round_before = {name: mean_loss(values) for name, values in self._evaluation.items()}
+        for name in self._evaluation:
+            self._rounds_off[name] = self._rounds_off[name] + 1 if name in self._is_off else 0
+        self._is_off.clear()
+        if self._num_rounds == 1:
+            self._first_rounds = {name: list(values) for name, values in self._evaluation.items()}
+            self._training_at_first = {name: self._latest(name) for name in self._evaluation}
+            return None
+        self._have_changed |= {name for name in self._evaluation if not self._is_as_at_first(name)}
+        stale = [name for name in self._evaluation if self._num_rounds >= MIN_ROUNDS and self._is_stale(name)]
+        stale = [name for name in stale if name in view.tensor_names]
+        return [self._not_followed(view, stale[0])] if stale else None
+
+    def _has_been_off(self, loss: str, value: float) -> bool:
+        """Tell whether a loss of evaluation has been off for as many rounds as it must, and does not fall fast."""
+        self._is_off.add(loss)
+        if self._rounds_off[loss] + 1 < self.parameters["patience"]:
+            return False
+        return not (self._rounds_off[loss] and value < CATCHES_UP * self._round_before.get(loss, 0.0))
+
+    def _latest(self, loss: str) -> float:
+        return mean_loss(list(self._training.get(loss, (math.nan,)))[-RECENT:])
+
+    @staticmethod
+    def _usual(losses: Sequence[float]) -> float:
+        """Return the mean of the latest losses, or of as many before them if that is higher."""
+        values = list(losses)
+        latest, earlier = values[-RECENT:], values[:-RECENT]
+        return max(mean_loss(latest), mean_loss(earlier) if len(earlier) == RECENT else -math.inf)
+
+    def _is_stale(self, loss: str) -> bool:
+        """Tell whether a loss of evaluation has stayed what it was at first, while that of training has fallen."""
+        has_learnt = 0 <= self._latest(loss) < LEARNT * self._training_at_first.get(loss, 0)
+        return has_learnt and loss not in self._have_changed
+
+    def _is_as_at_first(self, loss: str) -> bool:
+        pairs = list(zip(self._evaluation[loss], self._first_rounds.get(loss, []), strict=False))
+        return bool(pairs) and all(abs(value - before) <= STALE * abs(before) for value, before in pairs)
+
+    def _not_followed(self, view: StepView, loss: str) -> Issue:
+        value = self._evaluation[loss][-1]
+        text = (
+            f"Evaluation does not follow training: the loss {loss!r} fell from {self._training_at_first[loss]:.4g} to "
+            f"{self._latest(loss):.4g} in training, and in evaluation it {TAKES_NO_NOTICE}, {value:.4g}."
+        )
+        return self.found(view, text, tensors=[loss], value=value, threshold=STALE)
+
+    def _observe_inputs(self, view: StepView, names: Sequence[str]) -> None:
+        for name in names:
+            rows = view.statistic(name, features)
+            if rows is not None:
+                self._spreads.setdefault((name, view.mode, rows.shape[1]), Spread()).add(rows)
+            digests = view.statistic(name, row_digests)
+            if digests is not None and view.mode is ModeKeys.TRAIN and len(self._known) < MAX_KEPT:
+                self._num_seen += len(digests)
+                self._known.update(digests)
+
+    def _observe_errors(self, view: StepView) -> None:
+        for loss in losses_at(view):
+            error = median_error(loss)
+            if error is not None:
+                kept = self._medians.setdefault((loss.name, view.mode), collections.deque(maxlen=RECENT))
+                kept.append(error)
+
+    def _is_widespread(self, loss: str) -> bool:
+        """Tell whether more than a few samples of evaluation are off, as far as answers and targets tell."""
+        training, evaluation = (self._medians.get((loss, mode)) for mode in (ModeKeys.TRAIN, ModeKeys.EVAL))
+        if not training or not evaluation:
+            return True
+        return statistics.median(evaluation) > WIDESPREAD * statistics.median(training)
+
+    def _judge_inputs(self, view: StepView, names: Sequence[str]) -> list[Issue]:
+        limit: float = self.parameters["max_shift"]
+        for (name, mode, width), evaluation in self._spreads.items():
+            training = self._spreads.get((name, ModeKeys.TRAIN, width))
+            if name not in names or mode is not ModeKeys.EVAL or training is None:
+                continue
+            if min(training.count, evaluation.count) < MIN_SAMPLES:
+                continue
+            share = share_that_differs(training, evaluation, limit)
+            if share > FEW:
+                text = (
+                    f"Inputs of evaluation are not like those of training in {name!r}: {share:.0%} of the features "
+                    f"have another mean or spread."
+                )
+                return [self.found(view, text, tensors=[name], value=share, threshold=FEW)]
+        return []
+
+    def _judge_losses(self, view: StepView) -> list[Issue]:
+        limit: float = self.parameters["max_ratio"]
+        is_fresh = 0 < self._num_seen <= MAX_VISITS * len(self._known)
+        for name, value in loss_values(view, LOSSES).items():
+            self._evaluation.setdefault(name, []).append(value)
+            before = self._training.get(name, ())
+            if not is_fresh or len(before) < RECENT:
+                continue
+            training, evaluation = self._usual(before), mean_loss(self._evaluation[name])
+            if training <= 0 or evaluation <= 0 or not math.isfinite(training + evaluation):
+                continue
+            ratio = evaluation / training
+            is_off = ratio > limit and evaluation - training > MATTERS * self._first[name]
+            if is_off and self._is_stale(name) and self._is_as_at_first(name):
+                if len(self._evaluation[name]) < len(self._first_rounds[name]):
+                    continue  # one loss may be the same by chance
+                return [self._not_followed(view, name)]
+            if is_off and self._is_widespread(name) and self._has_been_off(name, evaluation):
+                text = (
+                    f"Evaluation does not fit training: the loss {name!r} is {evaluation:.4g} there and {training:.4g} "
+                    f"in training, on samples that are about as new to the model."
+                )
+                return [self.found(view, text, tensors=[name], value=ratio, threshold=limit)]
+        return []

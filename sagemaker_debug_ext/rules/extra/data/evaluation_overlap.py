@@ -1,0 +1,125 @@
+"""EvaluationOverlap: samples of evaluation that the model was trained on."""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, row_digests
+from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.selection import chosen_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+MIN_SAMPLES: Final = 32
+FEW: Final = 2
+"""How many different batches show that there is more than one."""
+SURE: Final = 1.5
+"""How many times as much may be known by chance as seems likely."""
+
+
+@attrs.define
+class _Repeats:
+    """How often samples of one batch are equal, of all pairs of them; batches are drawn without putting back."""
+
+    num_equal: int = 0
+    num_pairs: int = 0
+
+    def add(self, samples: Sequence[bytes]) -> None:
+        """Take a batch."""
+        self.num_equal += sum(number * (number - 1) // 2 for number in collections.Counter(samples).values())
+        self.num_pairs += len(samples) * (len(samples) - 1) // 2
+
+    def share_known_by_chance(self, num_seen: int) -> float:
+        """Return the share of new samples that may well be among so many others, drawn in the same way."""
+        usual = (self.num_equal + 2 * math.sqrt(self.num_equal)) / max(self.num_pairs, 1)
+        return -math.expm1(-num_seen * usual)
+
+
+def is_whole(batch: Array) -> bool:
+    """Tell whether a batch has whole numbers only, such as those of words, of which samples may be equal by chance."""
+    return batch.dtype.kind in "biu" or (batch.dtype.kind == "f" and bool(np.array_equal(batch, np.trunc(batch))))
+
+
+class EvaluationOverlap(TensorRule):
+    """The model is evaluated on samples that it was trained on.
+
+    Looks at inputs of the model, axis 0 being the batch: samples of TRAIN steps are remembered by hashes, and the rule
+    fires if more than `max_share_percent` of the different samples of EVAL steps, 32 at least, are among them. Samples
+    of fewer than four elements are not looked at. Augmented samples are different ones.
+
+    Samples of whole numbers, such as short sentences, may be equal by chance. How likely that is shows within the
+    batches of training, which have each sample once: where equal ones occur in them, the rule fires only if the share
+    beyond that which is known by chance is above the limit.
+
+    Where training has had the very same batch again and again, and evaluation has it too, that is not a batch of
+    samples but one whole, such as a graph, of which each looks at other parts.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
+            given: those of the whole model, as the framework names them.
+        max_share_percent: Largest percentage of evaluation samples that may be known; 20 when not given.
+
+    Source:
+        Data leakage between training and test: Kapoor and Narayanan, Leakage and the Reproducibility Crisis in
+        Machine-Learning-Based Science, Patterns 2023.
+
+    Example:
+        >>> rule = create_rule("EvaluationOverlap", trial, {"max_share_percent": 0})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "EvaluationOverlap"
+    judges_tensors_alone = True
+    advice = "Split the data before anything else is done with them, and look for samples that occur more than once."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
+        self._trained: dict[str, set[bytes]] = collections.defaultdict(set)
+        self._evaluated: dict[str, set[bytes]] = collections.defaultdict(set)
+        self._repeats: dict[str, _Repeats] = collections.defaultdict(_Repeats)
+        self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the percentage of samples of evaluation that training has seen."""
+        if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
+            return None
+        samples = view.statistic(name, row_digests)
+        trained = self._trained[name]
+        if samples is None:
+            return None
+        if view.mode is ModeKeys.TRAIN:
+            if len(trained) < MAX_KEPT:
+                trained.update(samples)
+            if len(self._wholes[name]) < FEW:
+                self._wholes[name][samples] += 1
+            if view.statistic(name, is_whole):
+                self._repeats[name].add(samples)
+            return None
+        if len(self._wholes[name]) == 1 and self._wholes[name][samples] > 1:
+            return None
+        evaluated = self._evaluated[name]
+        if len(evaluated) < MAX_KEPT:
+            evaluated.update(samples)
+        if len(evaluated) < MIN_SAMPLES or not trained:
+            return None
+        share = 100 * len(evaluated & trained) / len(evaluated)
+        by_chance = min(1.0, SURE * self._repeats[name].share_known_by_chance(len(trained)))
+        limit: float = self.parameters["max_share_percent"]
+        fires = share > limit + (100 - limit) * by_chance
+        return Reading(share, fires=fires, threshold=limit, severity=share)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how many samples are known."""
+        return (
+            f"Evaluation uses training data in {naming(names)}: {first.value:.3g} % of its samples were seen in "
+            f"training."
+        )

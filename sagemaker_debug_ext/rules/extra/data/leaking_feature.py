@@ -1,0 +1,167 @@
+"""LeakingFeature: an input that gives the target away."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_at
+from sagemaker_debug_ext.rules.inference.training import is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, chosen_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+
+Numbers = npt.NDArray[np.float64]
+
+MAX_FEATURES: Final = 4096
+MAX_CLASSES: Final = 100
+MIN_TIMES: Final = 10
+"""How often a class must be there for its spread to say something."""
+USUAL: Final = 0.95
+"""Share of the rows, those with usual targets, that must tell by themselves: one far off makes a line with any."""
+MAX_ELEMENTS: Final = 1 << 22
+"""How much of a batch is kept."""
+MIN_DISTINCT: Final = 0.5
+"""Share of the rows that must be different ones; the same few over and over tell their targets by what they are."""
+
+
+@attrs.define
+class _Table:
+    """Rows of features with the target of each, and whole batches of indices that were their own targets."""
+
+    rows: list[Numbers] = attrs.field(factory=list)
+    targets: list[Numbers] = attrs.field(factory=list)
+    copies: int = 0
+    is_judged: bool = False
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.rows))
+
+    def add(self, rows: Array, targets: Array) -> None:
+        count = max(MAX_ELEMENTS // rows.shape[1], 1)
+        self.rows.append(to_float64(rows[:count]))
+        self.targets.append(to_float64(targets.reshape(-1)[:count]))
+
+    def close(self) -> None:
+        self.is_judged = True
+        self.rows.clear()
+        self.targets.clear()
+
+
+def explained(rows: Numbers, targets: Numbers) -> Numbers:
+    """Return for each feature what part of its variance the target explains: by its value if it is of few values.
+
+    What has no variance, and so tells nothing, has 0. Rare classes and numbers that are far off do not count.
+    """
+    values, classes, counts = np.unique(targets, return_inverse=True, return_counts=True)
+    has_classes = len(values) <= min(MAX_CLASSES, len(targets) // MIN_TIMES)
+    apart = np.abs(targets - np.median(targets))
+    counts_in = counts[classes] >= MIN_TIMES if has_classes else apart <= np.quantile(apart, USUAL)
+    rows, targets, classes = rows[counts_in], targets[counts_in], classes[counts_in]
+    centred = rows - rows.mean(axis=0)
+    total = np.square(centred).sum(axis=0)
+    if has_classes:
+        sums = np.zeros((len(values), rows.shape[1]))
+        np.add.at(sums, classes, centred)
+        part = (np.square(sums) / counts[:, None]).sum(axis=0)
+    else:
+        target = targets - targets.mean()
+        part = (target @ centred) ** 2 / (target @ target)
+    shares: Numbers = np.divide(part, total, out=np.zeros_like(total), where=total > 0)
+    return shares
+
+
+def _are_numbers_of(targets: Array, num_rows: int) -> bool:
+    """Tell whether there is one target, a number, for each row."""
+    return targets.size == num_rows and targets.dtype.kind != "c" and bool(np.isfinite(to_float64(targets)).all())
+
+
+class LeakingFeature(BuiltinRule):
+    """One input tells the target by itself: it was made from it, or will not be known when it is needed.
+
+    Looks at inputs of the model and at targets of losses, at the first TRAIN steps (or steps of no mode). Of tables,
+    with one target for each row, it takes `samples` rows; the rule fires if the target explains more than `threshold`
+    of the variance of any feature among different rows, as classes by their means, or as numbers by a straight line.
+    Classes of fewer than ten rows, and the twentieth of numbers that is farthest off, do not count.
+    Inputs that are indices, such as words, fire it if the targets are the very same at each place of as many samples.
+    What is told by several inputs together, or by a place in a series, is not found.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
+            given: those of the whole model, as the framework names them.
+        samples: How many samples are looked at; 200 when not given.
+        copies: Whether targets that are the very same as the inputs count, as they do where the next word is to be
+            told, and do not where words are to be told again; True when not given.
+        threshold: Largest part of a feature's variance that the target may explain; 0.999 when not given.
+
+    Source:
+        Kaufman and others, Leakage in Data Mining, ACM Transactions on Knowledge Discovery from Data, 2012.
+
+    Example:
+        >>> rule = create_rule("LeakingFeature", trial, {"samples": 1000})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LeakingFeature"
+    advice = "Leave the input out, or make it from what is known before the target is."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
+        self._tables: dict[str, _Table] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the inputs, and what goes into losses."""
+        return Need("inputs", self.selection), Need("inputs of losses", INPUTS)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if an input tells the target."""
+        if not is_training(view) or (self._tables and all(table.is_judged for table in self._tables.values())):
+            return None
+        losses = list(losses_at(view))
+        was_judged = False
+        for name in view.selected(self.selection):
+            inputs = view.value(name)
+            table = self._tables.setdefault(name, _Table())
+            if inputs is None or table.is_judged:
+                continue
+            for loss in losses[:1]:
+                was_judged = True
+                text = self._observe(table, inputs, loss)
+                if text:
+                    return [self.found(view, f"{text} in {name!r}.", tensors=[name], value=1, threshold=None)]
+        return [] if was_judged else None
+
+    def _observe(self, table: _Table, inputs: Array, loss: LossView) -> str:
+        wanted: int = self.parameters["samples"]
+        if inputs.dtype.kind in "iu":
+            is_copy = loss.targets.dtype.kind in "iu" and inputs.ndim > 1 and np.array_equal(inputs, loss.targets)
+            table.copies += len(inputs)
+            table.is_judged = not is_copy or table.copies >= wanted
+            is_wrong = is_copy and table.is_judged and self.parameters["copies"]
+            return "Targets are the inputs themselves" if is_wrong else ""
+        is_table = inputs.ndim == 2 and 1 < inputs.shape[1] <= MAX_FEATURES and inputs.dtype.kind in "fV"
+        is_series = is_table and table.rows and table.rows[0].shape[1] != inputs.shape[1]  # of different lengths
+        if not is_table or is_series or not _are_numbers_of(loss.targets, len(inputs)):
+            table.close()
+            return ""
+        table.add(inputs, loss.targets)
+        if table.count < wanted:
+            return ""
+        rows, targets = np.concatenate(table.rows), np.concatenate(table.targets)
+        table.close()
+        distinct = np.unique(rows, axis=0, return_index=True)[1]
+        if len(distinct) < MIN_DISTINCT * len(rows) or np.all(targets == targets[0]):
+            return ""
+        share = explained(rows[distinct], targets[distinct])
+        column = int(np.argmax(share))
+        if not share[column] > self.parameters["threshold"]:
+            return ""
+        return f"A feature gives the target away: the target explains {share[column]:.4%} of feature {column}"

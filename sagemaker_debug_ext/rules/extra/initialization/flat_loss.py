@@ -1,0 +1,94 @@
+"""FlatLoss: the loss hardly depends on the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.training import LOSSES, gradient_in, is_training, loss_at, num_summed
+from sagemaker_debug_ext.rules.reading.numeric import norm
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
+UNRELATED: Final = 1e-4
+"""Elasticity below which gradients do not tell of the loss: they have vanished, or were scaled apart from it."""
+
+
+def elasticity(view: StepView, loss: float) -> float | None:
+    """Return by how many percent the loss would change, at most, if each parameter changed by one percent of its norm.
+
+    That is the sum of the products of the norms of parameters and their gradients, relative to the loss. None if no
+    gradients were saved.
+    """
+    products = []
+    for name in view.selected(PARAMETERS):
+        gradient = gradient_in(view, name)
+        size = view.statistic(name, norm)
+        slope = None if gradient is None else view.statistic(gradient, norm)
+        if size is not None and slope is not None:
+            products.append(size * slope)
+    return sum(products) / abs(loss) / num_summed(view) if products and loss else None
+
+
+class FlatLoss(TensorRule):
+    """Even before anything is learnt the loss hardly depends on the weights: its inputs are made too small.
+
+    Looks at losses, parameters and gradients at the first TRAIN steps (or steps of no mode). The sum of the products of
+    the norms of parameters and of their gradients, relative to the loss, tells by how many percent the loss changes
+    when all of them change by one percent; a new model usually has 0.3 and more. The rule fires if it is below
+    `threshold` at each of the first `patience` saved steps, as where scores are divided by a large number or a
+    temperature. Below 0.0001, gradients have vanished or were scaled apart from the loss, which is another matter.
+
+    Parameters:
+        threshold: Least change of the loss, in percent, by a change of the weights by one percent; 0.03 when not given.
+        patience: How many of the first saved steps are looked at; 5 when not given.
+
+    Source:
+        Elasticity, the ratio of relative changes; scores must be able to become large: Guo and others, On Calibration
+        of Modern Neural Networks, ICML 2017, on temperatures.
+
+    Example:
+        >>> rule = create_rule("FlatLoss", trial, {"patience": 10})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "FlatLoss"
+    advice = (
+        "Look at what is between the last layer and the loss: a division too many, a temperature that is too high, a "
+        "mean where there should be none, or a large constant that is added."
+    )
+    selection = LOSSES
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._seen: dict[str, list[float]] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the losses, the parameters and their gradients."""
+        gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
+        return Need("losses", LOSSES), Need("parameters", PARAMETERS), Need("gradients", gradients)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return how much the loss depends on the weights."""
+        patience: int = self.parameters["patience"]
+        seen = self._seen.setdefault(name, [])
+        if not is_training(view) or view.mode_step is None or len(seen) >= patience:
+            return None
+        loss = loss_at(view, name)
+        found = None if loss is None else elasticity(view, loss)
+        if found is None or (not seen and view.mode_step > 0):
+            return None
+        seen.append(found)
+        limit: float = self.parameters["threshold"]
+        fires = len(seen) == patience and all(UNRELATED < each < limit for each in seen)
+        return Reading(max(seen), fires=fires, threshold=limit, severity=-max(seen))
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how little the loss would change."""
+        return (
+            f"The loss hardly depends on the weights in {naming(names)}: if all of them changed by one percent, the "
+            f"first would change by {first.value:.2g} percent at most."
+        )

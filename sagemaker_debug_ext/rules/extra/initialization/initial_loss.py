@@ -1,0 +1,120 @@
+"""InitialLoss: before it has learnt anything, the model is far worse than guessing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_at
+from sagemaker_debug_ext.rules.inference.training import is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+BOOSTED = Selection(patterns=("^(train|validation)-(rmse|m?logloss)$",))
+BOOSTED_LABELS = Selection(patterns=("^labels$",))
+ALIKE = 2
+"""How many times larger one of training and validation loss may be than the other if both begin at the same place."""
+
+
+def times_guessing_of_trees(view: StepView) -> dict[str, float]:
+    """Return the losses of boosted trees at a step in terms of those of a constant answer, by name.
+
+    Empty if losses of training and validation are not about the same, as then it is the data that differ.
+    """
+    labels = [value for name in view.selected(BOOSTED_LABELS) if (value := view.value(name)) is not None]
+    losses = view.scalars(BOOSTED) if labels else {}
+    if not losses or min(losses.values()) <= 0 or max(losses.values()) > ALIKE * min(losses.values()):
+        return {}
+    spread, num_classes = float(np.std(to_float64(labels[0]))), len(np.unique(labels[0]))
+    found = {}
+    for name, loss in losses.items():
+        guess = spread if name.endswith("rmse") else math.log(max(num_classes, 2))
+        if guess > 0:
+            found[name] = loss / guess
+    return found
+
+
+def times_guessing(loss: LossView) -> float | None:
+    """Return the loss of the answers in terms of that of a model that knows nothing; None for other losses.
+
+    With classes that is the cross entropy of equal scores; with numbers, the mean square of the answers against that of
+    the targets.
+    """
+    if loss.num_classes is not None:
+        found = loss.cross_entropy()
+        return None if found is None else found / math.log(loss.num_classes)
+    if loss.scores.shape != loss.targets.shape:
+        return None
+    scores, targets = to_float64(loss.scores), to_float64(loss.targets)
+    if loss.is_binary:
+        if scores.min() >= 0 and scores.max() <= 1:  # probabilities, or an output that is bounded
+            return None
+        return float(np.mean(np.logaddexp(0, scores) - scores * targets)) / math.log(2)
+    size = float(np.mean(targets**2))
+    return math.sqrt(float(np.mean(scores**2)) / size) if size > 0 else None
+
+
+class InitialLoss(BuiltinRule):
+    """Before the first update the answers are far worse than guessing: weights or inputs are too large.
+
+    Looks at what goes into losses at the first TRAIN step (or step 0 of a trial without modes). A model that knows
+    nothing should answer all classes alike, so its cross entropy is about the logarithm of their number; and a model of
+    numbers should answer about as large as the targets are. The rule fires if the cross entropy is larger than that by
+    more than `factor` times, or the answers are larger than the targets by more than its square. Of boosted trees it
+    looks at the losses of the first round instead, and compares them with the spread of the labels: a base_score that
+    is far off takes many rounds to make good.
+
+    Parameters:
+        factor: How many times worse than guessing a first answer may be; 3 when not given.
+
+    Source:
+        Checking the loss at initialisation: Karpathy, A Recipe for Training Neural Networks, 2019.
+
+    Example:
+        >>> rule = create_rule("InitialLoss", trial, {"factor": 2})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "InitialLoss"
+    judges_steps_alone = True
+    advice = (
+        "Scale the inputs; initialise weights by a method that suits the activation, biases by 0, and the last layer "
+        "so that its first answers are small."
+    )
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what goes into losses."""
+        return Need("inputs of losses", INPUTS, is_required=False), Need("losses", BOOSTED, is_required=False)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if the first answers are far too large."""
+        if not is_training(view) or view.mode_step != 0:
+            return None
+        found = dict(self._measure(view))
+        if not found:
+            return None
+        worst = max(found, key=lambda name: found[name])
+        if found[worst] <= 1:
+            return []
+        factor: float = self.parameters["factor"]
+        text = (
+            f"Before anything is learnt, {worst!r} comes from answers that are {found[worst]:.3g} times as wrong as a "
+            f"first answer may be; weights or inputs are too large."
+        )
+        return [self.found(view, text, tensors=[worst], value=found[worst], threshold=factor)]
+
+    def _measure(self, view: StepView) -> Iterator[tuple[str, float]]:
+        """Yield how many times worse than allowed each loss begins."""
+        factor: float = self.parameters["factor"]
+        for loss in losses_at(view):
+            times = times_guessing(loss)
+            if times is not None:
+                has_classes = loss.num_classes is not None or loss.is_binary
+                yield loss.name, times / (factor if has_classes else factor**2)
+        for name, times in times_guessing_of_trees(view).items():
+            yield name, times / (factor**2 if name.endswith("rmse") else factor)

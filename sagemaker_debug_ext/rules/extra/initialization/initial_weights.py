@@ -1,0 +1,142 @@
+"""InitialWeights: weights that start far from the scale that training needs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.training import is_training
+from sagemaker_debug_ext.rules.inference.updates import update_ratio
+from sagemaker_debug_ext.rules.reading.numeric import Array, norm
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+EMBEDDING: Final = re.compile("emb|wte|wpe|lora", re.IGNORECASE)
+"""Names of weights whose second axis says nothing of the size of outputs, or that start at 0 on purpose."""
+
+
+RECURRENT: Final = re.compile("_hh_|h2h|recurrent", re.IGNORECASE)
+"""Names of weights that are applied again and again, from step to step of a sequence."""
+OF_ONE_VALUE: Final = "has the same value everywhere, so that its units all learn the same"
+OFTEN: Final = 2
+"""By how much less such weights may grow what goes in, as it does so many times."""
+
+
+SMALL_UPDATE: Final = 0.1
+"""Part of its norm that an update may change a weight by for the weight after it to be about that before it."""
+
+
+def gain(weight: Array) -> float | None:
+    """Return how many times larger outputs are than inputs; None for weights of one axis, and those that are all 0.
+
+    That is the root mean square of the weights times the root of the number of inputs of a unit.
+    """
+    if weight.ndim < 2 or weight.size == 0:
+        return None
+    size = norm(weight)
+    return size / math.sqrt(len(weight)) if size > 0 else None
+
+
+def is_of_one_value(weight: Array) -> bool:
+    """Tell whether all elements are the same, and neither 0 nor 1, which are how some layers begin on purpose.
+
+    Weights that have elements along one axis only are offsets or scales.
+    """
+    if weight.size <= max(weight.shape, default=0) or weight.dtype.kind not in "fV":
+        return False
+    first = weight.reshape(-1)[0]
+    return bool(first not in (0, 1) and np.all(weight == first))
+
+
+def gain_of_last(weight: Array) -> float | None:
+    """Return what `gain` does of a weight whose last axis is that of the units."""
+    return gain(np.moveaxis(weight, -1, 0)) if weight.ndim else None
+
+
+class InitialWeights(TensorRule):
+    """Weights start far too large or far too small.
+
+    Looks at weights of two or more axes at the first TRAIN step (or step 0 of a trial without modes), axis 0 being that
+    of the units; names with ``emb``, ``wte``, ``wpe`` or ``lora`` in them are left out. The gain of a layer is the root
+    mean square of its weights times the root of the number of inputs of a unit, which makes outputs that many times
+    larger than inputs. The usual methods of initialisation have a gain from 0.5 to 1.5. The rule fires if it is above
+    `max_gain` or below `min_gain`; weights that are all 0 do not count. Recurrent weights, by their names, are applied
+    at each step of a sequence, so half of `max_gain` is the limit for them. The rule also fires if all elements of a
+    weight have one value, other than 0 and 1: then its units all learn the same.
+
+    Of Keras and MXNet, whose hooks save what a step leaves, weights are judged after the first update, at the next step
+    that was saved, and only if that shows that updates change them little.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
+            given: the collection ``weights``.
+        max_gain: Largest gain; 8 when not given.
+        min_gain: Least gain; 0.02 when not given.
+
+    Source:
+        The spread of weights that keeps the size of activations: He and others, Delving Deep into Rectifiers, ICCV
+        2015.
+
+    Example:
+        >>> rule = create_rule("InitialWeights", trial, {"max_gain": 4})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "InitialWeights"
+    judges_steps_alone = True
+    advice = "Initialise by a method that suits the activation, such as He's for ReLU and Glorot's for tanh."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        patterns = self.parameters["tensor_regex"]
+        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights."""
+        return (Need("weights", self.selection),)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the gain of a layer."""
+        if not is_training(view) or EMBEDDING.search(name):
+            return None
+        scheme = scheme_of(view.trial)
+        measure = gain_of_last if scheme.has_units_last(name) else gain
+        if scheme.is_updated(name):
+            first = self._first_value(view, name)
+            found = None if first is None else measure(first)
+        else:
+            found = view.statistic(name, measure) if view.mode_step == 0 else None
+        if found is None or not math.isfinite(found):
+            return None
+        high: float = self.parameters["max_gain"] / (OFTEN if RECURRENT.search(name) else 1)
+        low: float = self.parameters["min_gain"]
+        if view.mode_step == 0 and view.statistic(name, is_of_one_value):
+            return Reading(found, fires=True, threshold=high, severity=math.inf, text=OF_ONE_VALUE)
+        fires = found > high or found < low
+        limit = high if found > high else low
+        text = f"makes outputs {found:.3g} times as large as inputs"
+        return Reading(found, fires=fires, threshold=limit, severity=abs(math.log(found)), text=text)
+
+    def _first_value(self, view: StepView, name: str) -> Array | None:
+        """Return a weight after its first update, once the next one tells that updates change it little."""
+        step = view.mode_step
+        saved = [] if step is None else self.views.saved_steps(name, view.mode, step - 1)
+        if step is None or len(saved) != 1 or saved[0] != 0:
+            return None
+        global_step = view.trial.global_step(view.mode, 0)
+        first = None if global_step is None else view.earlier_value(name, global_step)
+        current = view.value(name)
+        if first is None or current is None or first.shape != current.shape:
+            return None
+        return first if update_ratio(current, first, epsilon=1e-12) / step <= SMALL_UPDATE else None
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say what the gain is."""
+        return f"Weights start as no training can go well from in {naming(names)}: the first {first.text}."

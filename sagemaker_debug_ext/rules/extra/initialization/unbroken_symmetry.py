@@ -1,0 +1,100 @@
+"""UnbrokenSymmetry: units of a layer that are all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.training import Streaks, is_training
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+DIGITS: Final = 5
+MIN_ALIKE: Final = 3
+"""How many units there must be, in the mean, of each kind."""
+MAX_ELEMENTS: Final = 4_000_000
+
+
+def has_equal_units(weight: Array) -> bool | None:
+    """Tell whether each unit of a weight has others like it, up to rounding; None for weights of fewer than two units.
+
+    There may be several sets of like units, as recurrent layers keep several gates in one weight.
+    """
+    if weight.ndim < 2 or min(weight.shape[:2]) < 2 or weight.dtype.kind not in "fV" or weight.size > MAX_ELEMENTS:
+        return None
+    rows = to_float64(weight).reshape(len(weight), -1)
+    size = float(np.abs(rows).max())
+    if not 0 < size < np.inf:  # NaN as well is no size
+        return size == 0
+    units = np.round(rows[np.any(rows, axis=1)] / size, DIGITS)  # units that were pruned are 0 on purpose
+    return len(np.unique(units, axis=0)) <= max(1, len(units) // MIN_ALIKE)
+
+
+def has_equal_last_units(weight: Array) -> bool | None:
+    """Tell what `has_equal_units` does of a weight whose last axis is that of the units."""
+    return has_equal_units(np.moveaxis(weight, -1, 0)) if weight.ndim else None
+
+
+class UnbrokenSymmetry(TensorRule):
+    """All units of a layer have the same weights, and so learn the same thing.
+
+    Looks at weights of at least two axes at TRAIN steps (all steps that have no mode); axis 0 is that of the units. The
+    rule fires if at the first `patience` saved steps they are all alike, or fall into sets of three or more that are,
+    as for the gates of recurrent layers, which share a weight. A layer that starts at 0 on purpose, as the last one of
+    a residual block may, has time to leave that place. Units that become alike later, as where weights are clamped,
+    have another cause.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
+            given: the collection ``weights``.
+        patience: For how many saved steps in a row; 4 when not given.
+
+    Source:
+        The need to break the symmetry between units: Goodfellow, Bengio and Courville, Deep Learning, 2016, section
+        8.4.
+
+    Example:
+        >>> rule = create_rule("UnbrokenSymmetry", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "UnbrokenSymmetry"
+    judges_tensors_alone = True
+    advice = "Initialise weights at random, with a spread that suits the activation; only biases may start equal."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        patterns = self.parameters["tensor_regex"]
+        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
+        self._streaks = Streaks()
+        self._have_differed: set[str] = set()
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights."""
+        return (Need("weights", self.selection),)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return for how many steps the units have been the same."""
+        has_units_last = scheme_of(view.trial).has_units_last(name)
+        measure = has_equal_last_units if has_units_last else has_equal_units
+        found = view.statistic(name, measure) if is_training(view) else None
+        if found is None:
+            return None
+        if not found:
+            self._have_differed.add(name)
+        length = self._streaks.observe(name, name not in self._have_differed)
+        patience: int = self.parameters["patience"]
+        return Reading(length, fires=length >= patience, threshold=patience, severity=length)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say for how long."""
+        return (
+            f"Units are all alike in {naming(names)}: those of the first have had equal weights for "
+            f"{first.value:g} saved steps."
+        )

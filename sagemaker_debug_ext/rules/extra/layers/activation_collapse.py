@@ -1,0 +1,210 @@
+"""ActivationCollapse: a layer gives nearly the same output for every sample."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.statistics import variation
+from sagemaker_debug_ext.rules.inference.training import Streaks, is_training, used_value
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+
+DROPOUT: Final = Selection(roles=(Role.DROPOUT_OUTPUT,))
+ANSWERS: Final = Selection(roles=(Role.ANSWER,))
+LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
+LAYER_OUTPUTS: Final = Selection(roles=(Role.LAYER_OUTPUT,))
+MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
+ATTENTION: Final = re.compile("attn|attention", re.IGNORECASE)
+SILENT: Final = 1e-8
+"""Part of its input that a layer lets through if all its units are far in their flat part."""
+ROUNDING: Final = 1e-6
+"""Variation of what is the same up to the order in which sums are computed."""
+IS_FLAT: Final = "has no weights, and gives one answer to inputs that differ"
+SINCE_FIRST: Final = "since the first step"
+WAS_FLAT: Final = f"{IS_FLAT}, {SINCE_FIRST}"
+CUT: Final = (
+    f"has only the same for each sample to work with, {SINCE_FIRST}, though its inputs came from samples that differ"
+)
+"""What the message says of where outputs became equal, as far as that shows."""
+
+
+def size(output: Array) -> float | None:
+    """Return the root mean square; None for what is no number of floating point."""
+    return float(np.sqrt(np.mean(np.square(to_float64(output))))) if output.dtype.kind in "fV" else None
+
+
+def differs(batch: Array) -> bool:
+    """Tell whether any sample of a batch is another one than the first."""
+    return batch.ndim > 0 and bool(np.any(batch != batch[:1]))
+
+
+class ActivationCollapse(TensorRule):
+    """A layer gives nearly the same output whatever its input is.
+
+    Looks at outputs of layers at TRAIN steps (all steps that have no mode), axis 0 being the batch. How much outputs
+    differ between samples, relative to their size, is their variation; the rule fires if it is below `threshold` at
+    `patience` saved steps in a row. Where the layer adds a bias, that is taken off before: answers about numbers far
+    from 0 may differ by little of what they are. A layer whose outputs are all 0 has the variation 0. As long as
+    answers that the loss is given do differ between samples, what is computed of nothing but constants on purpose does
+    not fire: outputs of layers whose inputs are exactly the same for each sample, such as the first state of a
+    recurrent layer, or queries that are learnt.
+
+    The message tells where it begins, as far as inputs of layers were saved too: at a layer without weights whose input
+    differs between samples, such as an activation all of whose units are in its flat part, which gives one answer to
+    all or hardly anything to any; or between layers, if one is given exactly the same for each sample that no layer has
+    given, as where a mean goes over the batch or attention over padding.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of layer outputs, as a list or separated by commas.
+            When not given: those of all layers, as the framework names them.
+        threshold: Least variation; 0.001 when not given.
+        patience: For how many saved steps in a row it must be below; 3 when not given.
+
+    Source:
+        The variance of activations as a sign of health of a network: Glorot and Bengio, Understanding the Difficulty of
+        Training Deep Feedforward Neural Networks, AISTATS 2010.
+
+    Example:
+        >>> rule = create_rule("ActivationCollapse", trial, {"tensor_regex": "encoder.*_output"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "ActivationCollapse"
+    judges_tensors_alone = True
+    advice = (
+        "Look at the layers up to the first one named: weights of 0, dead units, saturated activations or a bias that "
+        "drowns the input; initialise to suit the activation, add normalisation, lower the learning rate."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.LAYER_OUTPUT)
+        self._streaks = Streaks()
+        self._have_varied: set[str] = set()
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the variation of a layer's output."""
+        measured = view.statistic(name, variation) if is_training(view) else None
+        if measured is None:
+            return None
+        limit: float = self.parameters["threshold"]
+        if measured < limit:
+            measured = self._without_bias(view, name, measured)
+        length = self._streaks.observe(name, measured < limit)
+        if not length:
+            self._have_varied.add(name)
+        fires = length >= self.parameters["patience"]
+        since = "" if name in self._have_varied else SINCE_FIRST
+        return Reading(measured, fires=fires, threshold=limit, severity=-measured, text=since)
+
+    def _without_bias(self, view: StepView, name: str, measured: float) -> float:
+        """Return the variation of an output without the bias that its layer adds; what was measured if it has none.
+
+        The output of a module may be that of the last layer in it.
+        """
+        scheme, output = scheme_of(view.trial), view.value(name)
+        if output is None:
+            return measured
+        axis = -1 if scheme.has_channels_last(name) else 1
+        for each in (name, *(other for other in view.selected(self.selection) if other != name)):
+            bias = self._bias_of(view, each)
+            if bias is None or bias.ndim != 1 or output.shape[axis] != len(bias):
+                continue
+            value = view.value(each)
+            if each == name or (value is not None and np.array_equal(value, output)):
+                found = variation(to_float64(np.moveaxis(output, axis, -1)) - to_float64(bias))
+                return measured if found is None else found
+        return measured
+
+    @staticmethod
+    def _bias_of(view: StepView, output: str) -> Array | None:
+        scheme = scheme_of(view.trial)
+        beside = scheme.parameters_beside(output, view.tensor_names)
+        weights = [each for each in beside if not scheme.is_gradient(each)]
+        biases = [bias for each in weights if (bias := scheme.bias_of(each)) != each and bias in view.tensor_names]
+        return used_value(view, biases[0]) if len(biases) == 1 else None
+
+    def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
+        """Return the issue, which tells where outputs became equal."""
+        fired = {name: reading for name, reading in readings.items() if reading.fires}
+        if any(self._varies(view, name) for name in view.selected(ANSWERS)):
+            fired = {name: reading for name, reading in fired.items() if not self._has_constant_input(view, name)}
+        where = self._where(view, fired) if fired else ""
+        return super().issues_of(view, {name: attrs.evolve(each, text=where) for name, each in fired.items()})
+
+    def _where(self, view: StepView, collapsed: Mapping[str, Reading]) -> str:
+        flat = sorted(name for name in collapsed if self._is_flat(view, name))
+        since_first = [name for name in flat if collapsed[name].text]
+        if not flat:
+            others = (name for name in view.selected(LAYER_OUTPUTS) if name not in collapsed)
+            flat = sorted(name for name in others if self._is_silent(view, name))
+            since_first = flat if all(each.text for each in collapsed.values()) else []
+        if since_first:
+            return f"; {since_first[0]!r} {WAS_FLAT}"
+        if flat:
+            return f"; {flat[0]!r} {IS_FLAT}"
+        cut = self._cut(view, collapsed) if all(each.text for each in collapsed.values()) else None
+        return f"; {cut!r} {CUT}" if cut else ""
+
+    @staticmethod
+    def _has_constant_input(view: StepView, name: str) -> bool:
+        """Tell whether a layer is given exactly the same for each sample."""
+        given = scheme_of(view.trial).input_of(name)
+        value = view.value(given) if given != name and given in view.tensor_names else None
+        return value is not None and value.ndim > 0 and not view.statistic(given, differs)
+
+    def _is_silent(self, view: StepView, name: str) -> bool:
+        """Tell whether a layer without parameters lets through hardly anything of what it is given."""
+        source = scheme_of(view.trial).input_of(name)
+        given = view.statistic(source, size) if source in view.tensor_names else None
+        output = view.statistic(name, size)
+        return given is not None and output is not None and output < SILENT * given and self._is_flat(view, name)
+
+    def _is_flat(self, view: StepView, name: str) -> bool:
+        """Tell whether a layer without parameters gives the same for inputs that differ."""
+        scheme = scheme_of(view.trial)
+        given = scheme.input_of(name)
+        if given not in view.tensor_names or name in view.selected(DROPOUT) or ATTENTION.search(name):
+            return False
+        layer = re.escape(re.sub(r"[_/](output_\d+|outputs(_\d+)?)$", "", name))
+        within = re.compile(rf"(^|[_./]){layer}[_./](?!input|output)")  # of a layer that is made of others
+        if any(within.search(each) for each in view.tensor_names):
+            return False
+        return not scheme.parameters_beside(name, view.tensor_names) and self._varies(view, given)
+
+    def _varies(self, view: StepView, name: str) -> bool:
+        measured = view.statistic(name, variation) if name in view.tensor_names else None
+        return measured is not None and measured >= self.parameters["threshold"]
+
+    def _cut(self, view: StepView, collapsed: Iterable[str]) -> str | None:
+        """Return what a layer is given, the same for each sample, that no layer has given; None if nothing is."""
+        if not any(view.statistic(name, differs) for name in view.selected(MODEL_INPUTS)):
+            return None
+        for name in collapsed:
+            if ATTENTION.search(name) and self._varies(view, scheme_of(view.trial).input_of(name)):
+                return name
+        outputs = [value.reshape(-1) for name in collapsed if (value := view.value(name)) is not None]
+        for name in view.selected(LAYER_INPUTS):
+            variance = view.statistic(name, variation)
+            if variance is None or not variance < ROUNDING:
+                continue
+            given = view.value(name)
+            if given is not None and not any(np.array_equal(given.reshape(-1), output) for output in outputs):
+                return name
+        return None
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how little the outputs differ."""
+        return (
+            f"Outputs hardly depend on the input in {naming(names)}: between samples the first varies by "
+            f"{first.value:.2g} of its size, less than {first.threshold:g}{first.text}."
+        )

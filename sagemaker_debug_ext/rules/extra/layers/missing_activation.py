@@ -1,0 +1,104 @@
+"""MissingActivation: layers one after the other with nothing between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.inference.activations import is_plain
+from sagemaker_debug_ext.rules.inference.training import Streaks, is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+
+class _Layer(NamedTuple):
+    """Names of a weight, and of what goes into its layer and comes out of it."""
+
+    weight: str
+    given: str
+    output: str
+
+
+class MissingActivation(BuiltinRule):
+    """Two fully connected layers follow each other with no activation between them, so that they are as good as one.
+
+    Looks at inputs and outputs of layers whose weight has two axes, at TRAIN steps (all steps that have no mode). The
+    rule fires if at `patience` saved steps in a row the output of a layer was, element by element, the input of another
+    one, and that is so for at least half of these layers. Factors of one matrix, which follow each other on purpose,
+    are fewer.
+
+    Parameters:
+        patience: For how many saved steps in a row; 3 when not given.
+
+    Source:
+        Removing an activation is an operator of DeepCrime: Humbatova, Jahangirova and Tonella, ISSTA 2021.
+
+    Example:
+        >>> rule = create_rule("MissingActivation", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "MissingActivation"
+    advice = "Put an activation, such as ReLU, between the layers."
+    selection = Selection(collections=(CollectionKeys.WEIGHTS,))
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._streaks = Streaks()
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights, and inputs and outputs of layers."""
+        return Need("weights", self.selection), Need("outputs", Selection(roles=(Role.LAYER_OUTPUT,)))
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if layers follow each other."""
+        layers = list(self._layers(view)) if is_training(view) else []
+        if len(layers) < 2:
+            return None
+        following = [layer.output for layer in layers if _is_followed(view, layer, layers)]
+        # the last layer is followed by none
+        holds = len(following) >= max(1, len(layers) / 2)
+        patience: int = self.parameters["patience"]
+        if self._streaks.observe("", holds) < patience:
+            return []
+        text = f"There is no activation after {naming(following)}: what comes out goes unchanged into the next layer."
+        return [self.found(view, text, tensors=following, value=len(following), threshold=len(layers) / 2)]
+
+    def _layers(self, view: StepView) -> Iterator[_Layer]:
+        """Yield the layers of two axes whose input and output were saved."""
+        saved = set(view.tensor_names)
+        scheme = scheme_of(view.trial)
+        for name in view.selected(self.selection):
+            weight = view.value(name)
+            if weight is None or weight.ndim != 2:
+                continue
+            for given, output in scheme.layers_of(name):
+                if {given, output} <= saved and _takes_numbers(view, given):
+                    yield _Layer(name, given, output)
+                    break
+
+
+def _takes_numbers(view: StepView, name: str) -> bool:
+    """Tell a fully connected layer from an embedding, which takes indices."""
+    given = view.value(name)
+    return given is not None and given.dtype.kind in "fV"
+
+
+def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer]) -> bool:
+    """Tell whether what a layer computes goes unchanged into another one."""
+    if not any(_is_same(view, layer.output, other.given) for other in layers if other.output != layer.output):
+        return False
+    return is_plain(view, layer.weight, layer.given, layer.output)
+
+
+def _is_same(view: StepView, name: str, other: str) -> bool:
+    output, given = view.value(name), view.value(other)
+    if output is None or given is None or output.shape != given.shape:
+        return False
+    return bool(np.any(output) and np.array_equal(output, given))

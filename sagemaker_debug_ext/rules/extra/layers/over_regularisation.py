@@ -1,0 +1,152 @@
+"""OverRegularisation: dropout or weight decay that leaves nothing to learn with."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_at
+from sagemaker_debug_ext.rules.inference.training import Recent, is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection, chosen_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+MIN_ELEMENTS = 64
+CLEAR = 1e-2
+"""How far two cross entropies must be apart, relative to them, for a mixture of both to show its shares."""
+STEADY = 0.02
+"""How far the shares of single steps may be from their median for them to be one setting."""
+
+
+def dropped_share(inputs: Array, output: Array) -> float | None:
+    """Return which share of the elements that are not 0 become 0; None if there are too few."""
+    if inputs.shape != output.shape:
+        return None
+    given = np.count_nonzero(inputs)
+    return None if given < MIN_ELEMENTS else float(np.count_nonzero((inputs != 0) & (output == 0)) / given)
+
+
+def smoothing(loss: LossView) -> float | None:
+    """Return by how much labels must have been smoothed for a cross entropy to have its value; None if unclear.
+
+    Smoothing mixes the cross entropy of the labels with that of equal shares of all classes.
+    """
+    plain = loss.cross_entropy()
+    if plain is None or loss.kind != "CrossEntropy" or loss.scores.ndim != 2:
+        return None
+    scores = to_float64(loss.scores)
+    scores = scores - scores.max(axis=1, keepdims=True)
+    equal = float(np.mean(np.log(np.exp(scores).sum(axis=1, keepdims=True)) - scores))
+    return (loss.value - plain) / (equal - plain) if abs(equal - plain) > CLEAR * plain else None
+
+
+class OverRegularisation(BuiltinRule):
+    """Dropout drops nearly everything, or weight decay shrinks all weights to a part of what they were.
+
+    Looks at TRAIN steps (all steps that have no mode). The rule fires if a dropout layer drops more than `max_dropped`
+    of its input, as the median over `window` steps; or if from then on the norms of the weights of two or more axes
+    have, in the median, fallen below `min_norm` of what they were at first; or if the value of a cross entropy tells
+    that labels are smoothed by more than `max_smoothing`, the same at each of `window` steps. It needs inputs and
+    outputs of dropout layers, weights, or what goes into losses.
+
+    Parameters:
+        dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
+            outputs of layers with ``drop`` in their names.
+        max_dropped: Largest share that a dropout layer may drop; 0.75 when not given.
+        min_norm: Least part of its first norm that is left of a weight; 0.5 when not given.
+        max_smoothing: How much of a label smoothing may take; 0.5 when not given.
+        window: How many saved steps are looked at; 10 when not given.
+
+    Source:
+        Dropping half of the hidden units, and fewer inputs: Srivastava and others, Dropout, JMLR 2014; both faults are
+        operators of DeepCrime, Humbatova, Jahangirova and Tonella, ISSTA 2021.
+
+    Example:
+        >>> rule = create_rule("OverRegularisation", trial, {"max_dropped": 0.6})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "OverRegularisation"
+    advice = "Lower the probability of dropout to 0.5 or less, and weight decay by a factor of 10 or more."
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._outputs = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
+        self._weights = Selection(collections=(CollectionKeys.WEIGHTS,))
+        self._dropped = Recent(self.parameters["window"])
+        self._smoothed = Recent(self.parameters["window"])
+        self._first: dict[str, float] = {}
+        self._num_steps = 0
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the outputs of dropout layers, and the weights."""
+        return (
+            Need("dropout", self._outputs, is_required=False),
+            Need("weights", self._weights, is_required=False),
+            Need("inputs of losses", INPUTS, is_required=False),
+        )
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if there is too much of either."""
+        if not is_training(view):
+            return None
+        self._num_steps += 1
+        return self._judge_dropout(view) or self._judge_labels(view) or self._judge_weights(view)
+
+    def _judge_dropout(self, view: StepView) -> list[Issue]:
+        limit: float = self.parameters["max_dropped"]
+        usual = {}
+        for name in view.selected(self._outputs):
+            inputs, output = view.value(scheme_of(view.trial).input_of(name)), view.value(name)
+            share = None if inputs is None or output is None else dropped_share(inputs, output)
+            if share is not None:
+                self._dropped.add(name, share)
+            if self._dropped.is_full(name):
+                usual[name] = statistics.median(self._dropped.of(name))
+        names = sorted((name for name in usual if usual[name] > limit), key=lambda name: (-usual[name], name))
+        if not names:
+            return []
+        text = f"Dropout leaves too little in {naming(names)}: the first drops {usual[names[0]]:.0%} of its input."
+        return [self.found(view, text, tensors=names, value=usual[names[0]], threshold=limit)]
+
+    def _judge_labels(self, view: StepView) -> list[Issue]:
+        limit: float = self.parameters["max_smoothing"]
+        for loss in losses_at(view):
+            share = smoothing(loss)
+            if share is not None:
+                self._smoothed.add(loss.name, share)
+            shares = self._smoothed.of(loss.name)
+            if not self._smoothed.is_full(loss.name) or share is None:
+                continue
+            usual = statistics.median(shares)
+            if limit < usual <= 1 and max(abs(each - usual) for each in shares) < STEADY:
+                text = f"Labels are smoothed too much: {usual:.0%} of what {loss.name!r} wants is the same for all."
+                return [self.found(view, text, tensors=[loss.name], value=usual, threshold=limit)]
+        return []
+
+    def _judge_weights(self, view: StepView) -> list[Issue] | None:
+        limit: float = self.parameters["min_norm"]
+        left = {}
+        for name in view.selected(self._weights):
+            value, size = view.value(name), view.statistic(name, norm)
+            if value is None or size is None or value.ndim < 2:
+                continue
+            first = self._first.setdefault(name, size)
+            if first > 0:
+                left[name] = size / first
+        if not left or self._num_steps < self.parameters["window"]:
+            return None
+        usual = statistics.median(left.values())
+        if not usual < limit:
+            return []
+        names = sorted((name for name in left if left[name] < limit), key=lambda name: (left[name], name))
+        text = (
+            f"Weights shrink in {naming(names)}: in the median they have {usual:.0%} of their first norm, the first of "
+            f"them {left[names[0]]:.0%}."
+        )
+        return [self.found(view, text, tensors=names, value=usual, threshold=limit)]

@@ -1,0 +1,215 @@
+"""PredictionCollapse: one class is predicted for everything, or is all there is to predict."""
+
+from __future__ import annotations
+
+import collections
+import math
+import statistics
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, class_ids, has_unit_for_each
+from sagemaker_debug_ext.rules.inference.losses import Games, class_answers, class_labels, losses_at
+from sagemaker_debug_ext.rules.inference.training import is_last, is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, chosen_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+
+OFTEN: Final = 0.1
+"""Share of all labels so far above which what none of the latest is comes in an order, and not seldom."""
+NEVER: Final = 0.005
+"""Share of all labels so far up to which what none of the latest is hardly ever comes."""
+NUM_BATCHES: Final = 10
+"""Over how many batches it is told whether scores know the labels."""
+TELLING: Final = 0.5
+"""Correlation of scores and classes above which the model tells classes apart, wherever its threshold is."""
+
+
+def knowledge(scores: Array, labels: ClassIds) -> float | None:
+    """Return how scores of a batch go with its labels: their correlation, without what is the same for all samples.
+
+    None if scores are none of the labels', are complex, or do not differ between samples.
+    """
+    if scores.dtype.kind == "c":
+        return None
+    values = to_float64(scores)
+    if values.size == len(labels):
+        values, wanted = values.reshape(-1, 1), labels.reshape(-1, 1).astype(np.float64)
+    elif values.ndim == 2 and len(values) == len(labels) and labels.min() >= 0 and labels.max() < values.shape[1]:
+        values = np.exp(values - values.max(axis=1, keepdims=True))
+        values /= values.sum(axis=1, keepdims=True)
+        wanted = np.eye(values.shape[1])[labels]
+    else:
+        return None
+    values, wanted = values - values.mean(axis=0), wanted - wanted.mean(axis=0)
+    size = math.sqrt(float(np.square(values).sum() * np.square(wanted).sum()))
+    return float((values * wanted).sum()) / size if size > 0 and math.isfinite(size) else None
+
+
+def predicted_ids(scores: Array) -> ClassIds | None:
+    """Return the predicted class of each sample; None for what is no prediction of classes."""
+    if scores.dtype.kind == "c" or not np.isfinite(scores.astype(np.float64)).all():
+        return None
+    if scores.ndim == 2 and scores.shape[1] > 1:
+        classes: ClassIds = np.argmax(scores, axis=1).astype(np.int64)
+        return classes
+    flat = scores.reshape(-1)
+    if flat.dtype.kind != "f" or np.array_equal(flat, np.trunc(flat)):
+        return flat.astype(np.int64)
+    is_probability = flat.min() >= 0 and flat.max() <= 1
+    return (flat > (0.5 if is_probability else 0.0)).astype(np.int64)
+
+
+class PredictionCollapse(BuiltinRule):
+    """One class is predicted for nearly all samples, although the labels differ; or all labels are the same.
+
+    Looks at the latest `samples` samples of TRAIN steps (all steps that have no mode). The rule fires if more than
+    `max_share` of the predictions are one class while no class has more than `max_label_share` of the labels, or if all
+    labels are the same; the message tells whether all before were too, whether others come as seldom as one in two
+    hundred, or in an order. Labels of a loss that chooses among candidates may be the same: see LabelMix.
+    Predictions do not count as long as the scores behind them tell the labels apart, class by class, by a correlation
+    of more than a half: then the model knows the classes, and only its threshold is off yet. Predictions are scores,
+    one for each class, or probabilities or margins of class 1; labels are numbers of classes. Labels of a game, as in
+    adversarial training, are not judged: who cannot tell the classes apart there may have met a good generator.
+
+    Parameters:
+        labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
+            binary cross entropy and negative log likelihood, as the framework names them, and ``labels``.
+        predictions_regex: The same for predictions. When not given: what goes into these losses, and ``predictions``.
+        samples: How many samples are looked at; 200 when not given.
+        patience: Steps with labels to see before the first verdict; 40 when not given.
+        patience_running: The same while the job runs on; 40 when not given.
+        max_share: Largest share of one predicted class; 0.98 when not given.
+        max_label_share: Largest share of one class in the labels for which predictions are judged; 0.8 when not given.
+
+    Source:
+        Networks that give the same answer to everything are a symptom of many faults; see Zhang, Zhai, Ma and Shen,
+        AutoTrainer, ICSE 2021.
+
+    Example:
+        >>> rule = create_rule("PredictionCollapse", trial, {"samples": 1000, "max_share": 0.95})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "PredictionCollapse"
+    advice = (
+        "Look for dead or saturated layers before the output, a learning rate that is too high, inputs that are not "
+        "scaled, and labels that are read wrongly; if classes are unbalanced, weight the loss."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self._labels = chosen_or(self.parameters["labels_regex"], Role.CLASS_LABEL)
+        self._predictions = chosen_or(self.parameters["predictions_regex"], Role.CLASS_ANSWER)
+        self._recent_labels: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
+        self._recent_predictions: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
+        self._all_labels: collections.Counter[int] = collections.Counter()
+        self._known: collections.deque[float] = collections.deque(maxlen=NUM_BATCHES)
+        self._games = Games()
+        self._num_steps = 0
+        self._pending: dict[str, tuple[StepView, list[Issue]]] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return labels, and predictions, which may be missing."""
+        return Need("labels", self._labels), Need("predictions", self._predictions, is_required=False)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if one class is all there is."""
+        names = view.selected(self._labels) if is_training(view) else []
+        if names:
+            self._games.observe(view)
+        values = [class_labels(view, name) for name in names]
+        labels = [found for value in values if value is not None and (found := _whole(value)) is not None]
+        if not labels:
+            return None
+        self._num_steps += 1
+        for each in labels:
+            self._recent_labels.extend(each.tolist())
+            self._all_labels.update(each.tolist())
+        scores = [class_answers(view, name) for name in view.selected(self._predictions)]
+        if len(labels) == len(scores) == 1 and scores[0] is not None:
+            known = knowledge(scores[0], labels[0])
+            self._known.extend([] if known is None else [known])
+        for score in scores:
+            predicted = None if score is None else predicted_ids(score)
+            self._recent_predictions.extend([] if predicted is None else predicted.tolist())
+        samples: int = self.parameters["samples"]
+        if self._num_steps < self.parameters["patience"] or len(self._recent_labels) < samples:
+            return None
+        if all(map(self._games.has, names)):
+            return None
+        issues = self._judge(view, names)
+        for name in names:
+            self._pending.pop(name, None)
+        if not issues or self._num_steps >= self.parameters["patience_running"] or _any_is_last(view, names):
+            return issues
+        self._pending |= dict.fromkeys(names, (view, issues))
+        return []
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return what was found at the last steps, if no others are to come."""
+        ended = {view.step: issues for name, (view, issues) in self._pending.items() if _any_is_last(view, [name])}
+        if ended:
+            self._pending.clear()
+        return [issue for step in sorted(ended) for issue in ended[step]]
+
+    def _judge(self, view: StepView, names: list[str]) -> list[Issue]:
+        label, label_share = _commonest(self._recent_labels)
+        if label_share == 1:
+            text = self._of_one_class(view, names, label)
+            if not text:
+                return []
+            return [self.found(view, text, tensors=names, value=1.0, threshold=self.parameters["max_label_share"])]
+        if (
+            len(self._recent_predictions) < self.parameters["samples"]
+            or label_share > self.parameters["max_label_share"]
+        ):
+            return []
+        predicted, share = _commonest(self._recent_predictions)
+        limit: float = self.parameters["max_share"]
+        if share <= limit or (self._known and statistics.fmean(self._known) > TELLING):
+            return []
+        text = (
+            f"Nearly everything is predicted to be class {predicted}: {share:.1%} of the latest predictions, while the "
+            f"commonest class has {label_share:.1%} of the labels."
+        )
+        tensors = view.selected(self._predictions) or names
+        return [self.found(view, text, tensors=tensors, value=share, threshold=limit)]
+
+    def _of_one_class(self, view: StepView, names: list[str], label: int) -> str:
+        """Return what to say of labels that are all the same; nothing of candidates, and of events that are rare."""
+        total = self._all_labels.total()
+        numbers = {loss.num_classes for loss in losses_at(view) if loss.targets_name in names}
+        if numbers and None not in numbers and not any(has_unit_for_each(view, number) for number in numbers if number):
+            return ""
+        others = 1 - self._all_labels[label] / total
+        latest = f"the latest {len(self._recent_labels)} labels are all of class {label}"
+        if not others:
+            return f"All of the {total} labels so far are of class {label}: there is nothing to learn."
+        if others > OFTEN:
+            return f"Labels come sorted: {latest}, and {others:.0%} of all so far are not."
+        if others > NEVER:
+            return ""
+        return f"Other classes hardly ever come up: {latest}, and {others:.2%} of all so far are not."
+
+
+def _any_is_last(view: StepView, names: Iterable[str]) -> bool:
+    """Tell whether the job has ended, and one of some tensors was saved at no later step."""
+    return any(is_last(view, name) for name in names)
+
+
+def _commonest(ids: collections.deque[int]) -> tuple[int, float]:
+    ((found, number),) = collections.Counter(ids).most_common(1)
+    return found, number / len(ids)
+
+
+def _whole(value: Array) -> ClassIds | None:
+    """Return labels as classes; None if they are something else, such as numbers to regress."""
+    if value.dtype.kind == "f" and not np.array_equal(value, np.trunc(value)):
+        return None
+    return class_ids(value)

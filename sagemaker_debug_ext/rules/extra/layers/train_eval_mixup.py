@@ -1,0 +1,198 @@
+"""TrainEvalMixup: dropout or batch normalisation in the wrong mode."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.training import Streaks, used_value
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+MIN_ELEMENTS: Final = 64
+"""A dropout layer over fewer elements may drop none by chance."""
+
+MIN_SAMPLES: Final = 8
+
+CLOSE: Final = 1e-4
+MAX_ELEMENTS: Final = 4096
+"""How many elements of a tensor tell whether some are 0 by chance."""
+FEWEST: Final = 0.05
+NEARLY_ALL: Final = 0.8
+MOST_TURNS: Final = 2.5
+"""How far a function of elements goes up and down, in terms of its range; one that is monotone goes once."""
+MANY: Final = 0.5
+"""Share of the elements that are not 0 that must differ from each other."""
+NUM_LOOKS: Final = 4
+"""At how many steps of evaluation layers are compared with each other."""
+MAX_LOOKED_AT: Final = 32
+"""How many of the tensors of a large model are looked at: a call that knows of no modes is seldom made once."""
+MAX_OTHERS: Final = 64
+"""With how many tensors of the same shape each of them is compared."""
+MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
+LAYERS: Final = Selection(roles=(Role.LAYER_INPUT, Role.LAYER_OUTPUT))
+
+
+def drops(inputs: Array, output: Array) -> bool | None:
+    """Tell whether a dropout layer drops elements: whether some that are not 0 become 0. None if that is unclear."""
+    if inputs.shape != output.shape or np.count_nonzero(inputs) < MIN_ELEMENTS:
+        return None
+    return bool(np.any((inputs != 0) & (output == 0)))
+
+
+def drops_by_chance(given: Array, output: Array) -> bool:
+    """Tell whether an output is a function of single elements of what was given, but for some that are 0 by chance.
+
+    Elements are sorted by what was given. Where those that are 0 are a matter of the element itself, as for ReLU, they
+    lie side by side; where the others are no function of it, they jump up and down. Masks leave out whole samples,
+    places or units, so some elements of nearly each row and each column must be 0, and some not.
+    """
+    width = output.shape[-1] if output.ndim > 1 else 0
+    rows = min(output.size, MAX_ELEMENTS) // max(width, 1)
+    if output.size < MIN_ELEMENTS or rows < 1 or width < 2:
+        return False
+    zeros = output.reshape(-1, width)[:rows] == 0
+    share = float(zeros.mean())
+    mixed = min(float(np.mean(zeros.any(axis=axis) & ~zeros.all(axis=axis))) for axis in (0, 1))
+    if not FEWEST < share < 1 - FEWEST or mixed < NEARLY_ALL:
+        return False
+    before, after, zeros = (each.reshape(-1, width)[:rows].reshape(-1) for each in (given, output, output == 0))
+    low, high = before[~zeros].min(), before[~zeros].max()
+    is_within = (before >= low) & (before <= high)
+    order = np.argsort(before[is_within], kind="stable")
+    zeros, after = zeros[is_within][order], to_float64(after[is_within][order])
+    share = float(zeros.mean())
+    kept = after[~zeros]
+    if len(zeros) < MIN_ELEMENTS or not FEWEST < share < 1 - FEWEST or not np.isfinite(kept).all():
+        return False
+    has_many = len(np.unique(kept)) >= MANY * len(kept)  # targets of 0 and 1, say, are a function of anything
+    changes = np.count_nonzero(zeros[1:] != zeros[:-1])
+    by_chance = changes > len(zeros) * share * (1 - share)  # half of what is to be expected
+    return bool(has_many and by_chance and np.abs(np.diff(kept)).sum() <= MOST_TURNS * np.ptp(kept))
+
+
+def is_centred_on(output: Array, bias: Array) -> bool | None:
+    """Tell whether the mean of each channel over the batch is its bias, as batch statistics make it. None if unclear.
+
+    Args:
+        output: Output of a batch normalisation, axis 1 being the channels.
+        bias: Its bias, one number for each channel.
+    """
+    if output.ndim < 2 or output.shape[0] < MIN_SAMPLES or bias.shape != output.shape[1:2]:
+        return None
+    flat = np.moveaxis(to_float64(output), 1, 0).reshape(len(bias), -1)
+    distance = np.abs(flat.mean(axis=1) - to_float64(bias))
+    scale = flat.std(axis=1)
+    moving = scale > 0
+    return bool(np.all(distance[moving] <= CLOSE * scale[moving])) if moving.any() else None
+
+
+class TrainEvalMixup(TensorRule):
+    """Layers behave as in training while the model is evaluated, or the other way round.
+
+    Looks at TRAIN and EVAL steps. A dropout layer drops elements in training only; a batch normalisation centres its
+    output on its bias, by the statistics of the batch, in training only. The rule fires if a layer does so at
+    `patience` saved EVAL steps in a row, or fails to at as many TRAIN steps; a dropout layer only if it has been seen
+    to drop, as its probability may be 0. It needs the inputs and outputs of dropout layers, or the outputs and biases
+    of batch normalisations. And it fires if at as many of the first EVAL steps what goes into a layer, or comes out of
+    it, has zeros by chance where what was computed before has none, as a call of dropout leaves them that does not know
+    of modes: a function of each element of another tensor, but for some elements in nearly each sample and each unit.
+    What the model itself is given may have parts left out by chance, to be filled in. Of a large model up to 32 tensors
+    are looked at so.
+
+    Parameters:
+        dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
+            outputs of layers with ``drop`` in their names.
+        norm_regex: The same for batch normalisations; ``bn`` or ``batch_norm`` when not given.
+        patience: For how many saved steps in a row; 2 when not given.
+
+    Source:
+        A model that is evaluated in training mode is one of the faults that are checked for by Schoop, Huang and
+        Hartmann, UMLAUT, CHI 2021.
+
+    Example:
+        >>> rule = create_rule("TrainEvalMixup", trial, {"dropout_regex": "regularise_output"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "TrainEvalMixup"
+    judges_tensors_alone = True
+    advice = "Call model.eval() before each evaluation, and model.train() before training goes on."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self._dropout = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
+        norm = chosen_or(self.parameters["norm_regex"], Role.NORM_OUTPUT)
+        self._by_name = self._dropout.united_with(norm)
+        self.selection = self._by_name.united_with(LAYERS)
+        self._streaks = Streaks()
+        self._has_dropped: set[str] = set()
+        self._looks: collections.Counter[str] = collections.Counter()
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return for how many steps a layer has been in the wrong mode."""
+        if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
+            return None
+        if name not in view.selected(self._by_name):
+            return self._measure_other(view, name)
+        output = view.value(name)
+        trains = None if output is None else self._trains(view, name, output)
+        if trains is None:
+            return None
+        in_training = view.mode is ModeKeys.TRAIN
+        patience: int = self.parameters["patience"]
+        length = self._streaks.observe(f"{view.mode.name} {name}", trains is not in_training)
+        text = "evaluation while the job trains" if in_training else "training while the job evaluates"
+        return Reading(length, fires=length >= patience, threshold=patience, severity=length, text=text)
+
+    def _measure_other(self, view: StepView, name: str) -> Reading | None:
+        """Return for how many steps of evaluation a tensor has had zeros by chance."""
+        patience: int = self.parameters["patience"]
+        if view.mode is not ModeKeys.EVAL or self._looks[name] >= max(NUM_LOOKS, patience):
+            return None
+        layers = view.selected(LAYERS)
+        if name not in layers[:: -(-len(layers) // MAX_LOOKED_AT)]:
+            return None
+        self._looks[name] += 1
+        output = view.value(name)
+        if output is None or output.ndim < 2 or output.dtype.kind not in "fV" or not np.any(output == 0):
+            return None
+        given = [value for each in view.selected(MODEL_INPUTS) if (value := view.value(each)) is not None]
+        values = (value for other in layers if other != name and (value := view.value(other)) is not None)
+        values = (value for value in values if not any(np.array_equal(value, each) for each in given))
+        alike = (value for value in values if (value.dtype, value.shape) == (output.dtype, output.shape))
+        drops = any(drops_by_chance(value, output) for value in itertools.islice(alike, MAX_OTHERS))
+        length = self._streaks.observe(name, drops)
+        text = "training while the job evaluates: it has zeros by chance"
+        return Reading(length, fires=length >= patience, threshold=patience, severity=length, text=text)
+
+    def _trains(self, view: StepView, name: str, output: Array) -> bool | None:
+        """Tell whether the layer behaves as in training."""
+        if name in view.selected(self._dropout):
+            inputs = view.value(scheme_of(view.trial).input_of(name))
+            found = None if inputs is None else drops(inputs, output)
+            if found:
+                self._has_dropped.add(name)
+            # a layer that was never seen to drop may have the probability 0
+            return found if name in self._has_dropped or view.mode is ModeKeys.EVAL else None
+        scheme = scheme_of(view.trial)
+        offset = scheme.offset_of(name, view.tensor_names)
+        bias = None if offset is None else used_value(view, offset)
+        if bias is None or output.ndim < 2:
+            return None
+        return is_centred_on(np.moveaxis(output, -1, 1) if scheme.has_channels_last(name) else output, bias)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say which way round."""
+        return (
+            f"Layers are in the wrong mode in {naming(names)}: the first has behaved as in {first.text}, for "
+            f"{first.value:g} steps."
+        )

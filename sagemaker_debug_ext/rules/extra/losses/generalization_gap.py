@@ -1,0 +1,115 @@
+"""GeneralizationGap: the validation loss rises while the training loss falls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
+from sagemaker_debug_ext.rules.inference.training import loss_values, losses_or
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+MATTERS: Final = 0.1
+"""Part of the largest loss that is too small a rise."""
+
+
+@attrs.define
+class _Course:
+    """The validation loss of one tensor over the rounds."""
+
+    best: float = math.inf
+    training_at_best: float = math.inf
+    rounds_above: int = 0
+
+
+class GeneralizationGap(BuiltinRule):
+    """The validation loss has risen well above its best value while the training loss went on falling.
+
+    Losses are compared by evaluation rounds, or by name, as Overfit does. The rule fires when at the ends of `patience`
+    rounds in a row the validation loss was above its best value by more than `ratio_threshold` of it, and by a
+    tenth of the largest one so far, while the training loss was below that of the best round: where hardly any loss
+    is left, it goes up and down. A gap alone, such as that of dropout or of data augmentation, does not fire.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
+            given: the collection ``losses``.
+        patience: How many rounds in a row; 2 when not given.
+        ratio_threshold: How far above its best value the validation loss must be; 0.2 when not given.
+
+    Source:
+        When to stop early: Prechelt, Early Stopping - But When?, 1998, criterion GL.
+
+    Example:
+        >>> rule = create_rule("GeneralizationGap", trial, {"patience": 3})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "GeneralizationGap"
+    advice = (
+        "Stop at the best round, regularise (weight decay, dropout, augmentation), use more data or a smaller model."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = losses_or(self.parameters["tensor_regex"])
+        self._rounds = EvaluationRounds()
+        self._pending: dict[str, Losses] = {}
+        self._courses: dict[str, _Course] = {}
+        self._largest: dict[str, float] = {}
+        self._has_eval_steps = False
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the losses."""
+        return (Need("losses", self.selection),)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue when a round has ended and its validation loss is too high."""
+        losses = loss_values(view, self.selection)
+        for name, loss in losses.items():
+            if math.isfinite(loss):
+                self._largest[name] = max(self._largest.get(name, 0.0), abs(loss))
+        self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
+        if not self._has_eval_steps:
+            pairs = loss_pairs(losses).items()
+            return self._judge(view, {name: Losses(losses[name], losses[other]) for name, other in pairs})
+        ended = self._pending if view.mode is ModeKeys.TRAIN else {}
+        compared = self._rounds.observe(view.mode, losses)
+        self._pending = {} if view.mode is ModeKeys.TRAIN else {**self._pending, **compared}
+        # the name is one that is saved at this step too, so that its worker can be told
+        return self._judge(view, {name: pair for name, pair in ended.items() if name in losses})
+
+    def _judge(self, view: StepView, compared: Mapping[str, Losses]) -> list[Issue] | None:
+        if not compared:
+            return None
+        patience: int = self.parameters["patience"]
+        names = sorted(name for name, pair in compared.items() if self._observe(name, pair) >= patience)
+        if not names:
+            return []
+        course, pair = self._courses[names[0]], compared[names[0]]
+        limit: float = self.parameters["ratio_threshold"]
+        text = (
+            f"The model learns its training data by heart, to judge by {naming(names)}: the validation "
+            f"loss was {course.best:.4g} at best and is {pair.validation:.4g}, while the training loss fell from "
+            f"{course.training_at_best:.4g} to {pair.training:.4g}."
+        )
+        rise = (pair.validation - course.best) / abs(course.best) if course.best else math.inf
+        return [self.found(view, text, tensors=names, value=rise, threshold=limit)]
+
+    def _observe(self, name: str, pair: Losses) -> int:
+        course = self._courses.setdefault(name, _Course())
+        if pair.validation < course.best:
+            self._courses[name] = _Course(pair.validation, pair.training)
+            return 0
+        rise = pair.validation - course.best
+        is_above = rise > self.parameters["ratio_threshold"] * abs(course.best) and rise > MATTERS * self._largest.get(
+            name, 0.0
+        )
+        course.rounds_above = course.rounds_above + 1 if is_above and pair.training < course.training_at_best else 0
+        return course.rounds_above

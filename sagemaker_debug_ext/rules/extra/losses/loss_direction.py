@@ -1,0 +1,150 @@
+"""LossDirection: the loss falls while the answers get worse."""
+
+from __future__ import annotations
+
+import collections
+import math
+import statistics
+from typing import Final
+
+import attrs
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.baseline import error_of
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, losses_at
+from sagemaker_debug_ext.rules.inference.statistics import variation
+from sagemaker_debug_ext.rules.inference.training import is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import norm
+from sagemaker_debug_ext.rules.reading.selection import Need
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+FIRST: Final = 10
+"""How many of the first values, and of the latest, are averaged."""
+NOTHING_LEFT: Final = 0.1
+"""Part of its first values that is hardly anything of a loss."""
+ALIKE: Final = 0.5
+"""Part of their first variation that answers must keep for them to tell samples apart."""
+
+
+@attrs.define
+class _Content:
+    """A loss that wants no targets, and how much answers vary between samples, at first and lately."""
+
+    first_losses: list[float] = attrs.field(factory=list)
+    first_spreads: list[tuple[float, float]] = attrs.field(factory=list)
+    losses: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
+    spreads: collections.deque[tuple[float, float]] = attrs.field(factory=lambda: collections.deque(maxlen=FIRST))
+
+    def add(self, loss: float, spread: tuple[float, float]) -> None:
+        if len(self.first_losses) < FIRST:
+            self.first_losses.append(loss)
+            self.first_spreads.append(spread)
+        self.losses.append(loss)
+        self.spreads.append(spread)
+
+    @property
+    def is_too_easy(self) -> bool:
+        """Whether nothing is left of the loss, and less and less of what tells samples apart."""
+        if len(self.losses) < FIRST or min(self.losses) < 0:
+            return False
+        has_fallen = statistics.fmean(self.losses) < NOTHING_LEFT * statistics.fmean(self.first_losses)
+        return has_fallen and self.part_left < ALIKE
+
+    @property
+    def part_left(self) -> float:
+        """What part of their first spread answers have kept, by itself or relative to their size, whichever is more."""
+        pairs = zip(zip(*self.spreads, strict=True), zip(*self.first_spreads, strict=True), strict=True)
+        means = [(statistics.fmean(latest), statistics.fmean(first)) for latest, first in pairs]
+        return max(latest / first if first > 0 else math.inf for latest, first in means)
+
+
+@attrs.define
+class _Course:
+    first_loss: float
+    first_error: float
+    losses: collections.deque[float]
+    errors: collections.deque[float]
+
+
+class LossDirection(BuiltinRule):
+    """The loss falls while the answers get worse: it rewards the wrong thing.
+
+    Looks at losses, their scores and their targets at TRAIN steps (all steps that have no mode). The error of the
+    answers is computed anew, as the cross entropy where targets are classes and as the mean squared error where the
+    loss is one of differences, by its name or, but for the sign, by its value. Others, such as that of a quantile or of
+    a teacher's answers, do not want the targets themselves, and are not judged. The rule fires if the mean error of the
+    latest `window` steps is above `factor` times the first, and their mean loss below the first. A loss that does not
+    want the targets themselves rewards the wrong thing if all samples may have the same answer: the rule fires if it
+    has fallen to a tenth, and answers differ between samples by less than half of what they did at first, both by
+    itself and relative to their size.
+
+    Parameters:
+        window: How many steps are averaged; 5 when not given.
+        factor: How many times worse the answers must have become; 1.3 when not given.
+
+    Source:
+        A loss with the wrong sign or the wrong arguments is a usual fault in the taxonomy of Humbatova and others, ICSE
+        2020.
+
+    Example:
+        >>> rule = create_rule("LossDirection", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LossDirection"
+    advice = "Check the sign of the loss, the order of its arguments, and what is added to it."
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._courses: dict[str, _Course] = {}
+        self._contents: dict[str, _Content] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what goes into losses."""
+        return (Need("inputs of losses", INPUTS),)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if loss and answers part."""
+        if not is_training(view):
+            return None
+        window: int = self.parameters["window"]
+        limit: float = self.parameters["factor"]
+        was_judged = False
+        for loss in losses_at(view):
+            error = error_of(loss)
+            if error is None:
+                spread = variation(loss.scores) if loss.kind is None and math.isfinite(loss.value) else None
+                if spread is not None:
+                    content = self._contents.setdefault(loss.name, _Content())
+                    content.add(loss.value, (spread, spread * norm(loss.scores.reshape(-1))))
+                    was_judged = True
+                    if content.is_too_easy:
+                        return [self._too_easy(view, loss.name, content)]
+                continue
+            course = self._courses.setdefault(
+                loss.name,
+                _Course(loss.value, error, collections.deque(maxlen=window), collections.deque(maxlen=window)),
+            )
+            course.losses.append(loss.value)
+            course.errors.append(error)
+            if len(course.losses) < window or course.first_error <= 0:
+                continue
+            was_judged = True
+            times = statistics.fmean(course.errors) / course.first_error
+            latest = statistics.fmean(course.losses)
+            if times > limit and latest < course.first_loss:
+                text = (
+                    f"{loss.name!r} rewards the wrong thing: it fell from {course.first_loss:.4g} to {latest:.4g}, "
+                    f"while the error of the answers became {times:.3g} times as large."
+                )
+                return [self.found(view, text, tensors=[loss.name], value=times, threshold=limit)]
+        return [] if was_judged else None
+
+    def _too_easy(self, view: StepView, name: str, content: _Content) -> Issue:
+        part = content.part_left
+        text = (
+            f"{name!r} rewards the wrong thing: it fell to {statistics.fmean(content.losses):.4g}, while answers came "
+            f"to differ between samples by {part:.0%} of what they did at first; one answer for all would do."
+        )
+        return self.found(view, text, tensors=[name], value=part, threshold=ALIKE)

@@ -1,0 +1,74 @@
+"""LossDivergence: the loss is far above where it began."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
+from sagemaker_debug_ext.rules.inference.training import Recent, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+NUM_FIRST: Final = 3
+MAX_LUCK: Final = 3
+"""How many times too small the very first loss may be by chance."""
+
+
+class LossDivergence(TensorRule):
+    """The training loss is far above where it began: updates make the model worse.
+
+    Looks at positive losses of TRAIN steps (all steps that have no mode), losses with a name of validation left out.
+    The rule fires if both the mean and the median of the latest `window` values are above `factor` times where the loss
+    began: the mean of its first three values, but no more than three times the very first, as the others may have
+    diverged already. The loss must be saved from the beginning.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
+            given: the collection ``losses``.
+        window: How many values are averaged; 5 when not given.
+        factor: How many times where the loss began the latest may be; 3 when not given.
+
+    Source:
+        A rising loss is the first sign that updates overshoot: Bengio, Practical Recommendations for Gradient-Based
+        Training of Deep Architectures, 2012, section 3.1.
+
+    Example:
+        >>> rule = create_rule("LossDivergence", trial, {"factor": 2})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LossDivergence"
+    judges_tensors_alone = True
+    advice = "Lower the learning rate by a factor of 10, warm it up, or clip the gradients; check the sign of the loss."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = losses_or(self.parameters["tensor_regex"])
+        self._recent = Recent(self.parameters["window"])
+        self._first: dict[str, list[float]] = {}
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return how many times what it was at first the loss is."""
+        loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
+        if loss is None or not math.isfinite(loss):
+            return None
+        beginning = self._first.setdefault(name, [])
+        if len(beginning) < NUM_FIRST:
+            beginning.append(loss)
+        else:
+            self._recent.add(name, loss)
+        if not self._recent.is_full(name) or min(beginning) <= 0:
+            return None
+        first = min(statistics.fmean(beginning), MAX_LUCK * beginning[0])
+        recent = self._recent.of(name)
+        times = min(statistics.fmean(recent), statistics.median(recent)) / first
+        factor: float = self.parameters["factor"]
+        text = f"{first:.4g} to {statistics.fmean(recent):.4g}"
+        return Reading(times, fires=times > factor, threshold=factor, severity=times, text=text)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how far the loss rose."""
+        return f"Training makes the loss worse in {naming(names)}: the first went from {first.text}."

@@ -1,0 +1,303 @@
+"""LossInputMismatch: a loss is given something else than it expects."""
+
+from __future__ import annotations
+
+import collections
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.losses import LossView, losses_at
+from sagemaker_debug_ext.rules.inference.training import Pending, is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import chosen_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+
+OF_LOGARITHMS: Final = frozenset({"NLL", "KLDiv"})
+DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
+MIN_OUTSIDE: Final = 0.1
+"""Share of targets that must be out of reach before the outputs are called bounded."""
+MIDDLE: Final = 0.5
+"""What some of a sigmoid's outputs must be above; scores that hardly differ may all lie between 0 and this."""
+NEAR_ONE: Final = 0.9
+TOO_SMALL: Final = 1e-6
+"""Losses below which the digits that were saved do not tell of which kind they are."""
+LEAST_FALL: Final = 0.9
+"""Part of its first value that the latest of a sum must be below."""
+FEWEST_SUMMED: Final = 8
+RECENT: Final = 5
+"""At how many steps the latest outputs are looked at for bounds."""
+
+
+@attrs.define
+class _Seen:
+    """What has been seen of the inputs of a loss."""
+
+    steps: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    zeros: int = 0
+    elements: int = 0
+    near_one: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=RECENT))
+    targets_above_one: int = 0
+    targets_below_zero: int = 0
+    targets_below_minus_one: int = 0
+    is_simplex: bool = True
+    is_log_simplex: bool = True
+    rows_of_targets: int = 0
+    rows_that_are_no_shares: int = 0
+
+    def add(self, scores: Array, targets: Array | None, kind: str) -> None:
+        values = to_float64(scores)
+        self.steps += 1
+        self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+        self.zeros += int(np.count_nonzero(values == 0))
+        self.near_one.append(float(np.mean(np.abs(values) > NEAR_ONE)))
+        self.elements += values.size
+        if values.ndim > 1 and values.shape[1] > 1:
+            self.is_simplex = self.is_simplex and _sums_to_one(values)
+            shares = np.exp(np.minimum(values, 1))
+            are_shares = _sums_to_one(shares) or (kind == "KLDiv" and _sums_to_one(np.moveaxis(shares, -1, 1)))
+            self.is_log_simplex = self.is_log_simplex and self.high <= 0 and are_shares
+        else:
+            self.is_simplex = False
+            self.is_log_simplex = False
+        if kind == "CrossEntropy" and targets is not None and targets.shape == values.shape and values.ndim > 1:
+            sums = to_float64(targets).sum(axis=1)
+            self.rows_of_targets += sums.size
+            self.rows_that_are_no_shares += int(np.count_nonzero(np.abs(sums - 1) > MIN_OUTSIDE))
+        if kind in DIFFERENCES and targets is not None:
+            wanted = to_float64(targets)
+            self.targets_above_one += int(np.count_nonzero(wanted > 1))
+            self.targets_below_zero += int(np.count_nonzero(wanted < 0))
+            self.targets_below_minus_one += int(np.count_nonzero(wanted < -1))
+
+    @property
+    def is_squashed(self) -> bool:
+        """Whether values stay within 1 and lie near it, as those of a tanh or sigmoid that would go further."""
+        # a linear output is small at first as well, but then passes 1 without staying near it
+        return self.low >= -1 and self.high <= 1 and statistics.median(self.near_one) > MIN_OUTSIDE
+
+    @property
+    def out_of_reach(self) -> int:
+        """How many targets the activation cannot reach whose bounds the outputs keep to."""
+        if self.low >= 0 and self.zeros > MIN_OUTSIDE * self.elements:
+            return self.targets_below_zero
+        if not self.is_squashed:
+            return 0
+        return self.targets_above_one + (self.targets_below_zero if self.low >= 0 else self.targets_below_minus_one)
+
+
+def _sums_to_one(values: Array) -> bool:
+    return bool(np.all(values >= 0) and np.allclose(values.sum(axis=1), 1, atol=1e-3))
+
+
+def problem_of(kind: str, seen: _Seen) -> str:
+    """Return what is wrong with the inputs of a loss, as far as they were seen; empty if nothing is."""
+    takes_scores = kind in ("CrossEntropy", "BCEWithLogits")
+    checks = (
+        (
+            kind == "CrossEntropy" and seen.is_simplex,
+            "gets probabilities that add up to 1, but applies softmax itself",
+        ),
+        (
+            takes_scores and seen.low >= 0 and MIDDLE < seen.high <= 1,
+            "gets numbers from 0 to 1, as of a sigmoid, but expects scores of any size",
+        ),
+        (
+            takes_scores and seen.low >= 0 and seen.zeros > MIN_OUTSIDE * seen.elements,
+            "gets no negative numbers and many zeros, as of a ReLU, but expects scores of any size",
+        ),
+        (
+            takes_scores and seen.is_squashed,
+            "gets numbers from -1 to 1, as of a tanh, but expects scores of any size",
+        ),
+        (
+            seen.rows_that_are_no_shares > MIN_OUTSIDE * seen.rows_of_targets,
+            "gets targets that do not add up to 1 for each sample, as where several classes may hold at once",
+        ),
+        (
+            kind in OF_LOGARITHMS and not seen.is_log_simplex,
+            "needs logarithms of probabilities, and gets something else",
+        ),
+        (
+            kind in DIFFERENCES and seen.out_of_reach > MIN_OUTSIDE * seen.elements,
+            "gets outputs of an activation that cannot reach many of the targets",
+        ),
+    )
+    return next((problem for holds, problem in checks if holds), "")
+
+
+class _Given(NamedTuple):
+    """What a loss is given, and what kind of loss it is."""
+
+    kind: str
+    scores: Array
+    targets: Array | None
+
+
+def _given(view: StepView, name: str) -> _Given | None:
+    """Return what a loss is given, whose answers have a name; None if its kind cannot be told."""
+    scheme = scheme_of(view.trial)
+    kind = scheme.kind_of_loss(name) or ("KLDiv" if "KLDivLoss" in name else None)
+    if not scheme.has_loose_targets:
+        scores = None if kind is None else view.value(name)
+        return (
+            None if kind is None or scores is None else _Given(kind, scores, view.value(name.removesuffix("0") + "1"))
+        )
+    for loss in losses_at(view, keeps_shares=True):
+        if loss.answers_name == name:
+            known = kind if kind in DIFFERENCES else kind_by_value(loss)
+            return _Given(known, loss.scores, loss.targets) if known is not None and kind in (None, known) else None
+    return None
+
+
+def kind_by_value(loss: LossView) -> str | None:
+    """Return the kind of loss that has the value of a loss, given what it was given; None if none has."""
+    candidates: dict[str, float | None] = {}
+    if loss.num_classes is not None:
+        candidates["CrossEntropy"] = loss.cross_entropy()
+    elif loss.scores.shape == loss.targets.shape:
+        scores, targets = to_float64(loss.scores), to_float64(loss.targets)
+        candidates["MSE"] = float(np.mean((scores - targets) ** 2))
+        candidates["L1"] = float(np.mean(np.abs(scores - targets)))
+        if loss.is_binary:
+            candidates["BCEWithLogits"] = float(np.mean(np.logaddexp(0, scores) - scores * targets))
+    is_told = loss.value > TOO_SMALL
+    return next((kind for kind, value in candidates.items() if is_told and _is_near(value, loss.value)), None)
+
+
+def _is_near(value: float | None, loss: float) -> bool:
+    return value is not None and math.isclose(value, loss, rel_tol=1e-3)
+
+
+@attrs.define
+class _Sums:
+    """Whether a loss has been a sum at each step so far, and its first and latest values."""
+
+    first: float
+    is_sum: bool = True
+    latest: collections.deque[float] = attrs.field(factory=lambda: collections.deque(maxlen=RECENT))
+
+    def add(self, value: float, *, is_sum: bool) -> None:
+        self.is_sum = self.is_sum and is_sum
+        self.latest.append(value)
+
+    @property
+    def stays(self) -> bool:
+        """Whether it has always been a sum, and has got nowhere."""
+        return self.is_sum and not statistics.fmean(self.latest) < LEAST_FALL * self.first
+
+
+def is_sum(loss: LossView) -> bool:
+    """Tell whether a loss is the sum over elements or samples of what its kind usually is the mean of."""
+    count = loss.targets.size
+    if count < FEWEST_SUMMED or not loss.value > TOO_SMALL:
+        return False
+    if loss.num_classes is not None:
+        return _is_near(loss.cross_entropy(), loss.value / count)
+    if loss.scores.shape != loss.targets.shape:
+        return False
+    apart = to_float64(loss.scores) - to_float64(loss.targets)
+    means = [float(np.mean(apart**2)), float(np.mean(np.abs(apart)))]
+    if loss.is_binary:
+        means.append(loss.margin_entropy())
+    return any(_is_near(mean, loss.value / count) for mean in means)
+
+
+class LossInputMismatch(TensorRule):
+    """A loss is given something else than it expects: an activation too many, too few or the wrong one at the output.
+
+    Looks at what goes into losses at TRAIN steps (all steps that have no mode), by the names of the losses; in Keras,
+    where they have none, and of what MXNet may take for a loss of scores or of probabilities, it counts which loss has
+    the value that was saved. It fires when after `patience` saved steps
+
+    - a cross entropy has only been given probabilities, numbers from 0 to 1, or outputs of a tanh or ReLU;
+    - a cross entropy has been given targets for each class that do not add up to 1, as several labels of a sample do;
+    - a negative log likelihood or a divergence has been given something else than logarithms of probabilities;
+    - a binary cross entropy with logits has only been given numbers from 0 to 1, or outputs of a tanh or ReLU;
+    - a loss of differences (MSE, L1, …) has only been given outputs in the range of a sigmoid, tanh or ReLU, while many
+      targets are outside;
+    - a loss is the sum over all elements or samples, not the mean, and has not fallen by a tenth: its gradients are as
+      many times larger, and so are updates at a rate that was meant for the mean;
+
+    or at once, when a loss of differences is given outputs and targets of different shapes, which are broadcast.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in names; of these tensors the first inputs of losses are looked at.
+            When not given: all first inputs of losses, as the framework names them.
+        patience: How many saved steps are seen before a verdict; 20 when not given.
+        patience_running: How many before it is said of a sum that it has not fallen, unless the job has ended; 20 when
+            not given.
+
+    Source:
+        Wrong activations at the output and wrong losses are checked for in the same way by Schoop, Huang and Hartmann,
+        UMLAUT, CHI 2021.
+
+    Example:
+        >>> rule = create_rule("LossInputMismatch", trial, {"patience": 5})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LossInputMismatch"
+    judges_tensors_alone = True
+    advice = (
+        "Give cross entropy and binary cross entropy with logits the plain output of the last layer, negative log "
+        "likelihood log-softmax, and regression no activation; make outputs and targets the same shape."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.ANSWER)
+        self._seen: dict[str, _Seen] = {}
+        self._sums: dict[str, _Sums] = {}
+        self._pending = Pending()
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return what is wrong with the input of a loss."""
+        given = _given(view, name) if is_training(view) else None
+        if given is None or given.scores.dtype.kind not in "fV":
+            return None
+        kind, scores, targets = given
+        patience: int = self.parameters["patience"]
+        if kind in DIFFERENCES and targets is not None and targets.shape != scores.shape:
+            text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are broadcast"
+            return Reading(1, fires=True, threshold=1, severity=np.inf, text=text)
+        self._observe_sum(view, name)
+        seen = self._seen.setdefault(name, _Seen())
+        if np.isfinite(to_float64(scores)).all():
+            seen.add(scores, targets, kind)
+        if seen.steps < patience:
+            return None
+        problem = problem_of(kind, seen)
+        sums = self._sums.get(name)
+        if problem or sums is None or not sums.stays:
+            return Reading(seen.steps, fires=bool(problem), threshold=patience, text=problem)
+        text = "gives the sum over a batch, which has not fallen: updates suit its mean"
+        found = Reading(seen.steps, fires=True, threshold=patience, text=text)
+        is_late = seen.steps >= self.parameters["patience_running"]
+        return self._pending.settle(view, name, found, is_late=is_late)
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return what was found at the last steps, if no others are to come."""
+        return [issue for view, readings in self._pending.take() for issue in self.issues_of(view, readings)]
+
+    def _observe_sum(self, view: StepView, name: str) -> None:
+        known = self._sums.get(name)
+        if known is not None and not known.is_sum:
+            return
+        for loss in losses_at(view):
+            if loss.answers_name == name and math.isfinite(loss.value):
+                sums = self._sums.setdefault(name, _Sums(loss.value))
+                sums.add(loss.value, is_sum=is_sum(loss))
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say what the loss is given."""
+        return f"The loss does not suit the output in {naming(names)}: it {first.text}."

@@ -1,0 +1,109 @@
+"""LossPlateau: the loss has hardly fallen since training began."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.baseline import GAIN, Skill
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, Games
+from sagemaker_debug_ext.rules.inference.training import Pending, Recent, is_training, loss_at, losses_or, mean_loss
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+NUM_STEPS: Final = 20
+"""Over how many steps answers are compared."""
+
+
+class LossPlateau(TensorRule):
+    """The loss has hardly fallen since training began: the model does not learn.
+
+    Looks at the losses of TRAIN steps (all steps that have no mode). The mean of the latest `window` values is compared
+    with the mean of the first `window`; the rule fires if it is not lower by `min_fall_percent` when the job has ended,
+    after `patience` values at least, or while it runs after `patience_running` values: many a sound model stands still
+    before it begins to learn. A model that has learnt and then stands still is another matter: see Overtraining. The
+    loss must be saved from the beginning. Nor does a model that has something to show for its loss: where answers and
+    targets were saved, the rule fires only if the answers of the latest 20 steps are not better than the best constant
+    by 4 %, as NoSkill measures it, which noise in the targets may bring near, or a start from a trained model. Losses
+    of which one side of a game wins what the other loses, as in adversarial training, are not judged, as far as their
+    targets were saved and tell.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
+            given: the collection ``losses``.
+        window: How many values are averaged; 10 when not given.
+        patience: How many values must be seen for a verdict when the job has ended; 50 when not given.
+        patience_running: How many values must be seen for a verdict while it runs; 1000 when not given.
+        min_fall_percent: Least fall, in percent of the first mean; 5 when not given.
+
+    Source:
+        A loss that does not move is the commonest symptom of training programs that are wrong: Zhang, Zhai, Ma and
+        Shen, AutoTrainer, ICSE 2021.
+
+    Example:
+        >>> rule = create_rule("LossPlateau", trial, {"patience_running": 200, "min_fall_percent": 1})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LossPlateau"
+    judges_tensors_alone = True
+    advice = (
+        "Check first that the model can learn a single batch by heart. If not: are labels matched to their inputs, is "
+        "the loss the right one, does the optimizer have all parameters, are gradients reset and not detached? If so, "
+        "try a learning rate ten times higher and lower."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = losses_or(self.parameters["tensor_regex"])
+        self._first: dict[str, list[float]] = {}
+        self._latest = Recent(self.parameters["window"])
+        self._seen: dict[str, int] = collections.Counter()
+        self._skill = Skill(NUM_STEPS)
+        self._step = -1
+        self._games: dict[str, Games] = collections.defaultdict(Games)
+        self._pending = Pending()
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the losses, and what goes into them, which may be missing."""
+        return *super().needs(), Need("inputs of losses", INPUTS, is_required=False)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return by how much the loss has fallen."""
+        loss = loss_at(view, name) if is_training(view) else None
+        if loss is None:
+            return None
+        window: int = self.parameters["window"]
+        self._games[name].observe(view)
+        if view.step != self._step:
+            self._step = view.step
+            self._skill.observe(view)
+        self._seen[name] += 1
+        if self._seen[name] <= window:
+            self._first.setdefault(name, []).append(loss)
+        self._latest.add(name, loss)
+        if self._seen[name] < max(self.parameters["patience"], 2 * window) or not self._latest.is_full(name):
+            return None
+        if self._games[name].has(name):
+            return None
+        gain = self._skill.gain(name)
+        first, latest = mean_loss(self._first[name]), mean_loss(self._latest.of(name))
+        fall = 100.0 * (first - latest) / abs(first) if first else 0.0
+        limit: float = self.parameters["min_fall_percent"]
+        stands = not fall >= limit and not (gain is not None and gain >= GAIN)
+        found = Reading(fall, fires=stands, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}")
+        return self._pending.settle(view, name, found, is_late=self._seen[name] >= self.parameters["patience_running"])
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return what was found at the last steps, if no others are to come."""
+        return [issue for view, readings in self._pending.take() for issue in self.issues_of(view, readings)]
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how little the loss has fallen."""
+        return (
+            f"The loss has hardly moved in {naming(names)}: the mean of the first went from {first.text}, a fall of "
+            f"{first.value:.2g} % where at least {first.threshold:g} % was expected by now."
+        )

@@ -1,0 +1,81 @@
+"""LossSpike: the loss jumps far above its recent values."""
+
+from __future__ import annotations
+
+import collections
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.training import Recent, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+MATTERS: Final = 1.5
+"""How many times the first loss a jump must reach to matter."""
+
+
+class LossSpike(TensorRule):
+    """The loss jumps far above its recent values, or is no longer finite.
+
+    Looks at the losses of TRAIN steps (all steps that have no mode). A value is compared with the median of the
+    `window` values before it; the rule fires if it is larger than `factor` times that median and further above it than
+    `factor` times the spread of those values, their mean absolute distance from the median, and at least one and a half
+    times the first value; and if that is the case for the `patience`-th time, be it once more or because the loss stays
+    where it jumped to: one hard batch is no fault. It also fires at values that are not finite.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
+            given: the collection ``losses``.
+        window: How many values before are looked at; 20 when not given.
+        factor: How far above them a value must be; 5 when not given.
+        patience: How many such values there must have been; 1 when not given.
+
+    Source:
+        Loss spikes in the training of large models, and their handling: Chowdhery and others, PaLM, 2022, section 5.1.
+
+    Example:
+        >>> rule = create_rule("LossSpike", trial, {"factor": 10})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LossSpike"
+    judges_tensors_alone = True
+    advice = (
+        "Look at the batch of that step for bad data, clip gradients, lower the learning rate or warm it up; large "
+        "models are restarted from a checkpoint before the spike, leaving the batch out."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = losses_or(self.parameters["tensor_regex"])
+        self._recent = Recent(self.parameters["window"])
+        self._first: dict[str, float] = {}
+        self._num_jumps: collections.Counter[str] = collections.Counter()
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return how many times its usual value a loss is."""
+        loss = loss_at(view, name) if is_training(view) else None
+        if loss is None:
+            return None
+        recent, factor = self._recent.of(name), self.parameters["factor"]
+        is_full = self._recent.is_full(name)
+        self._recent.add(name, loss)
+        if not math.isfinite(loss):
+            return Reading(math.inf, fires=True, threshold=factor, severity=math.inf, text=f"{loss} now")
+        first = self._first.setdefault(name, loss)
+        if not is_full:
+            return None
+        usual = statistics.median(recent)
+        spread = statistics.fmean(abs(value - usual) for value in recent)
+        times = loss / usual if usual > 0 else 0.0
+        # when nearly nothing is left to learn, ten times nearly nothing is no accident
+        jumps = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
+        self._num_jumps[name] += jumps
+        fires = jumps and self._num_jumps[name] >= self.parameters["patience"]
+        return Reading(times, fires=fires, threshold=factor, severity=times, text=f"{loss:.4g} after about {usual:.4g}")
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how high the loss jumped."""
+        return f"The loss jumps in {naming(names)}: the first is {first.text}, over {first.threshold:g} times as high."

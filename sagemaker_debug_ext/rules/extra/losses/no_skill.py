@@ -1,0 +1,149 @@
+"""NoSkill: the model answers no better than a constant would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Reading
+from sagemaker_debug_ext.rules.inference.baseline import (
+    Skill,
+)
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, Games, label_entropy
+from sagemaker_debug_ext.rules.inference.training import Pending, is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+BOOSTED_LOSS = Selection(patterns=("^(validation|valid|val|eval|test)-m?logloss$",))
+BOOSTED_LABELS = Selection(patterns=("^labels$",))
+FROM_NEW_DATA: Final = "that holds for new data"
+"""What the message says of validation losses, which tell more than that training gets nowhere."""
+FROM_INPUTS: Final = "from the inputs"
+"""What it says of others."""
+
+
+@attrs.define
+class _Best:
+    """How the validation loss of boosted trees compares with that of a constant, so far."""
+
+    rounds: int = 0
+    lowest: float = float("inf")
+
+
+class NoSkill(BuiltinRule):
+    """The model answers no better than the best constant answer, which needs no inputs.
+
+    Looks at scores and targets of losses at TRAIN steps (all steps that have no mode). The best constant has the
+    entropy of the labels as its cross entropy, or the variance of the targets as its mean squared error. A loss that is
+    none of these by its name or its value, such as one of quantiles, does not want the targets themselves: what no
+    linear function of the scores explains counts as its error, as for losses of yes and no in which one counts more
+    than the other. The mean error of the latest `window` steps, or of as many more as have 200 targets, must be below
+    that of the constant over the same samples by `min_gain_percent`.
+
+    Some sound models learn nothing for long before they begin to, while their rate is warmed up or because the first
+    step is the hardest. So the rule fires if it is not when the job has ended, after `patience` steps at least; or
+    while it runs if it has not been at any of `patience_running` steps.
+
+    Losses of which one side of a game wins what the other loses, as in adversarial training, are not judged. Of boosted
+    trees it compares the validation loss of each round with the entropy of the labels that are saved, and fires if it
+    has not been lower in `patience_rounds` rounds.
+
+    Parameters:
+        window: How many steps are averaged; 20 when not given.
+        patience: How many steps must be seen for a verdict when the job has ended; 50 when not given.
+        patience_running: How many steps must be seen for a verdict while it runs; 1000 when not given.
+        patience_rounds: The same for rounds of boosted trees; 15 when not given.
+        min_gain_percent: How much better than a constant the model must be; 4 when not given.
+
+    Source:
+        An input-independent baseline as a check: Karpathy, A Recipe for Training Neural Networks, 2019.
+
+    Example:
+        >>> rule = create_rule("NoSkill", trial, {"patience_running": 500})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "NoSkill"
+    advice = (
+        "Check that each input has its own label, that inputs tell anything about labels at all, that the optimizer "
+        "has all parameters and a sound learning rate, and that dropout and weight decay leave something to learn with."
+    )
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._skill = Skill(self.parameters["window"])
+        self._best: dict[str, _Best] = {}
+        self._games = Games()
+        self._best_gain: dict[str, float] = {}
+        self._pending = Pending()
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what goes into losses, and what boosted trees save instead."""
+        return Need("inputs of losses", INPUTS, is_required=False), Need("labels", BOOSTED_LABELS, is_required=False)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if a constant would do as well."""
+        if not is_training(view):
+            return None
+        self._games.observe(view)
+        limit: float = self.parameters["min_gain_percent"]
+        of_trees, of_layers = dict(self._of_trees(view)), dict(self._of_layers(view))
+        if not (of_trees or of_layers):
+            return None
+        settled = {name: self._settled(view, name, gain) for name, gain in of_layers.items()}
+        due = {name: gain for name, gain in of_trees.items() if gain < limit}
+        if due:
+            return [self._without_skill(view, due, FROM_NEW_DATA)]
+        due = {name: gain for name, gain in of_layers.items() if settled[name].fires}
+        return [self._without_skill(view, due, FROM_INPUTS)] if due else []
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return what was found at the last steps, if no others are to come."""
+        return [
+            self._without_skill(view, {name: reading.value or 0.0 for name, reading in readings.items()}, FROM_INPUTS)
+            for view, readings in self._pending.take()
+        ]
+
+    def _settled(self, view: StepView, name: str, gain: float) -> Reading:
+        """Return a reading that fires if a loss is not better than a constant, and it is time to say so."""
+        limit: float = self.parameters["min_gain_percent"]
+        is_late = self._skill.num_seen(name) >= self.parameters["patience_running"] and self._best_gain[name] < limit
+        return self._pending.settle(view, name, Reading(gain, fires=gain < limit), is_late=is_late)
+
+    def _without_skill(self, view: StepView, gains: Mapping[str, float], what: str) -> Issue:
+        worst = min(gains, key=lambda name: gains[name])
+        limit: float = self.parameters["min_gain_percent"]
+        text = (
+            f"Nothing is learnt {what}: the error behind {worst!r} is {gains[worst]:.2g} % below that of the "
+            f"best constant answer, where at least {limit:g} % was expected by now."
+        )
+        return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)
+
+    def _of_layers(self, view: StepView) -> Iterator[tuple[str, float]]:
+        """Yield by how many percent each loss is below that of a constant."""
+        patience = max(self.parameters["patience"], self.parameters["window"])
+        for name in self._skill.observe(view):
+            is_time = self._skill.num_seen(name) >= patience and not self._games.has(name)
+            gain = self._skill.gain(name) if is_time else None
+            if gain is not None:
+                self._best_gain[name] = max(gain, self._best_gain.get(name, gain))
+                yield name, gain
+
+    def _of_trees(self, view: StepView) -> Iterator[tuple[str, float]]:
+        names = view.selected(BOOSTED_LOSS) if view.mode is ModeKeys.GLOBAL else []
+        labels = [value for name in view.selected(BOOSTED_LABELS) if (value := view.value(name)) is not None]
+        if not names or not labels:
+            return
+        constant = label_entropy(labels[0])
+        for name in names:
+            loss = view.scalar(name)
+            if loss is None or constant <= 0:
+                continue
+            best = self._best.setdefault(name, _Best())
+            best.rounds, best.lowest = best.rounds + 1, min(best.lowest, loss)
+            if best.rounds >= self.parameters["patience_rounds"]:
+                yield name, 100 * (1 - best.lowest / constant)

@@ -1,0 +1,66 @@
+"""SlowLearning: the loss falls at every step, and hardly at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
+from sagemaker_debug_ext.rules.inference.training import Recent, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+
+class SlowLearning(TensorRule):
+    """The training loss falls at every step, but so little that the learning rate must be too low.
+
+    Looks at losses of TRAIN steps (all steps that have no mode), as long as the first `window` saved values last; a
+    loss that stands still later is another matter. The rule fires if each value was below the one before, and all
+    together they fell by less than `min_fall_percent`. Losses of single batches are too noisy for it: it is for boosted
+    trees, whose rate is known as ``eta``, and for training on all data at once.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
+            given: the collection ``losses``.
+        window: How many values are looked at; 20 when not given.
+        min_fall_percent: Least fall over all of them; 2 when not given.
+
+    Source:
+        Shrinkage in boosting: Friedman, Greedy Function Approximation, Annals of Statistics 2001, section 5.
+
+    Example:
+        >>> rule = create_rule("SlowLearning", trial, {"window": 50})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "SlowLearning"
+    judges_tensors_alone = True
+    advice = "Raise the learning rate (eta) by a factor of 10, or plan for many more rounds."
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = losses_or(self.parameters["tensor_regex"])
+        self._recent = Recent(self.parameters["window"])
+        self._judged: set[str] = set()
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return by how much the loss has fallen."""
+        loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
+        if loss is None or name in self._judged:
+            return None
+        self._recent.add(name, loss)
+        if not self._recent.is_full(name):
+            return None
+        self._judged.add(name)
+        values = self._recent.of(name)
+        fall = 100 * (values[0] - values[-1]) / abs(values[0]) if values[0] else 0.0
+        limit: float = self.parameters["min_fall_percent"]
+        fires = fall < limit and all(later < earlier for earlier, later in pairwise(values))
+        return Reading(fall, fires=fires, threshold=limit, severity=-fall)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how little the loss falls."""
+        return (
+            f"Learning is too slow in {naming(names)}: the first fell at each of {self.parameters['window']} saved "
+            f"steps, and by {first.value:.2g} % in all."
+        )

@@ -1,0 +1,160 @@
+"""TreeGrowth: boosted trees that cannot learn, or whose validation data are not like those they learn from."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final, NamedTuple
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+NODES: Final = Selection(patterns=("^trees/(Node|Split|Gain|Cover)$",))
+LOSSES: Final = Selection(patterns=("^(train|validation)-(rmse|m?logloss)$",))
+LARGEST_WEIGHT: Final = {"rmse": 1.0, "logloss": 0.25, "mlogloss": 0.5}
+"""The most that one row adds to the cover of a node, by the metric that goes with an objective."""
+MIN_COVER: Final = 0.1
+"""Cover of a root below which predictions are so sure that it tells nothing of the number of rows."""
+ROWS_TO_A_LEAF: Final = 20
+"""With fewer rows to a leaf trees may learn samples by heart."""
+MIN_FALL: Final = 0.1
+MIN_RISE: Final = 0.03
+NO_SPLIT: Final = "do not split"
+NO_GAIN: Final = "gain hardly anything by their splits"
+FEW_ROWS: Final = "are grown on a few rows"
+NOT_THERE: Final = "learn what does not hold for the validation data"
+
+
+class _Round(NamedTuple):
+    """Trees of one round: how many there are, their leaves, and of all of them the cover and what splits gain.
+
+    The gain of splits by categories is not told from the values of leaves, so it is infinite where there are any.
+    """
+
+    trees: int
+    leaves: int
+    cover: float
+    gain: float
+
+
+@attrs.define
+class _Course:
+    rounds: list[_Round] = attrs.field(factory=list)
+    losses: dict[str, list[float]] = attrs.field(factory=dict)
+
+    def rows(self, metric: str) -> float:
+        """Return how many rows a tree must at least have been grown on."""
+        return max(each.cover / each.trees for each in self.rounds) / LARGEST_WEIGHT[metric]
+
+
+class TreeGrowth(BuiltinRule):
+    """Boosted trees that cannot learn anything, as their first rounds show.
+
+    Looks at the first `patience` rounds of XGBoost, as long as all of them were saved. The rule fires if the trees
+
+    - have no split in any of these rounds, since splitting is made too dear (gamma, min_child_weight) or inputs tell
+      nothing at all;
+    - gain less than `min_gain` by their splits, relative to their cover, in each round, where the metric is a
+      cross entropy, so that gains do not depend on the scale of targets: leaves are held at 0 (lambda, alpha);
+    - are grown on so few rows that their cover is less than `min_cover` in each round, as with a tiny subsample;
+    - learn what does not hold for the validation data: that loss rises in each of these rounds, by 3 % in all, while
+      the training loss falls by 10 %, though with 20 rows and more to a leaf nothing can be learnt by heart so soon.
+
+    Parameters:
+        patience: How many of the first rounds are looked at; 5 when not given.
+        min_gain: Least gain of a round, relative to the cover of its trees; 0.0001 when not given.
+        min_cover: Least cover of a tree; 4 when not given.
+
+    Source:
+        Gain and cover: Chen and Guestrin, XGBoost, KDD 2016, section 2.
+
+    Example:
+        >>> rule = create_rule("TreeGrowth", trial, {"patience": 10})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "TreeGrowth"
+    advice = (
+        "Trees without splits or gain: lower gamma, lambda and min_child_weight, and look whether inputs are there at "
+        "all; few rows: raise subsample; otherwise prepare validation data and labels as those of training."
+    )
+    selection = NODES.united_with(LOSSES)
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._course = _Course()
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the tables of trees, and the losses."""
+        return Need("trees", NODES), Need("losses", LOSSES, is_required=False)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue when the rounds have been seen, and nothing can come of them."""
+        patience: int = self.parameters["patience"]
+        course = self._course
+        if view.mode is not ModeKeys.GLOBAL or view.step != len(course.rounds) or len(course.rounds) >= patience:
+            return None
+        found = self._round(view)
+        if found is None:
+            return None
+        course.rounds.append(found)
+        for name in view.selected(LOSSES):
+            loss = view.scalar(name)
+            if loss is not None:
+                course.losses.setdefault(name, []).append(loss)
+        if len(course.rounds) < patience:
+            return []
+        problem = self._problem()
+        if not problem:
+            return []
+        text = f"In the first {patience} rounds trees {problem}."
+        return [self.found(view, text, tensors=["trees/Node"], value=course.rounds[-1].leaves, threshold=None)]
+
+    @staticmethod
+    def _round(view: StepView) -> _Round | None:
+        columns = [f"trees/{column}" for column in ("Node", "Split", "Gain", "Cover")]
+        values = [view.value(name) for name in columns if name in view.tensor_names]
+        if len(values) < len(columns) or any(value is None for value in values):
+            return None
+        node, split, gain, cover = (to_float64(value) for value in values if value is not None)
+        roots, has_no_number = node == 0, np.isnan(split)
+        if not roots.any() or not node.shape == split.shape == gain.shape == cover.shape:
+            return None
+        trees = int(roots.sum())
+        leaves = (node.size + trees) // 2  # each split adds two nodes, and one leaf
+        is_known = np.count_nonzero(has_no_number) == leaves  # splits by categories have no number either
+        gained = float(gain[~has_no_number].sum()) if is_known else math.inf
+        return _Round(trees, leaves, float(cover[roots].sum()), gained)
+
+    def _problem(self) -> str:
+        course = self._course
+        metrics = sorted({name.split("-")[1] for name in course.losses})
+        metric = metrics[0] if len(metrics) == 1 else ""
+        covers = [each.cover / each.trees for each in course.rounds]
+        is_entropy = re.fullmatch("m?logloss", metric) is not None
+        if is_entropy and MIN_COVER < max(covers) < self.parameters["min_cover"]:
+            return f"{FEW_ROWS}: the sum of their weights is {max(covers):.3g} at most"
+        if all(each.leaves == each.trees for each in course.rounds):
+            return NO_SPLIT
+        gains = [each.gain / each.cover if each.cover > 0 else 0.0 for each in course.rounds]
+        if is_entropy and max(gains) < self.parameters["min_gain"]:
+            return f"{NO_GAIN}: {max(gains):.2g} of their cover at most"
+        training, validation = (course.losses.get(f"{each}-{metric}", []) for each in ("train", "validation"))
+        if len(training) == len(validation) == len(course.rounds) and self._parts(metric, training, validation):
+            return f"{NOT_THERE}: its loss rose from {validation[0]:.4g} to {validation[-1]:.4g} round by round"
+        return ""
+
+    def _parts(self, metric: str, training: list[float], validation: list[float]) -> bool:
+        """Tell whether the validation loss rises from the first round on, and not for what is learnt by heart."""
+        leaves = max(each.leaves / each.trees for each in self._course.rounds)
+        if self._course.rows(metric) < ROWS_TO_A_LEAF * leaves:
+            return False
+        rises = all(np.diff(validation) > 0) and validation[-1] > (1 + MIN_RISE) * validation[0]
+        return bool(rises and training[-1] < (1 - MIN_FALL) * training[0])

@@ -1,0 +1,87 @@
+"""GradientDecay: gradients shrink from layer to layer until nothing is left of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.inference.statistics import mean_abs
+from sagemaker_debug_ext.rules.inference.training import gradient_in, is_training
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+MIN_LAYERS: Final = 4
+BEYOND_DOUBT: Final = 1e-10
+"""Share of the largest gradient that is so small that no scale of a layer, which training would change, explains it."""
+
+
+class GradientDecay(BuiltinRule):
+    """The gradients of some layers are smaller than those of others by orders of magnitude: they vanish on their way.
+
+    Looks at the gradients of weights of two or more axes at TRAIN steps (all steps that have no mode). Offsets are left
+    out, since one in front of a normalisation has no gradient but rounding errors, and so are gradients that are
+    exactly 0, or not finite, as those of a loss that is scaled up may be at first. The rule fires if, of at least four
+    layers, one has a mean absolute gradient of less than `threshold` of the largest one's at each of the first
+    `patience` saved steps; less than 1e-10 of it is enough at once. In contrast to VanishingGradient, gradients that
+    are small everywhere, as at the end of training, do not fire, nor what vanishes later, as where weights shrink.
+
+    Parameters:
+        threshold: Least mean absolute gradient, relative to that of the layer where it is largest; 1e-6 when not given.
+        patience: At how many of the first saved steps; 3 when not given.
+
+    Source:
+        Hochreiter, Untersuchungen zu dynamischen neuronalen Netzen, 1991; Glorot and Bengio, Understanding the
+        Difficulty of Training Deep Feedforward Neural Networks, AISTATS 2010.
+
+    Example:
+        >>> rule = create_rule("GradientDecay", trial, {"threshold": "1e-5"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "GradientDecay"
+    advice = (
+        "Use activations that do not saturate (ReLU and its kin), initialise the weights to suit them, and add "
+        "normalisation or residual connections between layers."
+    )
+    selection = Selection(collections=(CollectionKeys.WEIGHTS,))
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._num_small = 0
+        self._is_over = False
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights and their gradients."""
+        gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
+        return Need("weights", self.selection), Need("gradients", gradients)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if layers have hardly any gradient beside others."""
+        if not is_training(view):
+            return None
+        sizes = {}
+        for weight in view.selected(self.selection):
+            gradient = gradient_in(view, weight)
+            value = None if gradient is None else view.value(gradient)
+            size = None if gradient is None else view.statistic(gradient, mean_abs)
+            if gradient is not None and value is not None and value.ndim > 1 and size and math.isfinite(size):
+                sizes[gradient] = size
+        if len(sizes) < MIN_LAYERS:
+            return None
+        largest = max(sizes, key=lambda name: sizes[name])
+        limit: float = self.parameters["threshold"]
+        small = sorted((name for name in sizes if sizes[name] < limit * sizes[largest]), key=lambda name: sizes[name])
+        self._is_over = self._is_over or not small
+        self._num_small += 1
+        share = sizes[small[0]] / sizes[largest] if small else 1.0
+        patience = 1 if share < BEYOND_DOUBT else self.parameters["patience"]
+        if self._is_over or self._num_small < patience:
+            return []
+        text = (
+            f"Gradients vanish on their way through the layers in {naming(small)}: the mean absolute value of the "
+            f"first is {share:.2g} of that of {largest!r}."
+        )
+        return [self.found(view, text, tensors=small, value=share, threshold=limit)]

@@ -1,0 +1,76 @@
+"""GradientOutlier: a layer's gradient is far larger than usual."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.training import Recent, is_training, num_summed
+from sagemaker_debug_ext.rules.reading.numeric import norm
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+
+class GradientOutlier(TensorRule):
+    """The gradient of a layer is far larger than it usually is, or than is ever sound.
+
+    Looks at the norm of each tensor of the collection ``gradients`` at TRAIN steps (all steps that have no mode). The
+    rule fires if it is above `max_norm`, or above `factor` times the median of its latest `window` values and of its
+    first ones. Gradients of MXNet, which are summed over the samples, may be as many times larger.
+
+    Parameters:
+        window: How many norms before are looked at; 20 when not given.
+        factor: How many times its usual norm a gradient may have; 50 when not given.
+        max_norm: Largest norm of a gradient; 1000 when not given.
+
+    Source:
+        Exploding gradients and clipping them by norm: Pascanu, Mikolov and Bengio, On the Difficulty of Training
+        Recurrent Neural Networks, ICML 2013.
+
+    Example:
+        >>> rule = create_rule("GradientOutlier", trial, {"factor": 20, "max_norm": 100})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "GradientOutlier"
+    judges_tensors_alone = True
+    advice = (
+        "Clip gradients by their norm, scale the inputs and targets, lower the learning rate, and in recurrent "
+        "networks shorten the sequences or use gated cells."
+    )
+    selection = Selection(collections=(CollectionKeys.GRADIENTS,))
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._recent = Recent(self.parameters["window"])
+        self._first: dict[str, float] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the gradients."""
+        return (Need("gradients", self.selection),)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the norm of a gradient."""
+        measured = view.statistic(name, norm) if is_training(view) else None
+        if measured is None:
+            return None
+        recent = self._recent.of(name)
+        limit: float = self.parameters["max_norm"] * num_summed(view)
+        if self._recent.is_full(name):
+            # not below what was usual at first: a model that has learnt its data has next to no gradient
+            usual = max(statistics.median(recent), self._first[name])
+            limit = min(limit, self.parameters["factor"] * usual) if usual > 0 else limit
+        elif len(recent) + 1 == self.parameters["window"]:
+            self._first[name] = statistics.median([*recent, measured])
+        self._recent.add(name, measured)
+        times = measured / limit if limit else 0.0
+        return Reading(measured, fires=measured > limit, threshold=limit, severity=times)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how large the gradient is."""
+        return (
+            f"Gradients are too large in {naming(names)}: the norm of the first is {first.value:.4g}, above "
+            f"{first.threshold:.4g}."
+        )

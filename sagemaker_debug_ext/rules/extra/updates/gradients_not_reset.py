@@ -1,0 +1,238 @@
+"""GradientsNotReset: gradients add up over steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.training import gradient_in, is_training
+from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+Numbers = npt.NDArray[np.float64]
+
+EXPLAINS: Final = 0.999
+"""Cosine from which on an update is that which an optimizer would make."""
+MOMENTA: Final = (0.9, 0.95, 0.99, 0.999)
+NUM_LARGE: Final = 3
+"""How many of these, the last ones, make nearly sums of gradients."""
+NEARER: Final = 4
+RUNS_ON: Final = 20
+"""At how many steps in a row a momentum that is far too large must explain what nothing else does."""
+RUNS_ON_FOR_EVER: Final = "that of a momentum of 0.999, which makes updates a thousand times as large in the end"
+ROUNDING: Final = 1e-6
+PERIODS: Final = (0, 2, 4, 5, 8, 10, 16, 20)
+"""After how many steps gradients may be reset, beside each; 0: never."""
+MAX_REFUTED: Final = 6
+"""How many changes may contradict a sum before it is given up."""
+MAX_ELEMENTS: Final = 100_000
+"""Larger weights are passed over: one small weight tells as much."""
+NUM_FOLLOWED: Final = 10_000
+"""How many elements of a weight are followed at most; optimizers treat each by itself."""
+MAX_FOLLOWED: Final = 200_000
+"""How many elements of all weights together are followed, each of which takes 700 bytes at first."""
+FEWEST_FOLLOWED: Final = 100
+
+
+@attrs.define
+class Optimizers:
+    """What usual optimizers, at their usual settings, would change a weight by, given its gradients so far.
+
+    Gradient descent, with momentum of 0.9, 0.95, 0.99 and 0.999, the first also Nesterov's, Adam, RMSprop, Adagrad, and
+    the signs of gradients and of their averages, as of Lion; up to the learning rate.
+    """
+
+    steps: int = 0
+    momenta: dict[float, Numbers | float] = attrs.field(factory=lambda: dict.fromkeys(MOMENTA, 0.0))
+    mean: Numbers | float = 0.0
+    square: Numbers | float = 0.0
+    quick: Numbers | float = 0.0
+    total: Numbers | float = 0.0
+    slow: Numbers | float = 0.0
+
+    def updates(self, gradient: Numbers) -> Iterable[Numbers]:
+        """Take the next gradient, and return the directions of the updates."""
+        self.steps += 1
+        self.momenta = {share: share * momentum + gradient for share, momentum in self.momenta.items()}
+        self.mean = 0.9 * self.mean + 0.1 * gradient
+        self.square = 0.999 * self.square + 0.001 * gradient**2
+        corrected = self.mean / (1 - 0.9**self.steps)
+        size = np.sqrt(self.square / (1 - 0.999**self.steps)) + 1e-8
+        nesterov = gradient + MOMENTA[0] * self.momenta[MOMENTA[0]]
+        self.quick = 0.99 * self.quick + 0.01 * gradient**2
+        self.total = self.total + gradient**2
+        lion = np.sign(0.9 * self.slow + 0.1 * gradient)
+        self.slow = 0.99 * self.slow + 0.01 * gradient
+        scaled = [gradient / (np.sqrt(each) + 1e-8) for each in (self.quick, self.total)]
+        others = (gradient, nesterov, corrected / size, *scaled, np.sign(gradient), lion)
+        return tuple(-np.asarray(each) for each in (*others, *self.momenta.values()))
+
+
+def cosine(first: Array, second: Array) -> float:
+    """Return the cosine of the angle between two arrays; 0 if one of them is 0 or not finite."""
+    size = norm(first) * norm(second)
+    found = float(np.einsum("i,i->", first, second)) / size if size > 0 else 0.0
+    return found if np.isfinite(found) else 0.0
+
+
+@attrs.define
+class _Sum:
+    """What gradients add up to if they are reset only every so many steps; 0: never."""
+
+    period: int
+    total: Numbers
+    optimizers: Optimizers = attrs.field(factory=Optimizers)
+    length: int = 0
+    """At how many steps it has explained the change, and the gradient alone has not, with no other step between."""
+    refuted: int = 0
+    explained: float = 0.0
+
+    def observe(self, change: Numbers, by_reset: Sequence[float]) -> None:
+        """Compare with a weight's change, and with how well it is explained if gradients are reset."""
+        self.explained = max(cosine(change, update) for update in self.optimizers.updates(self.total))
+        if self.explained > EXPLAINS:
+            # a sum is nearly what a large momentum makes, so it has to be much nearer to count
+            is_nearer = 1 - max(by_reset) > NEARER * (1 - self.explained) + ROUNDING
+            self.length += is_nearer and max(by_reset[:-NUM_LARGE]) <= EXPLAINS
+        else:
+            self.length = 0
+            self.refuted += 1
+
+    def add(self, gradient: Numbers, step: int) -> None:
+        """Take the gradient of a step."""
+        starts_anew = self.period and step % self.period == 0
+        self.total = gradient if starts_anew else self.total + gradient
+
+
+@attrs.define
+class _Watch:
+    """A weight, with what it would do if gradients were reset and if they added up."""
+
+    step: int
+    weight: Numbers
+    gradient: Numbers
+    reset: Optimizers = attrs.field(factory=Optimizers)
+    sums: list[_Sum] = attrs.field(factory=list)
+    runs_on: int = 0
+    """At how many of the latest steps nothing but a momentum that is far too large has explained the change."""
+
+
+class GradientsNotReset(TensorRule):
+    """Weights change as if gradients added up over steps: they are not reset.
+
+    Hooks save the gradient of each step by itself, so the rule looks at what weights do. It takes weights and their
+    gradients at each TRAIN step (or step of no mode) from the first on, without a gap, and computes what gradient
+    descent, with momentum or without, Adam, RMSprop, Adagrad and Lion would change a weight by, once if gradients are
+    reset at each step, and once if they add up for ever or for 2, 4, 5, 8, 10, 16 or 20 steps. It fires if at
+    `patience` steps the change is explained by such a sum, to a cosine of 0.999, and not as well by any optimizer with
+    gradients that are reset, and at no step between by neither. Gathering gradients over batches on purpose, with an
+    update only after the last, leaves it silent, and so do other optimizers and weight decay. A momentum of 0.999 adds
+    gradients up as well, for too long to learn from them: the rule fires if it explains 20 changes in a row, and
+    nothing else does. Of Keras, where gradients cannot add up, and of MXNet, whose hook saves the sum that the update
+    finds, there is no verdict.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
+            given: the collection ``weights``.
+        patience: At how many steps; 4 when not given.
+
+    Source:
+        Forgetting to reset gradients is a fault special to PyTorch programs, which its documentation warns of
+        (recipe «Zeroing out gradients»).
+
+    Example:
+        >>> rule = create_rule("GradientsNotReset", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "GradientsNotReset"
+    judges_tensors_alone = True
+    advice = (
+        "Call optimizer.zero_grad() once before each backward pass, or after each update when gradients accumulate."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        patterns = self.parameters["tensor_regex"]
+        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
+        self._watches: dict[str, _Watch] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights and their gradients."""
+        return (
+            Need("weights", self.selection),
+            Need("gradients", Selection(collections=(CollectionKeys.GRADIENTS,))),
+        )
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return for how many steps the sum of gradients, and nothing else, has explained a weight's change."""
+        if not is_training(view) or view.mode_step is None or scheme_of(view.trial).is_updated(name):
+            return None
+        watch = self._watches.get(name) if view.mode_step else None
+        count = self._num_followed(view) if watch is None else watch.weight.size
+        weight, gradient = _flat(view, name, count), _flat(view, gradient_in(view, name), count)
+        if weight is None or gradient is None or weight.size != gradient.size:
+            return None
+        if watch is None:
+            if view.mode_step == 0:
+                sums = [_Sum(period, gradient) for period in PERIODS]
+                self._watches[name] = _Watch(0, weight, gradient, sums=sums)
+            return None
+        if watch.step != view.mode_step - 1 or watch.weight.size != weight.size:
+            self._watches.pop(name, None)  # after a gap nothing can be said any more
+            return None
+        change = weight - watch.weight
+        by_reset = [cosine(change, update) for update in watch.reset.updates(watch.gradient)]
+        watch.step, watch.weight, watch.gradient = view.mode_step, weight, gradient
+        for each in watch.sums:
+            each.observe(change, by_reset)
+            each.add(gradient, view.mode_step)
+        *others, ordinary, huge = by_reset
+        runs_on = huge > EXPLAINS and max(*others, ordinary) < 1 - NEARER * (1 - huge) - ROUNDING
+        watch.runs_on = watch.runs_on + 1 if runs_on else 0
+        best = max(watch.sums, key=lambda each: each.length)
+        watch.sums = [each for each in watch.sums if each.refuted < MAX_REFUTED or each is best]
+        patience: int = self.parameters["patience"]
+        if watch.runs_on >= RUNS_ON and best.length < patience:
+            return Reading(huge, fires=True, threshold=EXPLAINS, text=f"{max(*others, ordinary):.4f}", severity=-1)
+        return Reading(
+            best.explained,
+            fires=best.length >= patience,
+            threshold=EXPLAINS,
+            severity=best.length,
+            text=f"{max(by_reset):.3f}" + (f"; they are reset every {best.period} steps" if best.period else ""),
+        )
+
+    def _num_followed(self, view: StepView) -> int:
+        """Return how many elements of each weight are followed: the fewer, the more weights there are."""
+        share = MAX_FOLLOWED // max(len(view.selected(self.selection)), 1)
+        return min(max(share, FEWEST_FOLLOWED), NUM_FOLLOWED)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how well the sum explains the change."""
+        if first.severity < 0:
+            return (
+                f"Updates run on in {naming(names)}: the change of the first is {RUNS_ON_FOR_EVER} (cosine "
+                f"{first.value:.5f}, with less momentum {first.text})."
+            )
+        return (
+            f"Gradients are not reset in {naming(names)}: the change of the first is what the sum of several "
+            f"gradients makes it (cosine {first.value:.4f}), not that of the step (cosine {first.text})."
+        )
+
+
+def _flat(view: StepView, name: str | None, count: int) -> Numbers | None:
+    """Return the first values of a tensor as one axis; None if it was not saved, or is too large."""
+    value = None if name is None else view.value(name)
+    if value is None or value.size > MAX_ELEMENTS or value.dtype.kind == "c":
+        return None
+    flat: Numbers = to_float64(value.reshape(-1)[:count])
+    return flat

@@ -1,0 +1,99 @@
+"""LearningRateTooHigh: steps change weights by too much of their size."""
+
+from __future__ import annotations
+
+import collections
+from typing import Final
+
+from sagemaker_debug_ext.rules.inference.training import LOSSES, is_training, loss_values
+from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+LARGEST: Final = 3.0
+"""Largest of the first updates, in terms of the weight, of what may yet settle: small weights are soon outgrown."""
+SHRUNK: Final = 0.7
+"""Part of the first update below which later ones are shrinking."""
+
+
+class LearningRateTooHigh(UpdateSizeRule):
+    """Each step changes a weight by a large part of its norm: the learning rate is too high for that layer.
+
+    Looks at the collection ``weights``, at TRAIN steps; as long as the trial has none, at all steps. The change of a
+    weight since it was saved before, relative to its norm and divided by the steps between, is its update; the rule
+    fires if the median of the latest `window` updates of any weight is above `threshold`. Some optimizers begin with
+    updates that shrink by themselves, as Adagrad does: if the latest of the first `window` updates is less than 0.7 of
+    the first, and none of them was three times as large as the weight, the verdict waits for as many further ones,
+    unless a loss becomes more than twice its least value so far. Weights that were 0 when they were first saved are not
+    judged: they have no size yet that updates could be too large for, as offsets in a table or what is added to a layer
+    that was trained before.
+
+    Parameters:
+        threshold: Largest part of its norm that a step may usually change a weight by; 0.25 when not given.
+        window: How many updates are looked at; 5 when not given.
+
+    Source:
+        Updates of about a thousandth of the weights are a rule of thumb of the Stanford course CS231n, notes on
+        learning; a quarter is far above what any schedule intends.
+
+    Example:
+        >>> rule = create_rule("LearningRateTooHigh", trial, {"threshold": 0.05})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LearningRateTooHigh"
+    advice = "Lower the learning rate by a factor of 10, warm it up, or clip the gradients."
+    is_too_large = True
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        super().configure()
+        self._count: collections.Counter[str] = collections.Counter()
+        self._largest: dict[str, float] = collections.defaultdict(float)
+        self._first: dict[str, list[float]] = collections.defaultdict(list)
+        self._least: dict[str, float] = {}
+        self._has_jumped = False
+        self._waiting: dict[str, float] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights, and losses, which may be missing."""
+        return *super().needs(), Need("losses", LOSSES, is_required=False)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if updates are too large."""
+        if is_training(view) and not self._has_jumped:
+            for name, loss in loss_values(view, LOSSES).items():
+                least = self._least.setdefault(name, loss)
+                self._has_jumped = self._has_jumped or not loss - least <= abs(least)
+                self._least[name] = min(least, loss)
+        return super().judge(view)
+
+    def note(self, name: str, ratio: float) -> None:
+        """Count the updates of a weight, and keep the first ones."""
+        self._count[name] += 1
+        if self._count[name] <= self.parameters["window"]:
+            self._first[name].append(ratio * self._norms[name])
+            self._largest[name] = max(self._largest[name], ratio)
+
+    def _settles(self, name: str) -> bool:
+        """Tell whether updates shrink as those of the first steps do, so that it is too early to judge them."""
+        first = self._first[name]
+        is_shrinking = self._largest[name] < LARGEST and first[-1] < SHRUNK * first[0]
+        return is_shrinking and self._is_early(name) and not self._has_jumped
+
+    def _is_early(self, name: str) -> bool:
+        window: int = self.parameters["window"]
+        return self._count[name] < 2 * window
+
+    def out_of_bounds(self, usual: dict[str, float]) -> list[str]:
+        """Return the weights that change too fast, the fastest first."""
+        limit: float = self.parameters["threshold"]
+        found = {name for name in usual if usual[name] > limit and name not in self._from_zero}
+        settling = {name: usual[name] for name in found if self._settles(name)}
+        self._waiting = settling | self._waiting
+        if self._has_jumped:  # so what was waited for was too fast
+            early = {name: value for name, value in self._waiting.items() if name in usual and self._is_early(name)}
+            usual.update(early)
+            found |= set(early)
+        return sorted(found - set(settling), key=lambda name: (-usual[name], name))

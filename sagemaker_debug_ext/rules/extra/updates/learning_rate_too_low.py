@@ -1,0 +1,175 @@
+"""LearningRateTooLow: steps hardly change any weight."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Final
+
+import attrs
+
+from sagemaker_debug_ext.rules.builtin_rule import naming
+from sagemaker_debug_ext.rules.inference.baseline import GAIN, Skill
+from sagemaker_debug_ext.rules.inference.losses import INPUTS
+from sagemaker_debug_ext.rules.inference.training import LOSSES, Recent, gradient_in, is_training, loss_values
+from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule, any_non_zero
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+PATIENCE: Final = 50
+"""After how many updates of a weight all of them together must have brought it somewhere."""
+LEAST_WAY: Final = 0.03
+"""Part of its norm that all these updates together must have changed some weight by, if the loss has not fallen."""
+LEAST_FALL: Final = 0.05
+"""Part of the first losses that the latest must be lower by."""
+NUM_LOSSES: Final = 10
+MIN_REST: Final = 20
+"""For how many updates at least weights that have moved must rest to have stopped."""
+MANY_RESTS: Final = 4
+"""How many times as long as before any earlier update they must rest, as updates may be made every few steps only."""
+
+
+@attrs.define
+class _Way:
+    """How far a weight has gone.
+
+    Attributes:
+        updates: How many updates were seen.
+        length: The sum of them, relative to the weight's norm.
+        rest: At how many of the latest it has not changed at all.
+        longest: The longest rest that ended.
+    """
+
+    updates: int = 0
+    length: float = 0.0
+    rest: int = 0
+    longest: int = 0
+
+    def go(self, ratio: float) -> None:
+        self.updates += 1
+        if ratio == 0:
+            self.rest += 1
+        elif math.isfinite(ratio):
+            self.length += ratio
+            self.longest, self.rest = max(self.longest, self.rest), 0
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether it moved once and has rested for too long."""
+        return self.length > 0 and self.rest >= max(MIN_REST, MANY_RESTS * (self.longest + 1))
+
+
+class LearningRateTooLow(UpdateSizeRule):
+    """Steps hardly change any weight: the learning rate is too low.
+
+    Looks at the collection ``weights``, at TRAIN steps; as long as the trial has none, at all steps. The change of a
+    weight since it was saved before, relative to its norm and divided by the steps between, is its update; the rule
+    fires if the median of the latest `window` updates is below `threshold` for every weight that changes at all.
+    Weights that never change are the business of FrozenParameters.
+
+    It fires as well if all weights that have moved stand still, at 20 or more saved steps in a row and four times as
+    many as before any earlier update, although gradients tell them where to go: then a schedule has come to 0. And if
+    the first 50 updates together are less than 3 % of its norm for every weight, while the loss has not fallen by 5 %,
+    unless answers are better than the best constant by 4 % already, as those of a model that was trained before.
+
+    Parameters:
+        threshold: Least part of its norm that a step must usually change some weight by; 1e-5 when not given.
+        window: How many updates are looked at; 10 when not given.
+
+    Source:
+        Updates of about a thousandth of the weights are a rule of thumb of the Stanford course CS231n, notes on
+        learning; this is a hundredth of that.
+
+    Example:
+        >>> rule = create_rule("LearningRateTooLow", trial, {"threshold": "1e-6"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "LearningRateTooLow"
+    advice = "Raise the learning rate by a factor of 10 or more, or check the schedule that lowers it."
+    is_too_large = False
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        super().configure()
+        self._ways: dict[str, _Way] = {}
+        self._first_losses: dict[str, list[float]] = {}
+        self._losses = Recent(NUM_LOSSES)
+        self._skill = Skill(NUM_LOSSES)
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights, and what tells whether they should change."""
+        gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
+        return (
+            *super().needs(),
+            Need("gradients", gradients, is_required=False),
+            Need("losses", LOSSES, is_required=False),
+            Need("inputs of losses", INPUTS, is_required=False),
+        )
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if updates are too small, have ceased, or lead nowhere."""
+        found = super().judge(view)
+        if is_training(view):
+            self._skill.observe(view)
+            for name, loss in loss_values(view, LOSSES).items():
+                self._losses.add(name, loss)
+                first = self._first_losses.setdefault(name, [])
+                if len(first) < NUM_LOSSES:
+                    first.append(loss)
+            found = found or self._judge_ways(view) or found
+        return found
+
+    def note(self, name: str, ratio: float) -> None:
+        """Take how far a weight has gone."""
+        self._ways.setdefault(name, _Way()).go(ratio)
+
+    def _judge_ways(self, view: StepView) -> list[Issue]:
+        ways = {name: self._ways[name] for name in view.selected(self.selection) if name in self._ways}
+        moved = {name: way for name, way in ways.items() if way.length > 0}
+        if not moved:
+            return []
+        names = sorted(moved, key=lambda name: (moved[name].length, name))
+        if all(way.has_stopped for way in moved.values()) and self._have_gradients(view, names):
+            rest = moved[names[0]].rest
+            text = (
+                f"The learning rate is too low for {naming(names)}: the first has moved once, and not any more for "
+                f"{rest} saved steps, although it has a gradient."
+            )
+            return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
+        longest = max(way.length for way in moved.values())
+        is_time = min(way.updates for way in moved.values()) == PATIENCE
+        if is_time and longest < LEAST_WAY and self._has_not_fallen() and not self._has_skill():
+            text = (
+                f"The learning rate is too low for {naming(names)}: {PATIENCE} updates together have changed no weight "
+                f"by more than {longest:.2g} of its norm, and the loss has hardly fallen."
+            )
+            return [self.found(view, text, tensors=names, value=longest, threshold=LEAST_WAY)]
+        return []
+
+    @staticmethod
+    def _have_gradients(view: StepView, names: list[str]) -> bool:
+        gradients = (gradient_in(view, name) for name in names)
+        return any(view.statistic(each, any_non_zero) for each in gradients if each is not None)
+
+    def _has_skill(self) -> bool:
+        """Tell whether answers are better than the best constant, as those of a model that was trained before."""
+        gains = (self._skill.gain(name) for name in self._first_losses)
+        return any(gain is not None and gain >= GAIN for gain in gains)
+
+    def _has_not_fallen(self) -> bool:
+        """Tell whether losses were saved, and none of them has become lower."""
+        falls = [
+            1 - statistics.fmean(self._losses.of(name)) / statistics.fmean(first)
+            for name, first in self._first_losses.items()
+            if len(first) == NUM_LOSSES and statistics.fmean(first) > 0
+        ]
+        return bool(falls) and max(falls) < LEAST_FALL
+
+    def out_of_bounds(self, usual: dict[str, float]) -> list[str]:
+        """Return all weights, the slowest first, if even the fastest is too slow."""
+        if max(usual.values()) >= self.parameters["threshold"]:
+            return []
+        return sorted(usual, key=lambda name: (usual[name], name))

@@ -1,0 +1,83 @@
+"""NonFiniteOrigin: the first tensor, in the order of computation, that is not finite."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.statistics import find_counter
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+ALL_BUT_TREES: Final = Selection(patterns=("^(?!trees/)",))
+
+
+class NonFiniteOrigin(BuiltinRule):
+    """The layer at which NaN or infinity first appears.
+
+    Looks at every saved step of every mode. A hook saves tensors in the order in which they are computed: weights, then
+    the inputs and outputs of layers in forward order, the loss, and gradients backwards; of Keras and MXNet, weights as
+    the step leaves them come last. The rule fires at a step with
+    values that are not finite, as ExplodingTensor does, and names the first of them in that order, with the last tensor
+    before it that is finite: between the two the values went wrong.
+
+    Parameters:
+        collection_names: Collections whose members are looked at, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
+            given: all tensors but ``trees/…``, tables of boosted trees in which NaN means that there is nothing.
+
+    Source:
+        Localising the first faulty layer by following values through the forward and the backward pass: Wardat, Le and
+        Rajan, DeepLocalize, ICSE 2021.
+
+    Example:
+        >>> rule = create_rule("NonFiniteOrigin", trial)
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "NonFiniteOrigin"
+    judges_steps_alone = True
+    advice = (
+        "Look at the operation between the two tensors: a division by zero, a logarithm or root of what may be 0, an "
+        "exponential, or values beyond half precision. If weights come first, the update before was too large."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+        self.selection = given or ALL_BUT_TREES
+        self.ignores_masks = not given
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the tensors."""
+        return (Need("tensors", self.selection),)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue that names the first tensor that is not finite."""
+        names = view.selected(self.selection)
+        counts = {name: view.statistic(name, find_counter(name, self.ignores_masks)) for name in names}
+        known = {name: count for name, count in counts.items() if count is not None}
+        if not known:
+            return None
+        if not any(known.values()):
+            return []
+        computed_late = scheme_of(view.trial).computed_late
+        ordered = sorted(known, key=lambda name: (computed_late(name), _place(view, name), name))
+        position = next(index for index, name in enumerate(ordered) if known[name])
+        names = [name for name in ordered[position:] if known[name]]
+        before = f", {ordered[position - 1]!r} before it is finite" if position else ""
+        message = (
+            f"Values that are not finite begin in {names[0]!r}: {known[names[0]]} of its elements are NaN or infinite"
+            f"{before}; {len(names)} of the {len(known)} tensors of the step have such values."
+        )
+        return [self.found(view, message, tensors=names, value=known[names[0]], threshold=0)]
+
+
+def _place(view: StepView, name: str) -> int:
+    """Return where in the event file the tensor lies, which is the order in which tensors were saved."""
+    saved = view.trial.index_reader.find(name, view.step, ModeKeys.GLOBAL)
+    value = saved[view.default_worker(name)].value
+    return value.location.start if value is not None else 0

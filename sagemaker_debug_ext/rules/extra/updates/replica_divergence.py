@@ -1,0 +1,90 @@
+"""ReplicaDivergence: workers that should have the same weights do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext.errors import TensorUnavailableForStep
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials.tensors import Tensor
+
+
+def distance(first: Array, other: Array) -> float:
+    """Return how far two replicas are apart, relative to the norm of the first; infinite for other shapes."""
+    if first.shape != other.shape:
+        return float("inf")
+    return norm(to_float64(first) - to_float64(other)) / (norm(first) + 1e-12)
+
+
+def _value(tensor: Tensor, step: int, worker: str) -> Array | None:
+    """Return a worker's value; None if it saved reductions only."""
+    try:
+        return tensor.value(step, worker=worker)
+    except TensorUnavailableForStep:
+        return None
+
+
+class ReplicaDivergence(TensorRule):
+    """Workers that train the same model have different weights.
+
+    Looks at every saved step of every mode, at tensors that several workers saved. The rule fires if the weight of any
+    worker is further from that of the first than `threshold` of its norm. Where each worker has a part of the model,
+    the rule makes no sense.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in names of parameters, as a list or separated by commas. When not
+            given: the collection ``weights``.
+        threshold: Largest distance between two replicas, relative to the norm; 0.001 when not given.
+
+    Source:
+        Replicas start equal and get equal updates, as the documentation of PyTorch's DistributedDataParallel lays down.
+
+    Example:
+        >>> rule = create_rule("ReplicaDivergence", trial, {"threshold": 0})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "ReplicaDivergence"
+    judges_steps_alone = True
+    advice = (
+        "Wrap the model so that gradients are averaged over the workers, start all of them from the same weights, and "
+        "do not change weights outside the optimizer."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        patterns = self.parameters["tensor_regex"]
+        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights."""
+        return (Need("weights", self.selection),)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return how far the furthest worker is from the first."""
+        tensor = view.trial.tensor(name)
+        workers = tensor.workers(view.step)
+        first = view.value(name) if len(workers) > 1 else None
+        if first is None:
+            return None
+        others = ((worker, _value(tensor, view.step, worker)) for worker in workers[1:])
+        apart = {worker: distance(first, value) for worker, value in others if value is not None}
+        if not apart:
+            return None
+        worst = max(apart, key=lambda worker: apart[worker])
+        limit: float = self.parameters["threshold"]
+        return Reading(apart[worst], fires=apart[worst] > limit, threshold=limit, severity=apart[worst], text=worst)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how far apart the workers are."""
+        return (
+            f"Workers have different weights in {naming(names)}: {first.text} is {first.value:.3g} of the norm away "
+            f"from the first worker, more than {first.threshold:g}."
+        )

@@ -1,0 +1,234 @@
+"""Make rules from names and parameters, as a request gives them: `create_rule` and `create_custom_rule`."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sagemaker_debug_ext.analysis.utils import parse_list_from_str
+from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
+from sagemaker_debug_ext.catalog import other_trials as other_trial_paths
+from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugTypeError, SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.rules._validation import check_trial, copy_parameters, list_trials
+from sagemaker_debug_ext.rules.action import ActionHandler, Actions
+from sagemaker_debug_ext.rules.base import Rule
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.factory.loading import load_rule_class, load_rule_file
+from sagemaker_debug_ext.rules.isolation import IsolatedRule, Isolation, Recipe, check_json
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+ACTIONS_PARAMETER: Final = "action_json"
+NOT_FOR_THE_RULE: Final = frozenset({"rule_to_invoke", "source_s3_uri", "base_trial", ACTIONS_PARAMETER})
+"""Parameters that say which rule to run and what follows, not how it decides."""
+
+OTHER_TRIALS: Final = ("other_trials", "other_trial")
+"""Parameters that hold paths of other trials, as a list or separated by commas."""
+
+OFFERED: Final = ("action_str", "other_trials", "clock")
+"""Arguments that are passed to any class that takes them."""
+
+
+def create_rule(
+    rule_name: str,
+    base_trial: Trial,
+    parameters: Mapping[str, Any] | None = None,
+    other_trials: Sequence[Trial] | None = (),
+    clock: Callable[[], float] = time.time,
+    *,
+    action_handlers: Mapping[str, ActionHandler] | None = None,
+    isolation: Isolation | None = None,
+) -> Rule:
+    """Make a rule of the catalog.
+
+    Args:
+        rule_name: Its name, such as ``VanishingGradient``.
+        base_trial: The trial to check.
+        parameters: Its parameters, typed or as text; also ``action_json``, and the paths ``other_trial_0``, ….
+        other_trials: Further trials; when not given, those that the parameters name are opened.
+        clock: Tells the time in seconds, for rules that watch it.
+        action_handlers: What carries out actions, by name; see `rules.action.Actions`.
+        isolation: Run the rule in a process of its own, with these limits; in this process when not given. `clock` is
+            this process's then.
+
+    Raises:
+        SMDebugValueError: No such rule, or none that runs here; an unknown parameter; a value that is not allowed.
+        SMDebugTypeError: An argument, or the value of a parameter, is of a type that it cannot have.
+        InsufficientInformationForRuleInvocation: The parameters do not say what to look at.
+
+    Example:
+        >>> rule = create_rule("LossNotDecreasing", trial, {"num_steps": "20"})
+        >>> invoke_rule(rule)
+    """
+    if not isinstance(rule_name, str):
+        raise SMDebugTypeError(f"rule_name must be the name of a rule of the catalog (got {rule_name!r})")
+    rule_class = find_rule_class(rule_name)
+    given = copy_parameters(parameters)
+    if isolation is not None:
+        return _isolate(rule_name, base_trial, given, other_trials, isolation, action_handlers)
+    own = _own(given) if issubclass(rule_class, BuiltinRule) else get_rule_spec(rule_name).parse_parameters(given)
+    return _make(rule_class, base_trial, given, own, other_trials, clock, action_handlers)
+
+
+def find_rule_class(rule_name: str, source: str | Path | None = None) -> type[Rule]:
+    """Return the class of a rule of the catalog, or of a rule in a Python file.
+
+    Raises:
+        SMDebugValueError: No such rule, or none that runs here; no such file or class.
+        SMDebugTypeError: The class is no rule.
+        SMDebugCustomerError: The file cannot be run.
+    """
+    if source is not None:
+        return load_rule_file(source, rule_name)
+    spec = get_rule_spec(rule_name)
+    if spec.rule_class is None:
+        names = [each.name for each in list_rule_specs() if each.rule_class]
+        raise SMDebugValueError(f"rule {rule_name!r} runs in SageMaker only; here there are {', '.join(names)}")
+    return load_rule_class(spec.rule_class)
+
+
+def create_custom_rule(
+    source: str | Path,
+    rule_to_invoke: str,
+    base_trial: Trial,
+    parameters: Mapping[str, Any] | None = None,
+    other_trials: Sequence[Trial] | None = (),
+    clock: Callable[[], float] = time.time,
+    *,
+    action_handlers: Mapping[str, ActionHandler] | None = None,
+    isolation: Isolation | None = None,
+    smdebug_alias: bool = False,
+) -> Rule:
+    """Make a rule from a class in a Python file.
+
+    Args:
+        source: The file.
+        rule_to_invoke: Name of the class, a subclass of `Rule`.
+        base_trial: The trial to check.
+        parameters: Arguments of the class, passed as they are: a request holds text only, which the class has to turn
+            into what it needs. Also ``action_json``, and the paths ``other_trial_0``, ….
+        other_trials: Further trials; when not given, those that the parameters name are opened.
+        clock: Passed to the class if it has an argument of that name.
+        action_handlers: What carries out actions, by name; see `rules.action.Actions`.
+        isolation: Run the rule in a process of its own, with these limits, as is wise with code that is not yours; in
+            this process when not given.
+        smdebug_alias: Let the file import this package as ``smdebug``.
+
+    Raises:
+        SMDebugValueError: No such file or class, an unknown parameter, or one that is missing.
+        SMDebugTypeError: The class is no rule, or an argument is of a type that it cannot have.
+        SMDebugCustomerError: The file cannot be run, or the class does not call the constructor of `Rule`.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        raise SMDebugTypeError(f"source must be the path of a Python file (got {source!r})")
+    if not isinstance(rule_to_invoke, str):
+        raise SMDebugTypeError(f"rule_to_invoke must be the name of a class in source (got {rule_to_invoke!r})")
+    given = copy_parameters(parameters)
+    if isolation is not None:
+        options = {"source": str(Path(source).expanduser().absolute()), "smdebug_alias": smdebug_alias}
+        return _isolate(rule_to_invoke, base_trial, given, other_trials, isolation, action_handlers, **options)
+    with _alias() if smdebug_alias else contextlib.nullcontext():
+        rule_class = load_rule_file(source, rule_to_invoke)
+    return _make(rule_class, base_trial, given, _own(given), other_trials, clock, action_handlers)
+
+
+def _own(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in parameters.items()
+        if name not in (*NOT_FOR_THE_RULE, *OTHER_TRIALS) and not other_trial_paths({name: value})
+    }
+
+
+def _make(
+    rule_class: type[Rule],
+    base_trial: Trial,
+    given: Mapping[str, Any],
+    own: Mapping[str, Any],
+    other_trials: Sequence[Trial] | None,
+    clock: Callable[[], float],
+    action_handlers: Mapping[str, ActionHandler] | None,
+) -> Rule:
+    """Make the rule, then give it its actions: constructors of custom rules seldom pass them on."""
+    check_trial(base_trial, "base_trial")  # here, as a class of the user's may not hand it on
+    trials = list_trials(other_trials) or [_open_trial(path) for path in _other_paths(given)]
+    rule = rule_class(base_trial, **_arguments(rule_class, own, trials, clock))
+    if not hasattr(rule, "rule_name"):
+        raise SMDebugCustomerError(f"the constructor of {rule_class.__name__} must call super().__init__(base_trial)")
+    rule.give_actions(Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers))
+    return rule
+
+
+def _isolate(
+    rule_name: str,
+    base_trial: Trial,
+    given: Mapping[str, Any],
+    other_trials: Sequence[Trial] | None,
+    isolation: Isolation,
+    action_handlers: Mapping[str, ActionHandler] | None,
+    **options: Any,
+) -> Rule:
+    """Make the rule in a process of its own; its actions stay here."""
+    if not isinstance(isolation, Isolation):
+        raise SMDebugTypeError(f"isolation must be an Isolation, such as Isolation() (got {isolation!r})")
+    check_trial(base_trial, "base_trial")
+    parameters = {name: value for name, value in given.items() if name != ACTIONS_PARAMETER}
+    parameters.update({f"other_trial_{number}": trial.path for number, trial in enumerate(list_trials(other_trials))})
+    recipe = Recipe(
+        rule_name=rule_name, trial_path=base_trial.path, parameters=check_json(parameters, rule_name), **options
+    )
+    rule = IsolatedRule(base_trial, recipe, isolation)
+    rule.give_actions(Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers))
+    return rule
+
+
+def _alias() -> contextlib.AbstractContextManager[None]:
+    from sagemaker_debug_ext.compat import smdebug_alias  # noqa: PLC0415 - few files need it
+
+    return smdebug_alias()
+
+
+def _other_paths(given: Mapping[str, Any]) -> list[Any]:
+    """Return the paths of other trials that parameters name, in the order that they give."""
+    listed = next((given[name] for name in OTHER_TRIALS if given.get(name)), None)
+    return other_trial_paths(given) or parse_list_from_str(listed)
+
+
+def _open_trial(path: Any) -> Trial:
+    from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - few rules read other trials
+
+    return create_trial(path)
+
+
+def _arguments(
+    rule_class: type[Rule], own: Mapping[str, Any], other_trials: Sequence[Trial], clock: Callable[[], float]
+) -> dict[str, Any]:
+    """Return the keyword arguments of the rule's class, after the trial.
+
+    Raises:
+        SMDebugValueError: The class takes no argument of that name, or needs one that is not there.
+    """
+    declared = list(inspect.signature(rule_class).parameters.values())[1:]
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in declared)
+    names = [each.name for each in declared if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+    for name in own:
+        if name not in names and not takes_any:
+            known = ", ".join(name for name in names if name not in OFFERED) or "none"
+            hint = did_you_mean(name, names)
+            raise SMDebugValueError(f"parameters of {rule_class.__name__}: {known} (got {name!r}){hint}")
+    if other_trials and "other_trials" not in names:
+        paths = [trial.path for trial in other_trials]
+        raise SMDebugValueError(f"rule {rule_class.__name__} takes no other_trials (got {paths!r})")
+    offered = {"action_str": "", "other_trials": other_trials or None, "clock": clock}
+    arguments = {**{name: value for name, value in offered.items() if name in names}, **own}
+    missing = [each.name for each in declared if each.name in names and each.default is each.empty]
+    missing = [name for name in missing if name not in arguments]
+    if missing:
+        raise SMDebugValueError(f"rule {rule_class.__name__} needs the parameters {', '.join(missing)}")
+    return arguments

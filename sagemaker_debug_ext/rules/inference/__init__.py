@@ -1,0 +1,1 @@
+"""What several rules derive from a step: losses, activations, class labels, samples and updates."""

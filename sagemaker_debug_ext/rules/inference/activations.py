@@ -1,0 +1,146 @@
+"""What activation a layer has, and what went into it, where no name tells: from the values themselves.
+
+Keras and MXNet put an activation into the layer before it: the layer's output is that of the activation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.inference.training import used_value
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+ACTIVATION: Final = re.compile(r"re_?lu|activation|tanh|sigmoid", re.IGNORECASE)
+ANSWERS: Final = Selection(roles=(Role.ANSWER,))
+LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
+SURE: Final = 0.9999
+CLOSE: Final = 1e-3
+"""How far, relative to the largest output, a product may be from what the layer has computed."""
+
+
+def is_guess(selection: Selection, role: Role, trial: Trial) -> bool:
+    """Tell whether tensors that may have a role were chosen by names that do not tell whether they have it."""
+    scheme = scheme_of(trial)
+    return scheme.hides_kinds and any(scheme.patterns[role] in pattern.pattern for pattern in selection.patterns)
+
+
+def may_be_rectified(view: StepView, name: str) -> bool:
+    """Tell whether a layer's output is that of a ReLU, as far as its values tell: some are 0, and none is negative."""
+    output = view.value(name)
+    if output is None or output.dtype.kind not in "fV" or not _has_activation(view, name):
+        return False
+    if output.any():
+        return bool(np.min(output) >= 0)
+    # a layer that starts with weights of 0 gives only 0 as well
+    beside = scheme_of(view.trial).parameters_beside(name, view.tensor_names)
+    weights = [used_value(view, parameter) for parameter in beside if _is_matrix(view, parameter)]
+    return any(weight is not None and weight.any() for weight in weights)
+
+
+def squashed_input(view: StepView, name: str) -> tuple[str, Array] | None:
+    """Return which of tanh and sigmoid a layer's output seems to be of, and what went into it; None if of neither.
+
+    The model's own answers are left out: to be sure of those is what training is for.
+    """
+    output = view.value(name)
+    if output is None or output.dtype not in (np.float32, np.float64) or not _has_activation(view, name):
+        return None
+    values = to_float64(output)
+    low, high = float(values.min()), float(values.max())
+    is_rectified = low == 0 and high < SURE
+    if not (low >= -1 and high <= 1) or is_rectified or _is_answer(view, output) or sums_to_one(values):
+        return None
+    with np.errstate(divide="ignore"):
+        if low < 0:
+            return "tanh", np.arctanh(values)
+        return "sigmoid", np.log(values) - np.log1p(-values)
+
+
+def sums_to_one(values: Array) -> bool:
+    """Tell whether values are shares of a whole along the last axis, as those of a softmax are."""
+    is_wide = values.ndim > 1 and values.shape[-1] > 1
+    return bool(is_wide and np.min(values) >= 0 and np.allclose(values.sum(axis=-1), 1, atol=1e-3))
+
+
+def is_plain(view: StepView, weight: str, given: str, output: str) -> bool:
+    """Tell whether the output of a fully connected layer is its input times its weight, with no activation after it."""
+    scheme = scheme_of(view.trial)
+    if not scheme.fuses_activations:
+        return True
+    kernel, inputs, outputs = used_value(view, weight), view.value(given), view.value(output)
+    if kernel is None or inputs is None or outputs is None:
+        return False
+    if not scheme.has_units_last(weight):
+        kernel = kernel.T
+    if inputs.size % len(kernel) or inputs.size // len(kernel) * kernel.shape[1] != outputs.size:
+        return False
+    bias_name = scheme.bias_of(weight)
+    bias = used_value(view, bias_name) if bias_name in view.tensor_names else None
+    product = to_float64(inputs).reshape(-1, len(kernel)) @ to_float64(kernel) + (0 if bias is None else bias)
+    wanted = to_float64(outputs).reshape(product.shape)
+    return bool(np.abs(product - wanted).max() <= CLOSE * np.abs(wanted).max())
+
+
+def takes_unchanged(view: StepView, name: str) -> bool:
+    """Tell whether an input of the model goes into a layer with a matrix of weights as it is, as far as was saved.
+
+    Where layers may prepare what they are given, an input that is not scaled is no fault if such a layer comes first.
+    """
+    given = view.value(name)
+    if given is None:
+        return True
+    layers = [each for each in view.selected(LAYER_INPUTS) if each != name]
+    of_matrices = [each for each in layers if any(_is_matrix(view, mine) for mine in _parameters_of(view, each))]
+    if not of_matrices or any(_holds(view.value(each), given) for each in of_matrices):
+        return True
+    if scheme_of(view.trial).hides_kinds:
+        return False
+    others = [each for each in layers if each not in of_matrices and _parameters_of(view, each)]
+    is_normalised = any(_is_equal(view.value(each), given) for each in others)
+    is_computed = any((value := view.value(each)) is not None and value.size == given.size for each in of_matrices)
+    return not (is_normalised or is_computed)
+
+
+def _parameters_of(view: StepView, layer_input: str) -> list[str]:
+    """Return the parameters of the layer that has an input, not those of layers within it."""
+    beside = scheme_of(view.trial).parameters_beside(layer_input, view.tensor_names)
+    if beside or scheme_of(view.trial).hides_kinds:
+        return beside
+    layer = re.escape(re.sub(r"_input_\d+$", "", layer_input))
+    own = re.compile(rf"(^|[_.]){layer}[._][a-z_]*weight[^.]*$")  # of recurrent layers, and of attention
+    return [each for each in view.tensor_names if not each.startswith("gradient") and own.search(each)]
+
+
+def _holds(value: Array | None, given: Array) -> bool:
+    """Tell whether a layer is given the same numbers, be it in another order of axes."""
+    if value is None or value.size != given.size:
+        return False
+    return _is_equal(value, given) or bool(np.array_equal(np.sort(value, axis=None), np.sort(given, axis=None)))
+
+
+def _is_equal(one: Array | None, other: Array) -> bool:
+    return one is not None and one.size == other.size and bool(np.array_equal(one.reshape(-1), other.reshape(-1)))
+
+
+def _has_activation(view: StepView, name: str) -> bool:
+    """Tell a layer that may have an activation from one that only hands on, as those that flatten or encode do."""
+    beside = scheme_of(view.trial).parameters_beside(name, view.tensor_names)
+    return ACTIVATION.search(name) is not None or any(_is_matrix(view, parameter) for parameter in beside)
+
+
+def _is_matrix(view: StepView, parameter: str) -> bool:
+    value = view.value(parameter)
+    return value is not None and value.ndim > 1
+
+
+def _is_answer(view: StepView, output: Array) -> bool:
+    return any(_is_equal(view.value(name), output) for name in view.selected(ANSWERS))

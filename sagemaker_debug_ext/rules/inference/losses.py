@@ -1,0 +1,286 @@
+"""What goes into a loss and what comes out: `LossView`; and what the best constant answer would get.
+
+PyTorch wants classes as whole numbers along the first axis; where a framework is less strict, answers and targets are
+brought into that form, and probabilities into that of scores.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.rules.inference.activations import sums_to_one
+from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, joined_ids
+from sagemaker_debug_ext.rules.inference.training import loss_at
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+
+Numbers = npt.NDArray[np.float64]
+
+INPUTS: Final = Selection(roles=(Role.ANSWER_OR_TARGET,))
+"""Scores and targets as hooks name them, for `Need`."""
+
+LEAST: Final = 1e-7
+"""Probabilities below this count as this, as they do for Keras."""
+OF_DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
+"""Kinds of losses that are least where answers are the targets."""
+SAME: Final = 0.01
+"""Part of a loss by which what is computed anew may differ from it: answers may have been saved with few digits."""
+FEWEST_PAIRS: Final = 8
+"""How many pairs of answers and targets tell how well they go together."""
+OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
+"""Kinds of losses whose targets may be classes: those that names do not tell as well."""
+
+
+@attrs.frozen
+class LossView:
+    """A loss at one step.
+
+    Args:
+        name: Name of the loss itself.
+        value: The loss.
+        scores: What the model answered, one row for each sample.
+        targets: What it should have.
+        answers_name: Name of the tensor that holds the answers.
+        targets_name: Name of the tensor that holds the targets.
+        kind: PyTorch's name, without ``Loss``, for the kind of loss; None if names do not tell.
+    """
+
+    name: str
+    value: float
+    scores: Array
+    targets: Array
+    answers_name: str = ""
+    targets_name: str = ""
+    kind: str | None = None
+
+    @property
+    def num_classes(self) -> int | None:
+        """Number of classes if scores are one for each class and targets are numbers of classes, else None."""
+        of_samples = (self.scores.shape[0], *self.scores.shape[2:])
+        if self.targets.dtype.kind not in "iu" or self.scores.ndim < 2 or self.targets.shape != of_samples:
+            return None
+        return self.scores.shape[1] if self.scores.shape[1] > 1 else None
+
+    @property
+    def is_binary(self) -> bool:
+        """Tell whether there is one score for each target, and targets are 0 or 1."""
+        if self.scores.shape != self.targets.shape:
+            return False
+        return bool(np.all((self.targets == 0) | (self.targets == 1)))
+
+    @property
+    def wants_margins(self) -> bool:
+        """Tell whether the loss is the cross entropy of margins with targets from 0 to 1, by its name or its value."""
+        if self.scores.shape != self.targets.shape or np.min(self.targets) < 0 or np.max(self.targets) > 1:
+            return False
+        return self.kind == "BCEWithLogits" or (self.is_binary and self._is_same(self.margin_entropy()))
+
+    @property
+    def wants_targets(self) -> bool:
+        """Tell whether the loss is least where scores are the targets, by its name or its value."""
+        if self.scores.shape != self.targets.shape or self.targets.size == 0:
+            return False
+        if self.kind in OF_DIFFERENCES:
+            return True
+        apart = to_float64(self.scores) - to_float64(self.targets)
+        squared = float(np.mean(apart**2))
+        return self.kind is None and any(map(self._is_same, (squared, squared / 2, float(np.mean(np.abs(apart))))))
+
+    def _is_same(self, computed: float) -> bool:
+        return abs(abs(self.value) - computed) <= SAME * computed  # a loss with the wrong sign counts too
+
+    def margin_entropy(self) -> float:
+        """Return the mean cross entropy of margins."""
+        scores, targets = to_float64(self.scores), to_float64(self.targets)
+        return float(np.mean(np.logaddexp(0, scores) - scores * targets))
+
+    def unexplained(self) -> float | None:
+        """Return the variance of the targets that no linear function of the scores explains; None of too few."""
+        if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS:
+            return None
+        scores, targets = to_float64(self.scores).reshape(-1), to_float64(self.targets).reshape(-1)
+        scores, targets = scores - scores.mean(), targets - targets.mean()
+        spread = scores @ scores
+        explained = (scores @ targets) ** 2 / spread if spread > 0 else 0.0
+        return float((targets @ targets - explained) / (len(targets) - 2))
+
+    def cross_entropy(self) -> float | None:
+        """Return the mean cross entropy of scores, whatever the loss makes of them; None without classes."""
+        if self.num_classes is None:
+            return None
+        scores = np.moveaxis(to_float64(self.scores), 1, -1)
+        targets = self.targets.reshape(-1)
+        rows = scores.reshape(-1, scores.shape[-1])
+        known = (targets >= 0) & (targets < rows.shape[1])  # others are ignored, as padding is
+        if not known.any():
+            return None
+        rows, targets = rows[known], targets[known]
+        rows = rows - rows.max(axis=1, keepdims=True)
+        logs = rows[np.arange(len(rows)), targets] - np.log(np.exp(rows).sum(axis=1))
+        return float(-logs.mean())
+
+
+def losses_at(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossView]:
+    """Yield the losses of a step whose two inputs were saved, and are numbers of a batch.
+
+    Args:
+        view: The step.
+        keeps_shares: Leave probabilities as they are, where they would be brought into the form of scores.
+    """
+    scheme = scheme_of(view.trial)
+    for names in scheme.answers(view.tensor_names):
+        value = math.nan if names.loss == names.answers else loss_at(view, names.loss)
+        scores, targets = view.value(names.answers), view.value(names.targets)
+        if value is None or scores is None or targets is None:
+            continue
+        if scores.ndim == 0 or scores.shape[:1] != targets.shape[:1] or targets.dtype.kind == "c":
+            continue
+        if scores.dtype.kind in "fV" and np.isfinite(to_float64(scores)).all():
+            kind = scheme.kind_of_loss(names.answers)
+            if scheme.has_loose_targets:
+                has_classes = kind in OF_CLASSES
+                scores, targets = strict_form(
+                    scores, targets, has_classes, may_be_shares=scheme.hides_kinds and not keeps_shares
+                )
+            yield LossView(names.loss, value, scores, targets, names.answers, names.targets, kind)
+
+
+class Games:
+    """Losses that pull against each other, as those of a generator and a discriminator do.
+
+    There a loss of yes and no is computed more than once a step: on what is to be told apart, which has both answers as
+    its targets, and after it on what shall be taken for real, all of whose targets are 1. What one side gains the other
+    loses, so no loss of a game needs to fall, and a side that wins is no better than one that holds out. Where each
+    computation is a step of its own, all targets of a step are the same, 0 or 1 by turns.
+    """
+
+    def __init__(self) -> None:
+        self._is_game: dict[str, bool] = {}
+        self._only: dict[str, set[float]] = {}
+        self._mixed: set[str] = set()
+
+    def observe(self, view: StepView) -> None:
+        """Take a step of training; it must have both computations for the losses to stay a game."""
+        for name in view.tensor_names:
+            stem = name.removesuffix("_output_1")
+            if stem != name and "BCE" in stem:
+                self._is_game[stem] = self._is_game.get(stem, True) and _wants_both_ways(view, stem)
+        self._observe_turns(view)
+
+    def _observe_turns(self, view: StepView) -> None:
+        """Note which losses of yes and no have had one of them only as the target, at each step by itself."""
+        for name in view.tensor_names:
+            stem = name.removesuffix("_input_1")
+            targets = view.value(name) if stem != name and "BCE" in stem and stem not in self._mixed else None
+            if targets is not None and targets.size > 1 and targets.dtype.kind != "c":
+                least, most = float(targets.min()), float(targets.max())
+                self._only.setdefault(stem, set()).add(least)
+                self._mixed |= {stem} if least != most else set()
+
+    def has(self, name: str) -> bool:
+        """Tell whether a loss, an answer or a target is of a game, at each step so far."""
+        stem = re.sub(r"_(input|output)_[0-9]+$", "", name)
+        takes_turns = stem not in self._mixed and len(self._only.get(stem, ())) > 1
+        return takes_turns or self._is_game.get(stem, False)
+
+
+def _wants_both_ways(view: StepView, stem: str) -> bool:
+    """Tell whether all of something shall be 1 after both 0 and 1 were targets of the same loss at the same step."""
+    before: set[float] = set()
+    for number in range(1, len(view.tensor_names), 2):
+        targets = view.value(f"{stem}_input_{number}") if f"{stem}_input_{number}" in view.tensor_names else None
+        if targets is None:
+            return False
+        least, most = float(targets.min()), float(targets.max())
+        if least == most == 1 and len(before) > 1:
+            return True
+        before |= {least, most}
+    return False
+
+
+def class_labels(view: StepView, name: str) -> Array | None:
+    """Return labels as they were saved; where names do not tell whether they are of classes, None unless they are."""
+    if not scheme_of(view.trial).hides_kinds:
+        return view.value(name)
+    for loss in losses_at(view):
+        if loss.targets_name == name and (loss.num_classes is not None or loss.is_binary):
+            return loss.targets.astype(np.int64)
+    return None
+
+
+def class_answers(view: StepView, name: str) -> Array | None:
+    """Return answers as they were saved; where names do not tell whether they are of classes, a row for each label."""
+    if not scheme_of(view.trial).hides_kinds:
+        return view.value(name)
+    for loss in losses_at(view):
+        if loss.answers_name == name and loss.num_classes is not None:
+            return np.moveaxis(loss.scores, 1, -1).reshape(-1, loss.num_classes)
+        if loss.answers_name == name and loss.is_binary:
+            return loss.scores
+    return None
+
+
+def labels_in(view: StepView, names: Sequence[str]) -> ClassIds | None:
+    """Return the labels in some tensors of a step, one after the other; None if none of them has any."""
+    if not scheme_of(view.trial).hides_kinds:
+        return joined_ids(view, names)
+    found = [labels.reshape(-1) for name in names if (labels := class_labels(view, name)) is not None]
+    return np.concatenate(found) if found else None
+
+
+def strict_form(scores: Array, targets: Array, has_classes: bool, *, may_be_shares: bool) -> tuple[Array, Array]:
+    """Return scores and targets as PyTorch would want them.
+
+    Args:
+        scores: What the model answered.
+        targets: What it should have.
+        has_classes: Whether targets may be of classes.
+        may_be_shares: Whether scores that look like probabilities are such.
+    """
+    are_shares = may_be_shares and sums_to_one(scores)
+    classes = as_class_ids(scores, targets) if has_classes else None
+    if classes is not None:
+        values = np.log(np.maximum(to_float64(scores), LEAST)) if are_shares else scores
+        return np.moveaxis(values, -1, 1), classes
+    if targets.size == scores.size:
+        targets = targets.reshape(scores.shape)
+    is_binary = targets.shape == scores.shape and bool(np.all((targets == 0) | (targets == 1)))
+    if may_be_shares and is_binary and np.min(scores) >= 0 and np.max(scores) <= 1:
+        shares = np.clip(to_float64(scores), LEAST, 1 - LEAST)
+        return np.log(shares) - np.log1p(-shares), targets
+    return scores, targets
+
+
+def as_class_ids(scores: Array, targets: Array) -> Array | None:
+    """Return targets as numbers of classes, one for each row of scores; None if they are something else."""
+    num_classes = scores.shape[-1] if scores.ndim > 1 else 1
+    if num_classes == 1 or targets.dtype.kind not in "biuf":
+        return None
+    if targets.shape == scores.shape:
+        is_one_hot = np.all((targets == 0) | (targets == 1)) and np.all(targets.sum(axis=-1) == 1)
+        return np.argmax(targets, axis=-1).astype(np.int64) if is_one_hot else None
+    if targets.size * num_classes != scores.size:
+        return None
+    is_whole = np.array_equal(targets, np.trunc(targets)) and targets.min() >= 0 and targets.max() < num_classes
+    return targets.astype(np.int64).reshape(scores.shape[:-1]) if is_whole else None
+
+
+def entropy(shares: Numbers) -> float:
+    """Return the entropy of shares that add up to 1, in nats."""
+    positive = shares[shares > 0]
+    return float(-(positive * np.log(positive)).sum())
+
+
+def label_entropy(labels: Array) -> float:
+    """Return the entropy of numbers of classes: the cross entropy of the best constant answer."""
+    _, counts = np.unique(labels, return_counts=True)
+    return entropy(counts / counts.sum())

@@ -1,0 +1,21 @@
+"""Single samples of a batch, told apart by hashes: what rules over the data share."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from sagemaker_debug_ext.rules.reading.numeric import Array
+
+MAX_KEPT: Final = 1_000_000
+"""How many samples a rule remembers at most."""
+
+MIN_ELEMENTS: Final = 4
+"""Samples of fewer elements may be equal by chance."""
+
+
+def row_digests(batch: Array) -> tuple[bytes, ...] | None:
+    """Return a hash of each sample, axis 0 being the batch; None for samples too small to be told apart."""
+    if batch.ndim < 2 or len(batch) == 0 or batch.size // len(batch) < MIN_ELEMENTS:
+        return None
+    return tuple(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in batch)

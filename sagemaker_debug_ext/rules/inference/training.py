@@ -1,0 +1,214 @@
+"""What rules over the course of training share: recent values, names of losses, and the mode of training."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.builtin_rule import Reading
+    from sagemaker_debug_ext.trials import Trial
+
+RUNNING_BATCH: Final = "batch"
+"""Number of the batch within its epoch, saved beside means since the epoch began."""
+LOSSES: Final = Selection(collections=(CollectionKeys.LOSSES,))
+DIGITS: Final = 1e-5
+"""Least difference between two sums, relative to them, that a float32 tells."""
+LONGEST_EPOCH: Final = 10_000
+"""Batches of an epoch beyond which its mean says nothing of one of them: a float32 has too few digits for that."""
+
+
+def is_training(view: StepView) -> bool:
+    """Tell whether a step is one of training: TRAIN, or of no mode at all."""
+    return view.mode in (ModeKeys.TRAIN, ModeKeys.GLOBAL)
+
+
+def is_last(view: StepView, name: str) -> bool:
+    """Tell whether the job has ended, and saved a tensor at no later step of the same mode.
+
+    What has not come by then does not come; as long as a job runs, it still may.
+    """
+    step = view.step_in(view.mode) if view.trial.loaded_all_steps else None
+    saved = [] if step is None else view.trial.tensor(name).steps(mode=view.mode)
+    return bool(saved) and saved[-1] == step
+
+
+def gradient_in(view: StepView, parameter: str) -> str | None:
+    """Return the name of a parameter's gradient; None if it was not saved at the step."""
+    return scheme_of(view.trial).gradient_of(parameter, view.tensor_names)
+
+
+def used_value(view: StepView, parameter: str) -> Array | None:
+    """Return a parameter as the step used it, before any update; None if that was not saved.
+
+    Where a hook saves what the step leaves, that is what the step before has left; and if there is none, what the step
+    itself leaves, if its gradient is 0.
+    """
+    if view.mode in (ModeKeys.EVAL, ModeKeys.PREDICT) or not scheme_of(view.trial).is_updated(parameter):
+        return view.value(parameter)
+    if view.step:
+        return view.earlier_value(parameter, view.step - 1)
+    gradient = gradient_in(view, parameter)
+    is_unchanged = gradient is not None and not np.any(view.value(gradient))
+    return view.value(parameter) if is_unchanged else None
+
+
+def num_summed(view: StepView) -> int:
+    """Return over how many samples gradients are summed, as far as the losses tell; 1 where they are means."""
+    if not scheme_of(view.trial).has_sample_losses:
+        return 1
+    values = [view.value(name) for name in view.selected(LOSSES)]
+    return max((value.size for value in values if value is not None), default=1)
+
+
+def loss_at(view: StepView, name: str) -> float | None:
+    """Return a loss of the step; None if the tensor is none.
+
+    Where a hook saves a number for each sample, that is their mean; and where it saves the mean since the epoch began,
+    it is that of the batches since the loss was saved before.
+    """
+    loss = as_loss(view.value(name), view.trial)
+    if loss is None or not scheme_of(view.trial).has_running_losses:
+        return loss
+    return _since_before(view, name, loss)
+
+
+def as_loss(value: Array | None, trial: Trial) -> float | None:
+    """Return a saved loss as one number; None if it is none.
+
+    Where a hook saves a number for each sample, that is their mean.
+    """
+    if value is None or value.dtype.kind == "c" or not scheme_of(trial).has_sample_losses:
+        return as_scalar(value)
+    return float(to_float64(value).mean())
+
+
+def loss_values(view: StepView, selection: Selection) -> dict[str, float]:
+    """Return the selected losses of a step, by name."""
+    return {name: loss for name in view.selected(selection) if (loss := loss_at(view, name)) is not None}
+
+
+def _since_before(view: StepView, name: str, mean: float) -> float:
+    """Return the mean of the batches since a loss was saved before, given the mean since the epoch began."""
+    step = view.mode_step
+    batch = view.scalar(RUNNING_BATCH) if RUNNING_BATCH in view.tensor_names else None
+    if step is None or batch is None or not 0 < batch < LONGEST_EPOCH or not math.isfinite(mean):
+        return mean
+    before = _saved_before(view, name, step)
+    global_step = None if before is None else view.trial.global_step(view.mode, before)
+    if before is None or global_step is None:
+        return mean
+    earlier, earlier_batch = (as_scalar(view.earlier_value(each, global_step)) for each in (name, RUNNING_BATCH))
+    if earlier is None or earlier_batch is None or step - before != batch - earlier_batch:
+        return mean  # of another epoch
+    total, total_before = (batch + 1) * mean, (earlier_batch + 1) * earlier
+    if abs(total - total_before) < DIGITS * max(abs(total), abs(total_before)):
+        return mean  # too few digits are left
+    return (total - total_before) / (batch - earlier_batch)
+
+
+def _saved_before(view: StepView, name: str, step: int) -> int | None:
+    """Return the step of the same mode at which a tensor was saved before."""
+    previous = view.trial.global_step(view.mode, step - 1) if step else None
+    if previous is not None and view.earlier_value(name, previous) is not None:
+        return step - 1  # as nearly always, where listing all steps at each of them would take long
+    saved = view.trial.tensor(name).steps(mode=view.mode)
+    position = bisect.bisect_left(saved, step)
+    return saved[position - 1] if position else None
+
+
+def mean_loss(losses: Sequence[float]) -> float:
+    """Return the mean of some losses; NaN if they have none, being infinite both ways or too large to be added."""
+    try:
+        return statistics.fmean(losses)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def losses_or(patterns: Iterable[str] | None) -> Selection:
+    """Return the tensors that patterns choose, or the losses if none are given."""
+    return Selection(patterns=patterns) if patterns else LOSSES
+
+
+class Pending:
+    """Readings that are no issues yet, as the job may still mend what it does, but will be if no step is to come."""
+
+    def __init__(self) -> None:
+        self._readings: dict[tuple[str, ModeKeys], tuple[StepView, Reading]] = {}
+
+    def settle(self, view: StepView, name: str, reading: Reading, *, is_late: bool) -> Reading:
+        """Return a reading that fires if it is late, or if the job has ended; else it waits for that.
+
+        Args:
+            view: The step.
+            name: The tensor.
+            reading: What was measured.
+            is_late: Whether the job has had its time.
+        """
+        self._readings.pop((name, view.mode), None)
+        if not reading.fires or is_late or is_last(view, name):
+            return reading
+        self._readings[name, view.mode] = (view, reading)
+        return attrs.evolve(reading, fires=False)
+
+    def take(self) -> list[tuple[StepView, dict[str, Reading]]]:
+        """Return what has waited for the end of the job, by step, in their order; nothing before the end.
+
+        What waits at a step after which more was saved, which nobody looked at, says nothing of the end.
+        """
+        ended: dict[int, tuple[StepView, dict[str, Reading]]] = {}
+        for (name, mode), (view, reading) in list(self._readings.items()):
+            if is_last(view, name):
+                ended.setdefault(view.step, (view, {}))[1][name] = reading
+                del self._readings[name, mode]
+        return [ended[step] for step in sorted(ended)]
+
+
+class Recent:
+    """The latest values of each of some tensors.
+
+    Args:
+        length: How many are kept.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._values: dict[str, collections.deque[float]] = {}
+
+    def of(self, name: str) -> list[float]:
+        """Return the values kept, the oldest first."""
+        return list(self._values.get(name, ()))
+
+    def is_full(self, name: str) -> bool:
+        """Tell whether as many values as are kept have been seen."""
+        return len(self._values.get(name, ())) == self._length
+
+    def add(self, name: str, value: float) -> None:
+        """Keep a value, unless it is not finite: one such value would spoil every mean."""
+        if math.isfinite(value):
+            self._values.setdefault(name, collections.deque(maxlen=self._length)).append(value)
+
+
+class Streaks:
+    """For how many observations in a row something has held, by name."""
+
+    def __init__(self) -> None:
+        self._lengths: dict[str, int] = collections.Counter()
+
+    def observe(self, name: str, holds: bool) -> int:
+        """Take an observation, and return the length of the streak."""
+        self._lengths[name] = self._lengths[name] + 1 if holds else 0
+        return self._lengths[name]

@@ -1,0 +1,103 @@
+"""LearningRateTooHigh and LearningRateTooLow: what weights change by in a step, relative to their size."""
+
+from __future__ import annotations
+
+import abc
+import statistics
+from typing import ClassVar
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.inference.training import Recent
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array, norm
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
+from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+
+class UpdateSizeRule(BuiltinRule):
+    """A rule over the relative size of updates, for each step of training.
+
+    The norm of a weight's change since it was saved before, relative to its norm then, is divided by the steps between
+    the two; the median over the latest observations of a weight is its usual update.
+    """
+
+    is_too_large: ClassVar[bool]
+    _from_zero: set[str]
+    """Names of weights that were 0 when they were first saved."""
+    selection = Selection(collections=(CollectionKeys.WEIGHTS,))
+
+    def configure(self) -> None:
+        """Begin without observations."""
+        self._recent = Recent(self.parameters["window"])
+        self._known: set[str] = set()
+        self._from_zero = set()
+        self._norms: dict[str, float] = {}
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights."""
+        return (Need("weights", self.selection),)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if the updates of the weights are out of bounds."""
+        mode = train_or_all(view)
+        step = view.step_in(mode)
+        if step is None:
+            return None
+        is_offset = scheme_of(view.trial).is_offset  # what starts at 0 changes by much of its size
+        names = [name for name in view.selected(self.selection) if not is_offset(name)]
+        for name in names:
+            self._observe(view, name, mode, step)
+        usual = {name: statistics.median(self._recent.of(name)) for name in names if self._recent.is_full(name)}
+        moving = {name: value for name, value in usual.items() if value > 0}  # frozen ones have a rule of their own
+        if not moving:
+            return None
+        beyond = self.out_of_bounds(moving)
+        if not beyond:
+            return []
+        limit: float = self.parameters["threshold"]
+        first = moving[beyond[0]]
+        message = (
+            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {naming(beyond)}: a step changes "
+            f"the first by {first:.3g} of its norm, {'above' if self.is_too_large else 'below'} {limit:g}."
+        )
+        return [self.found(view, message, tensors=beyond, value=first, threshold=limit)]
+
+    @abc.abstractmethod
+    def out_of_bounds(self, usual: dict[str, float]) -> list[str]:
+        """Return the weights whose usual update is out of bounds, the worst first."""
+
+    def _observe(self, view: StepView, name: str, mode: ModeKeys, step: int) -> None:
+        earlier_steps = self.views.saved_steps(name, mode, step - 1)
+        before = earlier_steps[-1] if earlier_steps else None
+        global_step = None if before is None else view.trial.global_step(mode, before)
+        earlier = None if global_step is None else view.earlier_value(name, global_step)
+        current = view.value(name)
+        if name not in self._known and current is not None:
+            self._known.add(name)
+            if not np.any(current):
+                self._from_zero.add(name)
+        if before is None or earlier is None or current is None or earlier.shape != current.shape:
+            return
+        ratio = update_ratio(current, earlier, epsilon=1e-12)
+        self._recent.add(name, ratio / (step - before))
+        self._norms[name] = norm(earlier)
+        self.note(name, ratio)
+
+    def note(self, name: str, ratio: float) -> None:
+        """Take by what part of its norm a weight has changed since it was saved before. Optional."""
+
+
+def update_ratio(current: Array, earlier: Array, epsilon: float) -> float:
+    """Return the norm of a weight's change, relative to the norm of the earlier weight."""
+    wide = np.complex128 if current.dtype.kind == "c" else np.float64
+    change = np.subtract(current, earlier, dtype=wide, casting="unsafe")
+    return norm(change) / (norm(earlier) + epsilon)
+
+
+def any_non_zero(gradient: Array) -> bool:
+    """Tell whether any element is not 0."""
+    return bool(np.any(gradient))

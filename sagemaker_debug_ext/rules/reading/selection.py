@@ -1,0 +1,131 @@
+"""Which tensors of a step a rule looks at: members of collections, united with names of some pattern or role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import attrs
+
+from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext.config.groups import compile_pattern
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.reading.step_view import StepView
+    from sagemaker_debug_ext.trials import Trial
+
+
+def _compiled(patterns: Iterable[str] | None) -> tuple[re.Pattern[str], ...]:
+    return tuple(compile_pattern(pattern, "tensor_regex") for pattern in patterns or ())
+
+
+def _as_tuple(names: Iterable[str] | None) -> tuple[str, ...]:
+    return tuple(names or ())
+
+
+def _as_roles(roles: Iterable[Role] | None) -> tuple[Role, ...]:
+    return tuple(roles or ())
+
+
+@attrs.frozen(cache_hash=True)
+class Selection:
+    """A choice of tensors: those in any of the collections, and those in whose name any of the patterns is found.
+
+    Args:
+        collections: Names of collections; one that the trial does not have selects nothing.
+        patterns: Regular expressions, searched unanchored in tensor names.
+        roles: What tensors are, by the names that the framework of the trial gives them.
+
+    Raises:
+        SMDebugValueError: A pattern is no regular expression.
+    """
+
+    collections: tuple[str, ...] = attrs.field(default=(), converter=_as_tuple)
+    patterns: tuple[re.Pattern[str], ...] = attrs.field(default=(), converter=_compiled)
+    roles: tuple[Role, ...] = attrs.field(default=(), converter=_as_roles)
+
+    def __bool__(self) -> bool:
+        return bool(self.collections or self.patterns or self.roles)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether no choice was made."""
+        return self in (ALL_TENSORS, ALL_WITHOUT_GAPS)
+
+    def names(self, view: StepView) -> list[str]:
+        """Return the selected tensors among those saved at the step, sorted by name."""
+        return view.selected(self)
+
+    def united_with(self, other: Selection) -> Selection:
+        """Return the choice of all tensors that either selects."""
+        return Selection(
+            collections=(*self.collections, *other.collections),
+            patterns=[pattern.pattern for pattern in (*self.patterns, *other.patterns)],
+            roles=(*self.roles, *other.roles),
+        )
+
+    def among(self, names: Collection[str], trial: Trial) -> list[str]:
+        """Return the selected ones of some names of tensors of a trial, in their order."""
+        known = trial.collections()
+        groups = [known[name] for name in self.collections if name in known]
+        patterns = self.patterns_in(trial)
+        found = [
+            name
+            for name in names
+            if any(pattern.search(name) for pattern in patterns) or any(group.matches(name) for group in groups)
+        ]
+        return scheme_of(trial).without_losses(found, names, trial) if Role.MODEL_INPUT in self.roles else found
+
+    def patterns_in(self, trial: Trial) -> tuple[re.Pattern[str], ...]:
+        """Return the patterns, with those that the names of the roles have in a trial."""
+        if not self.roles:
+            return self.patterns
+        scheme = scheme_of(trial)
+        return (*self.patterns, *(re.compile(scheme.patterns[role]) for role in self.roles))
+
+    def __str__(self) -> str:
+        if self.is_everything:
+            return "any tensor"
+        parts = [f"collection {name!r}" for name in self.collections]
+        parts += [f"names with {pattern.pattern!r}" for pattern in self.patterns]
+        parts += [role.value for role in self.roles]
+        return " or ".join(parts) or "nothing"
+
+
+def chosen_or(patterns: Iterable[str] | None, *roles: Role) -> Selection:
+    """Return the tensors that patterns choose, or those that have one of some roles if no patterns are given."""
+    return Selection(patterns=patterns) if patterns else Selection(roles=roles)
+
+
+ALL_TENSORS = Selection(patterns=("",))
+"""Every tensor of a step."""
+
+ALL_WITHOUT_GAPS = Selection(patterns=("^(?!trees/(Split|Yes|No|Missing|Category)$)",))
+"""Every tensor but those columns of tables of boosted trees in which NaN says that a node has no such thing."""
+
+
+@attrs.frozen
+class Need:
+    """A choice of tensors that a rule looks at.
+
+    Args:
+        purpose: What the rule needs them for, a word or two.
+        selection: The tensors.
+        is_required: Whether the rule can say nothing without them; of those that are not required, one must be there.
+        takes_reductions: Whether saved reductions do instead of values.
+    """
+
+    purpose: str
+    selection: Selection
+    is_required: bool = True
+    takes_reductions: bool = False

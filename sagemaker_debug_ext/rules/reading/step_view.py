@@ -1,0 +1,234 @@
+"""What rules read at one step: each tensor fetched and each statistic computed once, for all rules together."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import numpy as np
+
+from sagemaker_debug_ext.errors import StepUnavailable, TensorUnavailable, TensorUnavailableForStep
+from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, is_numeric
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.evaluation.blocks import Block
+    from sagemaker_debug_ext.rules.reading.selection import Selection
+    from sagemaker_debug_ext.trials import Trial
+
+ReductionKey = tuple[str, bool]
+"""Name of a reduction, and whether it is of the absolute values."""
+
+T = TypeVar("T")
+
+KEPT_BYTES: Final = 512 * 2**20
+"""How many bytes of values are kept for the next rule or the next step; what exceeds them is read again."""
+
+KEPT_VALUES: Final = 2**14
+"""How many values of earlier steps are kept."""
+
+
+def usable_value(trial: Trial, name: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> Array | None:
+    """Return a tensor's value of the default worker, or None where a rule has nothing to look at.
+
+    That is the case when only reductions, or nothing, was saved at the step, when the trial does not have the step or
+    the tensor, and for tensors that are empty or hold no numbers.
+    """
+    try:
+        value = trial.tensor(name).value(step, mode=mode)
+    except (TensorUnavailableForStep, TensorUnavailable, StepUnavailable):
+        return None
+    return value if value.size and is_numeric(value.dtype) else None
+
+
+class StepView:
+    """The tensors of one step, each read at most once.
+
+    Args:
+        trial: The trial.
+        step: A global step that the trial has.
+        views: What keeps values from one step to the next; of this step alone when not given.
+    """
+
+    def __init__(self, trial: Trial, step: int, views: StepViews | None = None) -> None:
+        self.trial = trial
+        self.step = step
+        mode, mode_step = trial.mode_modestep(step)
+        self.mode = mode or ModeKeys.GLOBAL
+        self.mode_step = mode_step
+        self._views = views or StepViews(trial)
+        self._reductions: dict[str, dict[ReductionKey, float]] = {}
+        self._statistics: dict[tuple[str, Callable[[Array], Any]], Any] = {}
+
+    @functools.cached_property
+    def tensor_names(self) -> tuple[str, ...]:
+        """Names of the tensors saved at this step, sorted."""
+        return self._views.names_at(self.step)
+
+    def selected(self, selection: Selection) -> list[str]:
+        """Return the selected tensors among those saved at the step, sorted by name."""
+        return self._views.selected(selection, self.tensor_names)
+
+    def value(self, name: str) -> Array | None:
+        """Return the tensor's value of the default worker; None as in `usable_value`."""
+        return self._views.value(name, self.step)
+
+    def earlier_value(self, name: str, global_step: int) -> Array | None:
+        """Return the tensor's value at an earlier global step, as `value` does."""
+        return self._views.value(name, global_step, is_earlier=True)
+
+    def step_in(self, mode: ModeKeys) -> int | None:
+        """Return the number of the step within `mode`; None if the step is of another mode."""
+        if mode is ModeKeys.GLOBAL:
+            return self.step
+        return self.mode_step if self.mode is mode else None
+
+    def scalar(self, name: str) -> float | None:
+        """Return the tensor's only element; None if it has another size or no value."""
+        return as_scalar(self.value(name))
+
+    def scalars(self, selection: Selection) -> dict[str, float]:
+        """Return the selected tensors of exactly one element, by name."""
+        return {name: number for name in self.selected(selection) if (number := self.scalar(name)) is not None}
+
+    def statistic(self, name: str, function: Callable[[Array], T], *, keeps_value: bool = True) -> T | None:
+        """Return ``function(value)``, computed once per step for all rules; None if there is no value.
+
+        Args:
+            name: The tensor.
+            function: A module-level function of the value, not a lambda: it is also the key of the result.
+            keeps_value: Whether other rules will probably need the value as well. Memory that is kept is new memory,
+                which for a large value takes far longer to get than reading the value again.
+        """
+        key = (name, function)
+        if key not in self._statistics:
+            value = self._views.value(name, self.step, keeps=keeps_value)
+            self._statistics[key] = None if value is None else function(value)
+        return cast("T | None", self._statistics[key])
+
+    def reductions(self, name: str) -> dict[ReductionKey, float]:
+        """Return the reductions of the tensor that the hook saved; empty if it saved none."""
+        if name not in self._reductions:
+            saved = self.trial.tensor(name).reduction_values(self.step)
+            self._reductions[name] = {key: float(np.asarray(value).reshape(-1)[0]) for key, value in saved.items()}
+        return self._reductions[name]
+
+    def default_worker(self, name: str) -> str:
+        """Return the worker whose value of the tensor is read."""
+        return min(self.trial.tensor(name).workers(self.step))
+
+
+class StepViews:
+    """Gives the view of a step; rules that share an instance share what they read.
+
+    Only the latest step is kept, because rules visit steps in order; of earlier ones only values of those tensors that
+    a rule has asked for an earlier value of before.
+
+    Args:
+        trial: The trial.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self._latest: StepView | None = None
+        self._values: OrderedDict[tuple[str, int], Array | None] = OrderedDict()
+        self._earlier: OrderedDict[tuple[str, int], Array | None] = OrderedDict()
+        self._kept_bytes = 0
+        self._looked_back: set[str] = set()
+        self._selected: dict[tuple[Selection, int], tuple[int, list[str], int]] = {}
+        self._names: dict[tuple[int, ...], tuple[list[object], tuple[str, ...]]] = {}
+        self._blocks: tuple[Block, ...] = ()
+        self._saved_steps: dict[tuple[str, ModeKeys], list[int]] = {}
+
+    def at(self, step: int) -> StepView:
+        """Return the view of a global step."""
+        if self._latest is None or self._latest.step != step:
+            self._latest = StepView(self.trial, step, self)
+            self._keep_for_later()
+        return self._latest
+
+    def value(self, name: str, step: int, *, is_earlier: bool = False, keeps: bool = True) -> Array | None:
+        """Return a tensor's value at a global step, from memory if it is kept there; None as in `usable_value`."""
+        if is_earlier:
+            self._looked_back.add(name)
+        key = (name, step)
+        for kept in (self._values, self._earlier):
+            if key in kept:
+                return kept[key]
+        value = next((found for block in self._blocks if (found := block.value(name, step)) is not None), None)
+        if value is None:
+            value = usable_value(self.trial, name, step)
+        if not keeps:
+            return value
+        self._values[key] = value
+        self._kept_bytes += 0 if value is None else value.nbytes
+        while self._kept_bytes > KEPT_BYTES:
+            _, dropped = (self._earlier or self._values).popitem(last=False)
+            self._kept_bytes -= 0 if dropped is None else dropped.nbytes
+        return value
+
+    def _keep_for_later(self) -> None:
+        """Put aside the values that may be looked back at, and drop the others, before another step is visited."""
+        for key, value in self._values.items():
+            if key[0] in self._looked_back:
+                self._earlier[key] = value
+            elif value is not None:
+                self._kept_bytes -= value.nbytes
+        self._values.clear()
+        while len(self._earlier) > KEPT_VALUES:
+            _, dropped = self._earlier.popitem(last=False)
+            self._kept_bytes -= 0 if dropped is None else dropped.nbytes
+
+    def use(self, block: Block) -> None:
+        """Take values from a block of steps, and from the block used before, rather than read them again."""
+        if not self._blocks or self._blocks[0] is not block:
+            self._blocks = (block, *self._blocks[:1])
+
+    def names_at(self, step: int) -> tuple[str, ...]:
+        """Return the names of the tensors saved at a global step, sorted: the very same object for the same names."""
+        reader = self.trial.index_reader
+        with reader.lock:
+            layouts = [file.layout for file in reader.index.files_at(step, ModeKeys.GLOBAL)]
+        key = tuple(map(id, layouts))
+        found = self._names.get(key)
+        if found is None:  # the layouts are kept as well, so that no other one gets the same identity
+            found = self._names[key] = (list(layouts), tuple(self.trial.tensor_names(step=step)))
+        return found[1]
+
+    def selected(self, selection: Selection, names: tuple[str, ...]) -> list[str]:
+        """Return the selected ones of some names, which `names_at` has returned; asked again, it remembers."""
+        key = (selection, id(names))
+        remembered = self._selected.get(key)
+        num_news = self.trial.index_reader.num_news
+        if remembered is not None and remembered[2] == num_news:  # collections are read anew with news only
+            return remembered[1]
+        known = self.trial.collections()
+        members = sum(len(known[group].tensor_names) for group in selection.collections if group in known)
+        if remembered is None or remembered[0] != members:
+            remembered = (members, selection.among(names, self.trial), num_news)
+        self._selected[key] = (*remembered[:2], num_news)
+        return remembered[1]
+
+    def saved_steps(self, name: str, mode: ModeKeys, up_to: int) -> Sequence[int]:
+        """Return the steps of a mode at which a tensor was saved, ascending, up to a step of that mode, inclusive."""
+        steps = self._saved_steps.get((name, mode))
+        if steps is None:
+            steps = self.trial.tensor(name).steps(mode=mode)
+            if self.trial.loaded_all_steps:  # none will be added
+                self._saved_steps[name, mode] = steps
+        return steps[: bisect.bisect_right(steps, up_to)]
+
+
+def train_or_all(view: StepView) -> ModeKeys:
+    """Return TRAIN if the trial has saved a TRAIN step up to this one, else GLOBAL, which means all steps.
+
+    Later steps do not count, so that a replay judges each step as it was judged live.
+    """
+    if view.mode is ModeKeys.TRAIN:
+        return ModeKeys.TRAIN
+    first = next(iter(view.trial.steps(mode=ModeKeys.TRAIN)), None)
+    global_step = None if first is None else view.trial.global_step(ModeKeys.TRAIN, first)
+    return ModeKeys.GLOBAL if global_step is None or global_step > view.step else ModeKeys.TRAIN

@@ -1,0 +1,365 @@
+"""What there is to say of an XGBoost job, from its trial: `xgboost_report`, as JSON, and `render_html`.
+
+Steps are boosting rounds. Everything is left out for which nothing was saved.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.rules.inference.class_labels import confusion_matrix
+from sagemaker_debug_ext.rules.inference.loss_pairs import loss_pairs
+from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar
+from sagemaker_debug_ext.rules.reading.step_view import usable_value
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+Task: TypeAlias = Literal["binary classification", "multi-class classification", "regression"]
+Numbers: TypeAlias = npt.NDArray[np.float64]
+
+IMPORTANCE_KINDS: Final = ("weight", "gain", "cover")
+TASKS: Final[Mapping[str, Task]] = {
+    "binary": "binary classification",
+    "multi": "multi-class classification",
+    "reg": "regression",
+    "count": "regression",
+}
+MAX_CLASSES: Final = 30
+"""Labels with more different values than this are taken for numbers, unless the objective says otherwise."""
+NUM_BINS: Final = 20
+
+
+def xgboost_report(trial: Trial) -> dict[str, Any]:
+    """Return what the trial of an XGBoost job tells, as values that JSON can hold."""
+    steps = [
+        step for step in trial.steps() if trial.has_tensor("labels") and _numbers(trial, "labels", step) is not None
+    ]
+    report: dict[str, Any] = {
+        "trial": trial.name,
+        "num_steps": len(trial.steps()),
+        "hyperparameters": _hyperparameters(trial),
+        "metrics": _metrics(trial),
+        "feature_importance": {kind: _importance(trial, kind) for kind in IMPORTANCE_KINDS},
+    }
+    if not steps:
+        return report
+    labels = _numbers(trial, "labels", steps[-1])
+    assert labels is not None  # the steps were chosen so
+    task = recognise_task(str(report["hyperparameters"].get("objective", "")), labels)
+    report.update(task=task, label_distribution=_distribution(labels, task))
+    judged = [step for step in steps if trial.has_tensor("predictions") and _pair(trial, step) is not None]
+    if judged:
+        if task == "regression":
+            report["regression"] = _regression(trial, judged)
+        else:
+            report["classification"] = _classification(trial, judged, task)
+    return report
+
+
+def recognise_task(objective: str, labels: Numbers) -> Task:
+    """Tell what a model is for, by its objective, or else by the labels it was validated with."""
+    family = objective.partition(":")[0]
+    if family in TASKS:
+        return TASKS[family]
+    values = np.unique(labels)
+    if len(values) > MAX_CLASSES or not np.array_equal(values, np.trunc(values)):
+        return "regression"
+    return "binary classification" if set(values) <= {0.0, 1.0} else "multi-class classification"
+
+
+def predicted_classes(predictions: Numbers, objective: str) -> npt.NDArray[np.int64]:
+    """Return the predicted class of each row: by arg-max, as it is, or by the probability or margin of class 1."""
+    if predictions.ndim == 2 and predictions.shape[1] > 1:
+        classes: npt.NDArray[np.int64] = np.argmax(predictions, axis=1).astype(np.int64)
+        return classes
+    flat = predictions.reshape(-1)
+    if objective.startswith("multi") or np.array_equal(flat, np.trunc(flat)):
+        return flat.astype(np.int64)
+    return (flat >= (0.0 if objective == "binary:logitraw" else 0.5)).astype(np.int64)
+
+
+def classification_scores(matrix: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """Return precision, recall and F1 of each class and as micro, macro and weighted means of a confusion matrix."""
+    right = np.diag(matrix).astype(np.float64)
+    support, predicted = matrix.sum(axis=1), matrix.sum(axis=0)
+    precision, recall = _ratio(right, predicted), _ratio(right, support)
+    f1 = _ratio(2 * precision * recall, precision + recall)
+    accuracy = float(right.sum() / matrix.sum())
+    present = (support + predicted) > 0
+    weights = support / support.sum()
+    means = {
+        name: {
+            "micro": accuracy,
+            "macro": float(values[present].mean()),
+            "weighted": float((values * weights).sum()),
+        }
+        for name, values in (("precision", precision), ("recall", recall), ("f1", f1))
+    }
+    return {**means, "accuracy": accuracy, "accuracy_by_class": recall.tolist()}
+
+
+def roc_curve(labels: Numbers, scores: Numbers) -> dict[str, Any]:
+    """Return the receiver operating characteristic and the area under it; None in it where a class is missing."""
+    order = np.argsort(-scores, kind="stable")
+    positive = labels[order] == 1
+    last_of_score = np.append(np.nonzero(np.diff(scores[order]))[0], len(order) - 1)
+    true_positives = np.append(0, np.cumsum(positive)[last_of_score])
+    false_positives = np.append(0, np.cumsum(~positive)[last_of_score])
+    if not true_positives[-1] or not false_positives[-1]:
+        return {"false_positive_rate": None, "true_positive_rate": None, "area": None}
+    x, y = false_positives / false_positives[-1], true_positives / true_positives[-1]
+    area = float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2))
+    return {"false_positive_rate": x.tolist(), "true_positive_rate": y.tolist(), "area": area}
+
+
+def decile_errors(labels: Numbers, predictions: Numbers) -> list[float]:
+    """Return the mean absolute error for each tenth of the labels, from the smallest to the largest."""
+    errors = np.abs(predictions - labels)[np.argsort(labels, kind="stable")]
+    return [float(part.mean()) for part in np.array_split(errors, 10) if part.size]
+
+
+def _ratio(above: Numbers, below: npt.NDArray[Any]) -> Numbers:
+    ratio: Numbers = np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
+    return ratio
+
+
+def _numbers(trial: Trial, name: str, step: int) -> Numbers | None:
+    value: Array | None = usable_value(trial, name, step)
+    return None if value is None or value.dtype.kind == "c" else value.astype(np.float64)
+
+
+def _pair(trial: Trial, step: int) -> tuple[Numbers, Numbers] | None:
+    """Return labels and predictions of a step; None unless both have a row for each example."""
+    labels, predictions = _numbers(trial, "labels", step), _numbers(trial, "predictions", step)
+    if labels is None or predictions is None or not labels.ndim or not predictions.ndim:
+        return None
+    return (labels.reshape(-1), predictions) if labels.size == len(predictions) else None
+
+
+def _hyperparameters(trial: Trial) -> dict[str, Any]:
+    found = {}
+    for name in trial.tensor_names():
+        if name.startswith("hyperparameters/"):
+            tensor = trial.tensor(name)
+            value = tensor.value(tensor.steps()[0])
+            found[name.partition("/")[2]] = value.reshape(-1)[0].item() if value.size == 1 else value.tolist()
+    return found
+
+
+def _metrics(trial: Trial) -> dict[str, Any]:
+    """Return the courses of training and validation metrics that belong together."""
+    pairs = loss_pairs(trial.tensor_names())
+    return {
+        name: {"training": _course(trial, training), "validation": _course(trial, name)}
+        for name, training in sorted(pairs.items())
+    }
+
+
+def _course(trial: Trial, name: str) -> list[list[float]]:
+    numbers = ((step, as_scalar(usable_value(trial, name, step))) for step in trial.tensor(name).steps())
+    return [[step, number] for step, number in numbers if number is not None]
+
+
+def _importance(trial: Trial, kind: str) -> dict[str, float]:
+    """Return the importance of each feature at the last step that has any, the largest first."""
+    prefix = f"feature_importance/{kind}/"
+    names = [name for name in trial.tensor_names() if name.startswith(prefix)]
+    last = max((trial.tensor(name).steps()[-1:] for name in names), default=[])
+    found = {
+        name.removeprefix(prefix): number
+        for name in names
+        for step in last
+        if (number := as_scalar(usable_value(trial, name, step))) is not None
+    }
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _distribution(labels: Numbers, task: Task) -> dict[str, Any]:
+    if task == "regression":
+        return _histogram(labels)
+    values, counts = np.unique(labels, return_counts=True)
+    return {"classes": values.tolist(), "counts": counts.tolist()}
+
+
+def _histogram(values: Numbers) -> dict[str, Any]:
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):  # too narrow to be divided
+        low, high = low - 0.5, high + 0.5
+    counts, edges = np.histogram(finite, bins=NUM_BINS, range=(low, high))
+    return {"edges": edges.tolist(), "counts": counts.tolist()}
+
+
+def _classification(trial: Trial, steps: Sequence[int], task: Task) -> dict[str, Any]:
+    objective = str(_hyperparameters(trial).get("objective", ""))
+    course = []
+    for step in steps:
+        labels, predictions = _sure_pair(trial, step)
+        matrix = confusion_matrix(labels.astype(np.int64), predicted_classes(predictions, objective))
+        course.append({"step": step, **classification_scores(matrix)})
+    result: dict[str, Any] = {"course": course, "confusion_matrix": matrix.tolist()}
+    if task == "binary classification" and predictions.size == labels.size:
+        result["roc"] = roc_curve(labels, predictions.reshape(-1))
+    return result
+
+
+def _regression(trial: Trial, steps: Sequence[int]) -> dict[str, Any]:
+    course = []
+    for step in steps:
+        labels, predictions = _sure_pair(trial, step)
+        flat = predictions.reshape(len(labels), -1)[:, 0]
+        course.append({"step": step, "decile_errors": decile_errors(labels, flat)})
+    return {"residuals": _histogram(flat - labels), "course": course}
+
+
+def _sure_pair(trial: Trial, step: int) -> tuple[Numbers, Numbers]:
+    pair = _pair(trial, step)
+    assert pair is not None  # the steps were chosen so
+    return pair
+
+
+# --- HTML ------------------------------------------------------------------------------------------------------------
+
+_WIDTH, _HEIGHT, _MARGIN = 460, 220, 44
+_COLOURS = ("#1f6fb2", "#c8501e", "#3a8a3a", "#7a4aa0")
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}"
+    "table{border-collapse:collapse;margin:.5em 0}td,th{border:1px solid #ccc;padding:.2em .6em;text-align:right}"
+    "th{background:#f3f3f3}svg{display:block;margin:.5em 0}text{font:11px system-ui,sans-serif;fill:#444}"
+)
+
+
+def render_html(report: Mapping[str, Any]) -> str:
+    """Return the report as one HTML page that needs nothing else."""
+    title = f"XGBoost training report: {report['trial']}"
+    parts = [_heading(1, title), f"<p>{report['num_steps']} saved rounds.</p>"]
+    if "task" in report:
+        parts.append(f"<p>The model does <b>{html.escape(report['task'])}</b>.</p>")
+        parts += [_heading(2, "Distribution of the labels"), _bars(report["label_distribution"])]
+    for name, courses in report["metrics"].items():
+        parts += [_heading(2, f"{name} by round"), _lines({key: courses[key] for key in ("training", "validation")})]
+    for kind, features in report["feature_importance"].items():
+        if features:
+            rows = [(feature, f"{value:.4g}") for feature, value in list(features.items())[:20]]
+            parts += [_heading(2, f"Feature importance by {kind}"), _table(("feature", kind), rows)]
+    if "classification" in report:
+        parts += _classification_parts(report["classification"])
+    if "regression" in report:
+        parts += _regression_parts(report["regression"])
+    if report["hyperparameters"]:
+        rows = [(name, str(value)) for name, value in sorted(report["hyperparameters"].items())]
+        parts += [_heading(2, "Hyperparameters"), _table(("name", "value"), rows)]
+    body = "\n".join(parts)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _classification_parts(found: Mapping[str, Any]) -> list[str]:
+    matrix = found["confusion_matrix"]
+    headers = ("label \\ predicted", *map(str, range(len(matrix))))
+    last = found["course"][-1]
+    kinds = ("micro", "macro", "weighted")
+    scores = [(name, *(f"{last[name][kind]:.4f}" for kind in kinds)) for name in ("precision", "recall", "f1")]
+    by_class = {
+        f"class {index}": [
+            [entry["step"], entry["accuracy_by_class"][index]]
+            for entry in found["course"]
+            if index < len(entry["accuracy_by_class"])
+        ]
+        for index in range(len(matrix))
+    }
+    parts = [
+        _heading(2, "Confusion matrix at the last round"),
+        _table(headers, [(str(index), *map(str, row)) for index, row in enumerate(matrix)]),
+        _heading(2, "Precision, recall and F1 at the last round"),
+        _table(("score", *kinds), scores),
+        _heading(2, "Accuracy of each class by round"),
+        _lines(by_class),
+    ]
+    roc = found.get("roc")
+    if roc and roc["area"] is not None:
+        points = [list(pair) for pair in zip(roc["false_positive_rate"], roc["true_positive_rate"], strict=True)]
+        parts += [_heading(2, f"ROC curve, area {roc['area']:.4f}"), _lines({"true against false positives": points})]
+    return parts
+
+
+def _regression_parts(found: Mapping[str, Any]) -> list[str]:
+    last = found["course"][-1]["decile_errors"]
+    deciles = {
+        f"{name} tenth": [[entry["step"], entry["decile_errors"][index]] for entry in found["course"]]
+        for name, index in (("smallest", 0), ("middle", len(last) // 2), ("largest", len(last) - 1))
+    }
+    rows = [(str(index + 1), f"{error:.5g}") for index, error in enumerate(last)]
+    return [
+        _heading(2, "Residuals at the last round"),
+        _bars(found["residuals"]),
+        _heading(2, "Absolute error for each tenth of the labels"),
+        _table(("tenth", "error at the last round"), rows),
+        _lines(deciles),
+    ]
+
+
+def _heading(level: int, text: str) -> str:
+    return f"<h{level}>{html.escape(text)}</h{level}>"
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(text)}</th>" for text in headers)
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _svg(content: str) -> str:
+    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">{content}</svg>'
+
+
+def _lines(courses: Mapping[str, Sequence[Sequence[float]]]) -> str:
+    """Draw one line for each course of points."""
+    points = np.array([point for course in courses.values() for point in course if np.isfinite(point[1])])
+    if not len(points):
+        return "<p>No values.</p>"
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = np.where(high > low, high - low, 1.0)
+    size = np.array([_WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN])
+    drawn = []
+    for number, (name, course) in enumerate(courses.items()):
+        colour = _COLOURS[number % len(_COLOURS)]
+        places = [(np.array(point) - low) / span * size for point in course if np.isfinite(point[1])]
+        path = " ".join(f"{_MARGIN + x:.1f},{_HEIGHT - _MARGIN - y:.1f}" for x, y in places)
+        drawn.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{path}"/>')
+        legend = f'<text x="{_MARGIN + 120 * (number % 3)}" y="{14 + 13 * (number // 3)}" style="fill:{colour}">'
+        drawn.append(f"{legend}{html.escape(name)}</text>")
+    drawn += [
+        f'<text x="{_MARGIN}" y="{_HEIGHT - 26}">{low[0]:g}</text>',
+        f'<text x="{_WIDTH - _MARGIN}" y="{_HEIGHT - 26}" text-anchor="end">{high[0]:g}</text>',
+        f'<text x="{_MARGIN - 4}" y="{_HEIGHT - _MARGIN}" text-anchor="end">{low[1]:.3g}</text>',
+        f'<text x="{_MARGIN - 4}" y="{_MARGIN + 4}" text-anchor="end">{high[1]:.3g}</text>',
+    ]
+    return _svg("".join(drawn))
+
+
+def _bars(distribution: Mapping[str, Any]) -> str:
+    """Draw the counts of classes or of a histogram."""
+    counts = distribution["counts"]
+    labels = distribution.get("classes") or distribution["edges"][:-1]
+    width = (_WIDTH - 2 * _MARGIN) / max(len(counts), 1)
+    drawn = []
+    for index, (label, count) in enumerate(zip(labels, counts, strict=True)):
+        height = (_HEIGHT - 2 * _MARGIN) * count / max(*counts, 1)
+        x = _MARGIN + index * width
+        drawn.append(
+            f'<rect x="{x:.1f}" y="{_HEIGHT - _MARGIN - height:.1f}" width="{width * 0.9:.1f}" height="{height:.1f}" '
+            f'fill="{_COLOURS[0]}"><title>{label:g}: {count}</title></rect>'
+        )
+    first, last = labels[0], labels[-1]
+    drawn.append(f'<text x="{_MARGIN}" y="{_HEIGHT - 26}">{first:g}</text>')
+    drawn.append(f'<text x="{_WIDTH - _MARGIN}" y="{_HEIGHT - 26}" text-anchor="end">{last:g}</text>')
+    return _svg("".join(drawn))

@@ -1,0 +1,64 @@
+"""AllZero: tensors that consist of zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.series import Column, Outlook
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+
+def zero_percent(value: Array) -> float:
+    """Return the percentage of elements that are exactly 0; -0.0 is, NaN is not."""
+    return 100.0 * (value.size - int(np.count_nonzero(value))) / value.size
+
+
+class AllZero(TensorRule):
+    """All elements of a tensor, or a given share of them, are zero.
+
+    Looks at every saved step of every mode, and fires if at least `threshold` percent of a tensor's elements are
+    exactly 0. Empty tensors, and those of which only reductions were saved, give no verdict.
+
+    Parameters:
+        collection_names: Collections whose members are looked at, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. One of the
+            two must be given.
+        threshold: Percentage of zeros from which on the rule fires; 100 when not given.
+
+    Example:
+        >>> rule = create_rule("AllZero", trial, {"collection_names": "gradients", "threshold": "99.5"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "AllZero"
+    judges_steps_alone = True
+    advice = (
+        "Check what feeds the tensor: a layer that is never used or frozen, dead units, a mask, an initialisation with "
+        "zeros, or data that were not loaded."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where enough elements are not 0."""
+        share = 100.0 * (column.sizes - column.some_non_zero) / column.sizes
+        return column.clear_where(share < self.parameters["threshold"])
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the percentage of zeros."""
+        share = view.statistic(name, zero_percent)
+        if share is None:
+            return None
+        limit: float = self.parameters["threshold"]
+        return Reading(share, fires=share >= limit, threshold=limit, severity=share)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how many elements are zero."""
+        return f"Zeros in {naming(names)}: {first.value:.4g} % of the first are 0, the limit is {first.threshold:g} %."

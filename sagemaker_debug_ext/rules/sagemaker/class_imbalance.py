@@ -1,0 +1,166 @@
+"""ClassImbalance: unbalanced labels, or a class that is mostly mispredicted."""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS, ClassIds, has_one_for_each_sample, joined_ids
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, class_labels, labels_in, losses_at
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+PLAIN: Final = 0.01
+"""Part of the mean cross entropy by which a loss may differ from it and still be it."""
+
+
+def imbalance(counts: Mapping[int, int]) -> float | None:
+    """Return the ratio of the biggest class to the smallest; None for fewer than two classes."""
+    return max(counts.values()) / min(counts.values()) if len(counts) > 1 else None
+
+
+def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> tuple[int, float] | None:
+    """Return the class with the largest share of wrong predictions, and that share; None without predictions.
+
+    Args:
+        counts: How often each class was predicted upon, by its label.
+        wrong: How often the prediction was another class.
+    """
+    shares = {label: wrong.get(label, 0) / number for label, number in counts.items()}
+    if not shares:
+        return None
+    worst = max(shares, key=lambda label: (shares[label], -label))
+    return worst, shares[worst]
+
+
+def _is_per_sample(view: StepView, name: str) -> bool:
+    """Tell whether samples have one label each, as far as shapes and the inputs of the model tell."""
+    value, labels = view.value(name), class_labels(view, name)
+    if value is None or value.ndim == 0 or labels is None:
+        return True
+    return labels.size == len(value) and has_one_for_each_sample(view, labels.reshape(-1))
+
+
+def is_weighed(view: StepView, labels: str) -> bool:
+    """Tell whether a loss of labels is another number than the mean cross entropy, as far as answers tell."""
+    for loss in losses_at(view):
+        if loss.targets_name == labels and math.isfinite(loss.value):
+            plain = loss.cross_entropy() if loss.num_classes is not None else None
+            if plain is None and loss.is_binary:
+                shares = to_float64(loss.scores)
+                are_shares = shares.min() >= 0 and shares.max() <= 1
+                plain = None if are_shares else loss.margin_entropy()
+            if plain is not None:
+                return abs(loss.value - plain) > PLAIN * abs(plain)
+    return False
+
+
+class ClassImbalance(BuiltinRule):
+    """Labels are unbalanced, or one class is mostly mispredicted.
+
+    Counts the labels of all saved steps of every mode. From the step on at which `samples` labels have been counted, it
+    fires at each step with labels if the biggest class is more than `threshold_imbalance` times as frequent as the
+    smallest, or if more than `threshold_misprediction` of a class were predicted to be another one. Predictions count
+    at steps at which as many of them as labels were saved. Whole numbers are classes as they are; other values from 0
+    to 1 are probabilities of class 1. With other values the rule ends with an error.
+
+    Parameters:
+        threshold_imbalance: Largest ratio of the biggest to the smallest class; 10 when not given.
+        threshold_misprediction: Largest share of wrong predictions for a class; 0.7 when not given.
+        samples: Labels to count before the first verdict; 500 when not given.
+        argmax: Take the arg-max over the last axis of predictions first; False when not given.
+        per_sample: Leave out labels of which a sample has several, such as those of the words of a text, the pixels of
+            an image or a list of tags, which are uneven by nature; False when not given.
+        unless_weighed: Leave out labels of a loss that is not the plain mean over the samples, as where rare classes
+            count more; False when not given.
+        labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
+        predictions_regex: The same for predictions; ``.*predictions`` when not given.
+
+    Example:
+        >>> parameters = {"labels_regex": "CrossEntropyLoss_input_1", "predictions_regex": "CrossEntropyLoss_input_0"}
+        >>> rule = create_rule("ClassImbalance", trial, {**parameters, "argmax": True})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "ClassImbalance"
+    judges_only_tensors = True
+    advice = (
+        "Weight the loss by class, sample rare classes more often, or collect more data for them; if only predictions "
+        "of one class are wrong, check its labels."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self._labels = Selection(patterns=self.parameters["labels_regex"])
+        self._predictions = Selection(patterns=self.parameters["predictions_regex"])
+        self._counts: collections.Counter[int] = collections.Counter()
+        self._predicted: collections.Counter[int] = collections.Counter()
+        self._wrong: collections.Counter[int] = collections.Counter()
+        self._weighed: set[str] = set()
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return labels, and predictions, which may be missing."""
+        labels, predictions = Need("labels", self._labels), Need("predictions", self._predictions, is_required=False)
+        found = [labels, predictions]
+        if self.parameters["per_sample"]:
+            found.append(Need("inputs of the model", MODEL_INPUTS, is_required=False))
+        if self.parameters["unless_weighed"]:
+            found.append(Need("inputs of losses", INPUTS, is_required=False))
+        return tuple(found)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Count the labels and predictions of the step, and return an issue if they are unbalanced."""
+        names = view.selected(self._labels)
+        if self.parameters["per_sample"]:
+            names = [name for name in names if _is_per_sample(view, name)]
+        if self.parameters["unless_weighed"]:
+            self._weighed |= {name for name in names if is_weighed(view, name)}
+            names = [name for name in names if name not in self._weighed]
+        labels = labels_in(view, names)
+        if labels is None:
+            return None
+        predictions = joined_ids(view, view.selected(self._predictions), argmax=self.parameters["argmax"])
+        self._count(labels, predictions)
+        if self._counts.total() < self.parameters["samples"]:
+            return None
+        return self._judge_balance(view, names) or self._judge_predictions(view, names)
+
+    def _count(self, labels: ClassIds, predictions: ClassIds | None) -> None:
+        ids = labels.tolist()
+        self._counts.update(ids)
+        if predictions is not None and len(predictions) == len(labels):
+            self._predicted.update(ids)
+            wrong = labels[labels != predictions]
+            if wrong.size:
+                self._wrong.update(wrong.tolist())
+
+    def _judge_balance(self, view: StepView, names: list[str]) -> list[Issue]:
+        ratio = imbalance(self._counts)
+        limit: float = self.parameters["threshold_imbalance"]
+        if ratio is None or ratio <= limit:
+            return []
+        (big, most), *_, (small, least) = self._counts.most_common()
+        text = (
+            f"Labels are unbalanced: class {big} occurs {most} times and class {small} {least} times, a ratio of "
+            f"{ratio:.3g} where at most {limit:g} is tolerated."
+        )
+        return [self.found(view, text, tensors=names, value=ratio, threshold=limit)]
+
+    def _judge_predictions(self, view: StepView, names: list[str]) -> list[Issue]:
+        if not self._wrong:
+            return []
+        worst = worst_misprediction(self._predicted, self._wrong)
+        limit: float = self.parameters["threshold_misprediction"]
+        if worst is None or worst[1] <= limit:
+            return []
+        text = (
+            f"Class {worst[0]} is mostly mispredicted: {worst[1]:.1%} of its {self._predicted[worst[0]]} predictions "
+            f"were another class, where at most {limit:.1%} is tolerated."
+        )
+        tensors = [*view.selected(self._predictions), *names]
+        return [self.found(view, text, tensors=tensors, value=worst[1], threshold=limit)]

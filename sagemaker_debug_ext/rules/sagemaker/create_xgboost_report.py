@@ -1,0 +1,81 @@
+"""CreateXgboostReport: writes a report on an XGBoost job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.sagemaker._xgboost_report import render_html, xgboost_report
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+REPORT_NAME: Final = "xgboost_report"
+
+
+class CreateXgboostReport(BuiltinRule):
+    """A report on an XGBoost job is written; nothing is judged, so this rule never fires.
+
+    When the evaluation ends, ``xgboost_report.html`` and ``xgboost_report.json`` are written into the rule's output
+    folder; without a folder, or without a step that has something of it, nothing is. The report tells what kind of
+    model it is and shows the distribution of the labels, metrics by round in training and validation, the importance of
+    features by weight, gain and cover, and the hyperparameters. For classifiers there are the confusion matrix,
+    precision, recall and F1, and the accuracy of each class by round, for two classes also the ROC curve and its area;
+    for regression the residuals at the last round and the absolute error for each tenth of the labels by round. What
+    was not saved is left out.
+
+    Example:
+        >>> rule = create_rule("CreateXgboostReport", trial)
+        >>> rule.output_path = "reports"
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "CreateXgboostReport"
+    judges_only_tensors = True
+    advice = ""
+
+    def configure(self) -> None:
+        """Begin without anything to report on."""
+        self._has_material = False
+        self._selections = [need.selection for need in self.needs()]
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what the report is made of, each of which may be missing."""
+        collections = (
+            CollectionKeys.METRICS,
+            CollectionKeys.FEATURE_IMPORTANCE,
+            CollectionKeys.HYPERPARAMETERS,
+            CollectionKeys.PREDICTIONS,
+            CollectionKeys.LABELS,
+        )
+        return tuple(Need(name, Selection(collections=(name,)), is_required=False) for name in collections)
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Find nothing; the step counts as judged if the report has a use for it."""
+        if not any(view.selected(each) for each in self._selections):
+            return None
+        self._has_material = True
+        return []
+
+    def evaluation_ended(self) -> None:
+        """Write the report."""
+        if self.output_path is None or not self._has_material:
+            return
+        report = xgboost_report(self.base_trial)
+        folder = Path(self.output_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(_finite(report), indent=2, allow_nan=False)
+        (folder / f"{REPORT_NAME}.json").write_text(text + "\n", encoding="utf-8")
+        (folder / f"{REPORT_NAME}.html").write_text(render_html(report), encoding="utf-8")
+
+
+def _finite(value: object) -> object:
+    """Return a value with None in place of numbers that JSON lacks."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not -float("inf") < value < float("inf") else value

@@ -1,0 +1,98 @@
+"""DeadRelu: ReLU units that hardly ever output a positive value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.activations import is_guess, may_be_rectified
+from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.series import Column, Outlook, num_telling_samples
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+
+
+def unit_activity_percent(output: Array) -> Array | None:
+    """Return the percentage of samples for which each unit's output is positive.
+
+    Args:
+        output: A layer's output, axis 0 being the batch; a tensor of one axis is a single unit.
+
+    Returns:
+        One number for every position of the remaining axes; None for fewer than two samples, as one sample cannot tell
+        a dead unit from an idle one.
+    """
+    if output.ndim == 0 or output.shape[0] < 2:
+        return None
+    return np.asarray(100.0 * count_along_batch(output > 0) / output.shape[0])
+
+
+def dead_percent(activity: Array, threshold_inactivity: float) -> float:
+    """Return the percentage of units whose activity is below the threshold."""
+    return 100.0 * int(np.count_nonzero(activity < threshold_inactivity)) / activity.size
+
+
+class DeadRelu(TensorRule):
+    """ReLU units (almost) never output a positive value.
+
+    Looks at the outputs of layers, at every saved step of every mode; axis 0 is the batch, and every position of the
+    other axes is one unit. A unit is dead if it is positive for less than `threshold_inactivity` percent of the
+    samples; the rule fires if more than `threshold_layer` percent of a layer's units are dead. Each step is judged by
+    itself. Batches of fewer than two samples, and tensors of which only reductions were saved, give no verdict.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of layer outputs, as a list or separated by commas;
+            ``.*relu_output`` when not given.
+        threshold_inactivity: A unit active for a smaller percentage of the samples is dead; 1.0 when not given.
+        threshold_layer: Percentage of dead units above which a layer is reported; 50.0 when not given.
+
+    Example:
+        >>> rule = create_rule("DeadRelu", trial, {"tensor_regex": "relu[0-9]_output", "threshold_layer": 30})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "DeadRelu"
+    judges_steps_alone = True
+    advice = (
+        "Lower the learning rate, initialise the weights for ReLU (He) with biases at or slightly above zero, or use "
+        "an activation that passes negative values, such as leaky ReLU, ELU or GELU."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = Selection(patterns=self.parameters["tensor_regex"])
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where the first samples show that enough units are alive."""
+        if self._is_guess():  # whether the outputs are of ReLU shows in all their values
+            return column.all_unsure()
+        limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
+        return column.clear_where(column.have_active_units(lambda output: output > 0, *limits))
+
+    def num_leading(self, num_entries: int) -> int:
+        """Return how many samples `outlook` looks at."""
+        return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the percentage of dead units of a layer."""
+        if self._is_guess() and not may_be_rectified(view, name):
+            return None
+        activity = view.statistic(name, unit_activity_percent)
+        if activity is None:
+            return None
+        dead = dead_percent(activity, self.parameters["threshold_inactivity"])
+        limit: float = self.parameters["threshold_layer"]
+        return Reading(dead, fires=dead > limit, threshold=limit, severity=dead)
+
+    def _is_guess(self) -> bool:
+        return is_guess(self.selection, Role.RELU_OUTPUT, self.base_trial)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how many units of the worst layer are dead."""
+        return (
+            f"Dead units in {naming(names)}: {first.value:.1f} % of the first layer's units are positive for less "
+            f"than {self.parameters['threshold_inactivity']:g} % of samples, more than {first.threshold:g} %."
+        )

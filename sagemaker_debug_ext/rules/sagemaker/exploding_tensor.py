@@ -1,0 +1,92 @@
+"""ExplodingTensor: values that are not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.statistics import (
+    count_nan,
+    find_counter,
+)
+from sagemaker_debug_ext.rules.reading.selection import ALL_WITHOUT_GAPS, Need, Selection
+from sagemaker_debug_ext.rules.reading.series import Column, Outlook
+from sagemaker_debug_ext.rules.reading.step_view import ReductionKey, StepView
+
+EXTREMES: Final = (frozenset({("min", False), ("max", False)}), frozenset({("max", True)}))
+"""Sets of reductions that are finite exactly if every element is: NaN spreads to them, and they cannot overflow."""
+
+
+def reductions_explode(reductions: Mapping[ReductionKey, float], only_nan: bool) -> bool:
+    """Tell from saved reductions whether a tensor has a value that is not finite, or one that is NaN.
+
+    The extremes decide where they were saved. Otherwise any reduction counts, although a sum or a product may overflow
+    over finite elements.
+    """
+    deciding = [reductions[key] for keys in EXTREMES if keys <= reductions.keys() for key in keys]
+    numbers = np.array(deciding or list(reductions.values()), dtype=np.float64)
+    return bool(np.isnan(numbers).any() if only_nan else not np.isfinite(numbers).all())
+
+
+class ExplodingTensor(TensorRule):
+    """Tensors hold values that are not finite.
+
+    Looks at every saved step of every mode, and fires if any element of a selected tensor is NaN or, unless `only_nan`
+    is set, infinite. Large finite values never fire, and whole numbers cannot. Where the hook saved only reductions of
+    a tensor, a reduction that is not finite stands for the tensor.
+
+    In the tables of boosted trees, a leaf has NaN for the split that it does not have. Such gaps are no fault, so of
+    ``trees/Split``, ``trees/Yes``, ``trees/No``, ``trees/Missing`` and ``trees/Category`` nothing is looked at unless
+    a collection or a pattern selects them; the other columns, such as ``trees/Gain``, are. Likewise of an input of a
+    layer that is 0 or minus infinity everywhere: a mask, which says what attention passes over.
+
+    Parameters:
+        collection_names: Collections whose members are looked at, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
+            given: all tensors, but those of boosted trees that have gaps.
+        only_nan: Look for NaN only; False when not given.
+
+    Example:
+        >>> rule = create_rule("ExplodingTensor", trial, {"collection_names": "weights,losses", "only_nan": "True"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "ExplodingTensor"
+    judges_steps_alone = True
+    advice = (
+        "Lower the learning rate, clip the gradients, and look for what makes such values: a division by zero, the "
+        "logarithm of zero, bad input data, or half precision without loss scaling."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+        self.selection = given or ALL_WITHOUT_GAPS
+        self.ignores_masks = not given
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the tensors, values or reductions of them."""
+        return (Need("tensors", self.selection, takes_reductions=True),)
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where all elements are finite."""
+        return column.clear_where(column.are_finite)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return how many elements are not finite; of reductions, whether one is not."""
+        only_nan: bool = self.parameters["only_nan"]
+        count = view.statistic(name, count_nan if only_nan else find_counter(name, self.ignores_masks))
+        if count is not None:
+            return Reading(count, fires=count > 0, threshold=0, text=f"{count} of the elements")
+        reductions = view.reductions(name)
+        if not reductions:
+            return None
+        return Reading(None, fires=reductions_explode(reductions, only_nan), threshold=0, text="saved reductions")
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how many elements of the first tensor are not finite."""
+        kind = "NaN" if self.parameters["only_nan"] else "NaN or infinite"
+        return f"Values that are not finite in {naming(names)}: {first.text} of the first are {kind}."

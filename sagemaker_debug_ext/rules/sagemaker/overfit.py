@@ -1,0 +1,107 @@
+"""Overfit: the validation loss exceeds the training loss."""
+
+from __future__ import annotations
+
+import collections
+import math
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.inference.loss_pairs import (
+    EvaluationRounds,
+    Losses,
+    loss_pairs,
+)
+from sagemaker_debug_ext.rules.inference.training import loss_values
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+
+def loss_gap(losses: Losses) -> float:
+    """Return how far the validation loss exceeds the training loss, relative to the latter.
+
+    With a training loss of 0 the gap is infinite if the validation loss is positive, and 0 otherwise.
+    """
+    validation, training = losses
+    if training == 0:
+        return math.inf if validation > 0 else 0.0
+    return (validation - training) / abs(training)
+
+
+class Overfit(BuiltinRule):
+    """The validation loss exceeds the training loss.
+
+    Looks at tensors of exactly one element (of MXNet, whose losses have one for each sample, at their mean) that were
+    saved in EVAL and in TRAIN steps. At each EVAL step the mean loss of the evaluation round so far is compared with
+    the mean over the TRAIN steps since the round before; the rule fires if it is larger by more than `ratio_threshold`
+    of the training loss, `patience` times in a row.
+
+    As long as a trial has no EVAL steps (XGBoost has none), losses are paired by name at each step instead:
+    ``validation-X``, ``valid-X``, ``val-X``, ``eval-X`` or ``test-X`` with ``train-X``, ``training-X`` or ``X``, where
+    ``_`` may stand for ``-``.
+
+    With `unless_falling` a gap alone does not count, as that of a model whose validation loss is falling too, be it
+    because training is made harder step by step, or since averages lag behind: there must not have been a new best one
+    in the latest `patience` comparisons.
+
+    Parameters:
+        tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
+            given: the collection ``losses``.
+        start_step: Global steps before this one are ignored altogether; 0 when not given.
+        patience: Number of comparisons in a row that must exceed the threshold; 1 when not given.
+        ratio_threshold: Largest tolerated gap, relative to the training loss; 0.1 when not given.
+        unless_falling: Whether a validation loss that still falls is no sign of overfitting; False when not given.
+
+    Example:
+        >>> rule = create_rule("Overfit", trial, {"ratio_threshold": 0.5, "patience": 3, "start_step": 100})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "Overfit"
+    advice = (
+        "Stop earlier, regularise (weight decay, dropout, data augmentation), use more training data or a smaller "
+        "model, and check that validation data are prepared like training data."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        patterns = self.parameters["tensor_regex"]
+        self.selection = Selection(patterns=patterns) if patterns else Selection((CollectionKeys.LOSSES,))
+        self._rounds = EvaluationRounds()
+        self._has_eval_steps = False
+        self._exceeded: dict[str, int] = collections.Counter()
+        self._best: dict[str, float] = {}
+        self._num_worse: dict[str, int] = collections.Counter()
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue that names the losses with too large a gap, the largest first."""
+        if view.step < self.parameters["start_step"]:
+            return None
+        losses = loss_values(view, self.selection)
+        self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
+        compared = self._rounds.observe(view.mode, losses)
+        if not self._has_eval_steps:
+            compared = {name: Losses(losses[name], losses[other]) for name, other in loss_pairs(losses).items()}
+        names = [name for name, pair in compared.items() if self._exceeds_long_enough(name, pair)]
+        if not names:
+            return [] if compared else None
+        names.sort(key=lambda name: (-loss_gap(compared[name]), name))
+        validation, training = first = compared[names[0]]
+        gap, limit = loss_gap(first), self.parameters["ratio_threshold"]
+        message = (
+            f"Overfitting shows in {naming(names)}: the first has a validation loss of {validation:.6g} against a "
+            f"training loss of {training:.6g}, a gap of {gap:.3g} where at most {limit:g} is tolerated."
+        )
+        return [self.found(view, message, tensors=names, value=gap, threshold=limit)]
+
+    def _exceeds_long_enough(self, name: str, losses: Losses) -> bool:
+        exceeds = loss_gap(losses) > self.parameters["ratio_threshold"]
+        self._exceeded[name] = self._exceeded[name] + 1 if exceeds else 0
+        is_best = losses.validation < self._best.get(name, math.inf)
+        self._num_worse[name] = 0 if is_best else self._num_worse[name] + 1
+        if is_best:
+            self._best[name] = losses.validation
+        patience: int = self.parameters["patience"]
+        falls = self.parameters["unless_falling"] and self._num_worse[name] < patience
+        return self._exceeded[name] >= patience and not falls

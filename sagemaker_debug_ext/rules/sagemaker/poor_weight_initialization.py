@@ -1,0 +1,226 @@
+"""PoorWeightInitialization: the first steps show a bad initialisation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeVar
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.inference.statistics import variance
+from sagemaker_debug_ext.rules.inference.training import loss_values
+from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.series import variance_bounds
+from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+_FEWEST: Final = 1024
+"""Elements from which on a bound of their spread is worth the trouble."""
+
+
+def full_variance(value: Array) -> float:
+    """Return the population variance; 0 for a single element."""
+    measured = variance(value)
+    return 0.0 if measured is None else measured
+
+
+def spread(gradient: Array) -> float | None:
+    """Return the distance between the 5th and the 95th percentile; None for fewer than two elements."""
+    if gradient.size < 2 or gradient.dtype.kind == "c":
+        return None
+    flat = gradient.reshape(-1)
+    if flat.dtype.kind not in "fiu":
+        flat = to_float64(flat)
+    places = (flat.size - 1) * np.array([0.05, 0.95])
+    below = places.astype(int)
+    above = np.minimum(below + 1, flat.size - 1)
+    # the neighbours of the two percentiles, and the last element, which is NaN if any is
+    ordered = np.partition(flat, sorted({*below.tolist(), *above.tolist(), flat.size - 1})).astype(np.float64)
+    if np.isnan(ordered[-1]):
+        return math.nan
+    with np.errstate(all="ignore"):  # infinities give NaN, which never fires
+        low, high = ordered[below] + (places - below) * (ordered[above] - ordered[below])
+        return float(high - low)
+
+
+def least_spread(gradient: Array) -> float:
+    """Return a distance that `spread` does not fall short of, cheaper to find than that; NaN if none was found.
+
+    If enough elements lie at or below one value and enough at or above another, the percentiles lie beyond the two.
+    """
+    flat = gradient.reshape(-1)
+    if flat.dtype.kind != "f" or flat.size < _FEWEST:
+        return math.nan
+    sample = np.sort(flat[:: flat.size // 128])
+    low, high = sample[len(sample) // 3], sample[-len(sample) // 3]
+    enough = 0.05 * flat.size + 2
+    quarter = flat[: flat.size // 4]
+    if np.count_nonzero(quarter <= low) < enough or np.count_nonzero(quarter >= high) < enough:
+        return math.nan
+    return (1 - 1e-6) * (float(high) - float(low))
+
+
+@attrs.define
+class _LossWatch:
+    """How many observations in a row did not improve on the best."""
+
+    best: float = math.inf
+    observed: bool = False
+    without_improvement: int = 0
+
+    def observe(self, loss: float) -> int:
+        if loss < self.best or not self.observed:
+            self.without_improvement = 0
+            self.best = math.inf if math.isnan(loss) else loss
+        else:
+            self.without_improvement += 1
+        self.observed = True
+        return self.without_improvement
+
+
+T = TypeVar("T")
+
+
+class _Finding(NamedTuple):
+    tensors: list[str]
+    value: float
+    threshold: float
+    text: str
+
+
+class PoorWeightInitialization(BuiltinRule):
+    """The first steps show that the weights were not initialised well.
+
+    Looks at the first `steps` saved TRAIN steps; as long as the trial has none, at the first saved steps. It fires if
+    any of three checks fails; a check whose tensors were not saved is left out:
+
+    - The variances of the inputs of activations differ from layer to layer by more than a factor of `threshold`. A
+      variance of 0 makes the factor infinite.
+    - The 5th and the 95th percentile of some gradient tensor are closer than `distribution_range`.
+    - A loss did not fall below its best value for `patience` observations in a row.
+
+    Parameters:
+        activation_inputs_regex: Regular expressions searched in tensor names, as a list or separated by commas;
+            ``.*relu_input`` when not given.
+        threshold: Largest ratio of the layers' variances; 10 when not given.
+        distribution_range: Least distance of the two percentiles; 0.001 when not given.
+        patience: Observations of a loss without improvement; 5 when not given.
+        steps: How many of the first saved steps are looked at; 10 when not given.
+
+    Example:
+        >>> rule = create_rule("PoorWeightInitialization", trial, {"activation_inputs_regex": "tanh_input"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "PoorWeightInitialization"
+    advice = (
+        "Initialise the weights to suit their activations (He for ReLU and its kin, Xavier for tanh and sigmoid), or "
+        "add normalisation layers."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self._inputs = Selection(patterns=self.parameters["activation_inputs_regex"])
+        self._gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
+        self._losses = Selection(collections=(CollectionKeys.LOSSES,))
+        self._watches: dict[str, _LossWatch] = {}
+        self._last_step: int | None = None  # the global step after which none is among the first any more
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return what the three checks look at, each of which may be missing."""
+        return (
+            Need("inputs of activations", self._inputs, is_required=False),
+            Need("gradients", self._gradients, is_required=False),
+            Need("losses", self._losses, is_required=False),
+        )
+
+    def judge(self, view: StepView) -> list[Issue] | None:
+        """Return an issue for the first of the checks that fails."""
+        if self._last_step is not None and view.step > self._last_step:
+            return None
+        mode = train_or_all(view)
+        step = view.step_in(mode)
+        if step is None or not self._is_among_the_first(view, mode, step):
+            return None
+        variances = self._variances(view)
+        spreads = self._spreads(view)
+        losses = loss_values(view, self._losses)
+        if not (variances or spreads or losses):
+            return None
+        findings = (self._check_variances(variances), self._check_spreads(spreads), self._check_losses(losses))
+        found = next((each for each in findings if each is not None), None)
+        if found is None:
+            return []
+        return [self.found(view, found.text, tensors=found.tensors, value=found.value, threshold=found.threshold)]
+
+    def _variances(self, view: StepView) -> dict[str, float]:
+        """Return the variances of inputs; if they are surely much the same, only about what they are."""
+        bounds = _measured(view, self._inputs, variance_bounds)
+        highest = max((high for _, high in bounds.values()), default=math.nan)
+        if bounds and all(low > 0 and highest <= self.parameters["threshold"] * low for low, _ in bounds.values()):
+            return {name: low for name, (low, _) in bounds.items()}
+        return _measured(view, self._inputs, full_variance)
+
+    def _spreads(self, view: StepView) -> dict[str, float]:
+        """Return the spreads of gradients; of those that are far from the limit, a bound of it."""
+        limit: float = self.parameters["distribution_range"]
+        found = {}
+        for name in view.selected(self._gradients):
+            least = view.statistic(name, least_spread, keeps_value=False)
+            measured = least if least is not None and least >= limit else view.statistic(name, spread)
+            if measured is not None:
+                found[name] = measured
+        return found
+
+    def _is_among_the_first(self, view: StepView, mode: ModeKeys, step: int) -> bool:
+        number: int = self.parameters["steps"]
+        first_steps = view.trial.steps(mode=mode)[:number]
+        if mode is ModeKeys.TRAIN and len(first_steps) == number:
+            self._last_step = view.trial.global_step(mode, first_steps[-1])
+        return bool(first_steps) and step <= first_steps[-1]
+
+    def _check_variances(self, variances: Mapping[str, float]) -> _Finding | None:
+        if len(variances) < 2 or any(math.isnan(each) for each in variances.values()):
+            return None
+        names = sorted(variances, key=lambda name: (variances[name], name))
+        smallest, largest = variances[names[0]], variances[names[-1]]
+        ratio = largest / smallest if smallest > 0 else math.inf
+        limit: float = self.parameters["threshold"]
+        if not ratio > limit:
+            return None
+        text = (
+            f"Inputs of activations vary too differently from layer to layer: the variance is {largest:.3g} in "
+            f"{names[-1]!r} and {smallest:.3g} in {names[0]!r}, a ratio of {ratio:.3g} where {limit:g} is tolerated."
+        )
+        return _Finding([names[0], names[-1]], ratio, limit, text)
+
+    def _check_spreads(self, spreads: Mapping[str, float]) -> _Finding | None:
+        limit: float = self.parameters["distribution_range"]
+        names = sorted((name for name in spreads if spreads[name] < limit), key=lambda name: (spreads[name], name))
+        if not names:
+            return None
+        text = (
+            f"Gradients hardly differ within {naming(names)}: the 5th and the 95th percentile of the first are "
+            f"{spreads[names[0]]:.3g} apart, less than {limit:g}."
+        )
+        return _Finding(names, spreads[names[0]], limit, text)
+
+    def _check_losses(self, losses: Mapping[str, float]) -> _Finding | None:
+        counts = {name: self._watches.setdefault(name, _LossWatch()).observe(loss) for name, loss in losses.items()}
+        patience: int = self.parameters["patience"]
+        names = sorted((name for name in counts if counts[name] >= patience), key=lambda name: (-counts[name], name))
+        if not names:
+            return None
+        text = f"The loss does not fall in {naming(names)}: {counts[names[0]]} observations without a new best value."
+        return _Finding(names, counts[names[0]], patience, text)
+
+
+def _measured(view: StepView, selection: Selection, function: Callable[[Array], T | None]) -> dict[str, T]:
+    """Return a statistic of the selected tensors, without those that have none."""
+    measured = {name: view.statistic(name, function, keeps_value=False) for name in view.selected(selection)}
+    return {name: value for name, value in measured.items() if value is not None}

@@ -1,0 +1,131 @@
+"""SaturatedActivation: tanh and sigmoid units whose input lies where the function is flat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.activations import is_guess, squashed_input
+from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.series import NOTHING, Column, Outlook, num_telling_samples
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+
+
+def activation_of(name: str) -> str | None:
+    """Return which of ``tanh`` and ``sigmoid`` occurs last in a tensor's name; None if neither does."""
+    lowered = name.lower()
+    found = [kind for kind in ("tanh", "sigmoid") if kind in lowered]
+    return max(found, key=lowered.rfind, default=None)
+
+
+def unsaturated_percent(inputs: Array, low: float, high: float) -> Array | None:
+    """Return the percentage of samples for which each node's input lies strictly between two limits.
+
+    Args:
+        inputs: A layer's input, axis 0 being the batch; a tensor of one axis is a single node.
+        low: Lower limit.
+        high: Upper limit.
+
+    Returns:
+        One number for every position of the remaining axes; None for fewer than two samples.
+    """
+    if inputs.ndim == 0 or inputs.shape[0] < 2:
+        return None
+    active = count_along_batch((inputs > low) & (inputs < high))
+    return np.asarray(100.0 * active / inputs.shape[0])
+
+
+def saturated_percent(activity: Array, threshold_inactivity: float) -> float:
+    """Return the percentage of nodes whose activity is below the threshold."""
+    return 100.0 * int(np.count_nonzero(activity < threshold_inactivity)) / activity.size
+
+
+class SaturatedActivation(TensorRule):
+    """Units with tanh or sigmoid get inputs where these functions are flat, so that no gradient passes.
+
+    Looks at the inputs of layers, at every saved step of every mode; axis 0 is the batch, and every position of the
+    other axes is one node. The limits are those of the word, ``tanh`` or ``sigmoid``, that occurs last in the tensor's
+    name in lower case; tensors with neither are passed over. A node is saturated if its input lies strictly between the
+    limits for less than `threshold_inactivity` percent of the samples; the rule fires if more than `threshold_layer`
+    percent of a layer's nodes are saturated. Batches of fewer than two samples, and tensors of which only reductions
+    were saved, give no verdict.
+
+    Parameters:
+        collection_names: Collections whose members are looked at, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
+            given: ``.*tanh_input|.*sigmoid_input``.
+        threshold_tanh_min: Inputs of tanh at or below this are saturated; -9.4999 when not given.
+        threshold_tanh_max: Inputs of tanh at or above this are saturated; 9.4999 when not given.
+        threshold_sigmoid_min: Inputs of sigmoid at or below this are saturated; -23 when not given.
+        threshold_sigmoid_max: Inputs of sigmoid at or above this are saturated; 16.99999 when not given.
+        threshold_inactivity: A node unsaturated for a smaller percentage of the samples is saturated; 1.0 when not
+            given.
+        threshold_layer: Percentage of saturated nodes above which a layer is reported; 50.0 when not given.
+
+    Example:
+        >>> rule = create_rule("SaturatedActivation", trial, {"threshold_tanh_min": -5, "threshold_tanh_max": 5})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "SaturatedActivation"
+    judges_steps_alone = True
+    advice = (
+        "Scale or normalise the inputs, initialise the weights smaller (Xavier), add normalisation before the "
+        "activation, lower the learning rate, or use an activation that does not saturate."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors and the limits."""
+        given = self.parameters
+        only_collections = given["collection_names"] and not self.is_given("tensor_regex")
+        patterns = () if only_collections else given["tensor_regex"]
+        self.selection = Selection(given["collection_names"], patterns)
+        self._limits = {
+            kind: (given[f"threshold_{kind}_min"], given[f"threshold_{kind}_max"]) for kind in ("tanh", "sigmoid")
+        }
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where the first samples show that enough inputs lie between the limits."""
+        if is_guess(self.selection, Role.SQUASHED, self.base_trial):
+            return column.all_unsure()
+        kind = activation_of(column.name)
+        if kind is None:
+            return np.full(len(column.positions), NOTHING, np.int8)
+        low, high = self._limits[kind]
+        limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
+        proved = column.have_active_units(lambda inputs: (inputs > low) & (inputs < high), *limits)
+        return column.clear_where(proved)
+
+    def num_leading(self, num_entries: int) -> int:
+        """Return how many samples `outlook` looks at."""
+        return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the percentage of saturated nodes of a layer."""
+        kind, inputs = self._inputs(view, name)
+        activity = None if kind is None or inputs is None else unsaturated_percent(inputs, *self._limits[kind])
+        if activity is None:
+            return None
+        share = saturated_percent(activity, self.parameters["threshold_inactivity"])
+        limit: float = self.parameters["threshold_layer"]
+        return Reading(share, fires=share > limit, threshold=limit, severity=share, text=kind or "")
+
+    def _inputs(self, view: StepView, name: str) -> tuple[str | None, Array | None]:
+        """Return the activation, and what went into it."""
+        if is_guess(self.selection, Role.SQUASHED, view.trial):
+            return squashed_input(view, name) or (None, None)
+        kind = activation_of(name)
+        return kind, None if kind is None else view.value(name)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how many nodes of the worst layer are saturated."""
+        low, high = self._limits[first.text]
+        return (
+            f"Saturated nodes in {naming(names)}: {first.value:.1f} % of the first layer's nodes have inputs between "
+            f"{low:g} and {high:g} for less than {self.parameters['threshold_inactivity']:g} % of the samples, more "
+            f"than the {first.threshold:g} % allowed."
+        )

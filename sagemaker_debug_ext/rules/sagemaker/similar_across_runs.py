@@ -1,0 +1,83 @@
+"""SimilarAcrossRuns: a run differs from another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import ALL_TENSORS, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView, usable_value
+
+RTOL: Final = 1e-5
+ATOL: Final = 1e-8
+
+
+def times_tolerance(mine: Array, others: Array) -> float:
+    """Return the largest difference of two elements, in multiples of what is tolerated; infinite for other shapes.
+
+    NaN equals NaN, and an infinity itself; neither equals anything else.
+    """
+    if mine.shape != others.shape:
+        return float("inf")
+    a, b = to_float64(mine), to_float64(others)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    if same.all():
+        return 0.0
+    with np.errstate(all="ignore"):  # infinities are what they are
+        ratio = np.abs(a - b) / (ATOL + RTOL * np.abs(b))
+    differing = np.where(np.isfinite(a) & np.isfinite(b), ratio, np.inf)[~same]
+    return float(np.max(differing))
+
+
+class SimilarAcrossRuns(TensorRule):
+    """Tensors differ from those of another run.
+
+    Looks at each global step that both trials have, at every selected tensor that was saved there in both, and fires if
+    the shapes differ, or any element ``a`` differs from ``b`` of the other trial by more than ``1e-8 + 1e-5 * abs(b)``.
+    NaN equals NaN. Steps and tensors that only one of the trials has give no verdict. With several other trials each of
+    them is compared.
+
+    Parameters:
+        other_trials: The trials to compare with, on SageMaker as ``other_trial_0``, …: paths, as a list or separated by
+            commas.
+        collection_names: Collections whose members are looked at, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
+            given: all tensors.
+
+    Example:
+        >>> rule = create_rule("SimilarAcrossRuns", trial, {"other_trials": "ts_output/reference"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "SimilarAcrossRuns"
+    judges_steps_alone = True
+    advice = (
+        "If the runs should be equal, compare seeds, the order of data, the versions of libraries, and settings that "
+        "make kernels deterministic; the first step at which they differ tells where to look."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+        self.selection = given or ALL_TENSORS
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return how far a tensor is from that of the other trials."""
+        others = [usable_value(trial, name, view.step) for trial in self.other_trials or ()]
+        mine = None if all(each is None for each in others) else view.value(name)
+        if mine is None:
+            return None
+        distances = [times_tolerance(mine, each) for each in others if each is not None]
+        worst = max(distances)
+        return Reading(worst, fires=worst > 1, threshold=1, severity=worst)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say by how much the runs differ."""
+        how = "by its shape or by values that are not finite"
+        if first.value != float("inf"):
+            how = f"by {first.value:.3g} times what is tolerated"
+        return f"The run differs from another one in {naming(names)}: the first differs {how}."

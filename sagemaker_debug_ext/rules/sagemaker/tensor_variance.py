@@ -1,0 +1,80 @@
+"""TensorVariance: a variance out of bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.statistics import variance
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.series import MARGIN, Column, Outlook
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+
+class TensorVariance(TensorRule):
+    """The variance of a tensor is too large or too small.
+
+    Looks at every saved step of every mode, at tensors of at least two elements, and fires if the variance over all
+    elements is above `max_threshold` or below `min_threshold`. Where the hook saved only reductions, the saved variance
+    is used. A limit that is not given is not checked.
+
+    Parameters:
+        collection_names: Collections whose members are looked at, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. One of the
+            two must be given.
+        max_threshold: Upper limit of the variance.
+        min_threshold: Lower limit of the variance.
+
+    Example:
+        >>> rule = create_rule("TensorVariance", trial, {"collection_names": "weights", "max_threshold": 10})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "TensorVariance"
+    judges_steps_alone = True
+    needs_sums_for_outlook = True
+    advice = (
+        "A variance that is too large hints at a bad initialisation, unscaled inputs or a learning rate that is too "
+        "high; one that is too small at units that all do the same."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the tensors, values or reductions of them."""
+        return (Need("tensors", self.selection, takes_reductions=True),)
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where the variance is within both limits."""
+        squares = column.mean_squares
+        high, low = self.parameters["max_threshold"], self.parameters["min_threshold"]
+        proved = np.isfinite(squares) & (column.sizes > 1)
+        if high is not None:
+            proved &= squares * (1 + MARGIN) < high  # the variance is not above the mean square
+        if low is not None:
+            proved &= squares * (1 - MARGIN) - np.square(column.sums / column.sizes) > low
+        return column.clear_where(proved)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the variance of a tensor."""
+        if view.value(name) is None:
+            measured = view.reductions(name).get(("variance", False))
+        else:
+            measured = view.statistic(name, variance)
+        if measured is None:
+            return None
+        high, low = self.parameters["max_threshold"], self.parameters["min_threshold"]
+        if high is not None and measured > high:
+            return Reading(measured, fires=True, threshold=high, severity=measured, text="above")
+        return Reading(measured, fires=low is not None and measured < low, threshold=low, text="below")
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how large the variance is."""
+        return (
+            f"Variance out of bounds in {naming(names)}: that of the first is {first.value:.4g}, {first.text} the "
+            f"limit of {first.threshold:g}."
+        )

@@ -1,0 +1,59 @@
+"""TreeDepth: XGBoost trees that are deeper than wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+
+def tree_depth(node_ids: Array) -> int | None:
+    """Return the depth of a tree: the logarithm to base 2 of its largest node id, rounded down; 0 for a single leaf.
+
+    Exact for complete trees; nodes are numbered in the order of their creation, so other trees may be deeper. None if
+    an id is no number that a node can have.
+    """
+    if node_ids.dtype.kind == "c":
+        return None
+    largest = float(np.max(to_float64(node_ids)))
+    if not np.isfinite(largest) or largest < 0:
+        return None
+    return max(int(largest).bit_length() - 1, 0)
+
+
+class TreeDepth(TensorRule):
+    """An XGBoost tree is deeper than wanted.
+
+    Looks at ``trees/Node``, the node ids of the tree that was added, at every saved step, and fires if the depth, the
+    logarithm to base 2 of the largest id rounded down, is above `depth`. That is the depth of a complete tree; others
+    may be deeper.
+
+    Parameters:
+        depth: Deepest tree that is accepted; 4 when not given.
+
+    Example:
+        >>> rule = create_rule("TreeDepth", trial, {"depth": 6})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "TreeDepth"
+    judges_steps_alone = True
+    advice = "Lower max_depth, or raise min_child_weight or gamma, if the model overfits."
+    selection = Selection(patterns=(r"(^|/)trees/Node$",))
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the depth of the tree."""
+        depth = view.statistic(name, tree_depth)
+        if depth is None:
+            return None
+        limit: float = self.parameters["depth"]
+        return Reading(depth, fires=depth > limit, threshold=limit, severity=depth)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how deep the tree is."""
+        return f"The tree in {naming(names)} has a depth of {first.value:g}, more than {first.threshold:g}."

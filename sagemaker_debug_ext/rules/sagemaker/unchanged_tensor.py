@@ -1,0 +1,88 @@
+"""UnchangedTensor: a tensor stopped changing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.series import Column, Outlook
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+
+
+def is_close(earlier: Array, current: Array, rtol: float, atol: float, equal_nan: bool) -> bool:
+    """Tell whether all elements agree within ``atol + rtol * abs(current)``; a difference of shape is a change."""
+    if earlier.shape != current.shape:
+        return False
+    return bool(np.allclose(to_float64(earlier), to_float64(current), rtol=rtol, atol=atol, equal_nan=equal_nan))
+
+
+class UnchangedTensor(TensorRule):
+    """A tensor stopped changing.
+
+    Looks at every saved step of every mode. The last `num_steps` saved values of a tensor in the mode of the step, this
+    one included, are compared; the rule fires if each of the earlier ones agrees with the current one in every element
+    within ``atol + rtol * abs(current)``. With fewer saved values, or where one of them is a reduction, there is no
+    verdict. A difference of shape is a change.
+
+    Parameters:
+        collection_names: Collections whose members are looked at, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. One of the
+            two must be given.
+        num_steps: How many of the latest saved values must agree; 3 when not given.
+        rtol: Relative tolerance; 1e-5 when not given.
+        atol: Absolute tolerance; 1e-8 when not given.
+        equal_nan: Whether two NaN agree; False when not given.
+
+    Example:
+        >>> rule = create_rule("UnchangedTensor", trial, {"collection_names": "losses", "num_steps": "5"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "UnchangedTensor"
+    looks_back = True
+    judges_steps_alone = True
+    advice = (
+        "Check that the tensor is meant to change: that its parameters are in the optimizer and not frozen, that the "
+        "learning rate is not 0 or tiny, and that each step sees new data."
+    )
+
+    def configure(self) -> None:
+        """Choose the tensors."""
+        self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where a tensor differs from its value before, those before that being known as well."""
+        if not column.is_gapless:
+            return column.all_unsure()
+        proved = column.differ_from_the_one_before(self.parameters["atol"], self.parameters["rtol"])
+        # whether enough was saved before the first ones is not known here
+        proved[: max(self.parameters["num_steps"] - 1 - column.num_before, 0)] = False
+        return column.clear_where(proved)
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return for how many saved steps the tensor has not changed."""
+        num_steps: int = self.parameters["num_steps"]
+        step = view.step_in(view.mode)
+        saved = () if step is None else self.views.saved_steps(name, view.mode, step)[-num_steps:]
+        if len(saved) < num_steps:
+            return None
+        current = view.value(name)
+        earlier = [self._earlier(view, name, each) for each in saved[:-1]]
+        if current is None or any(each is None for each in earlier):
+            return None
+        options = (self.parameters["rtol"], self.parameters["atol"], self.parameters["equal_nan"])
+        # the newest first: a tensor that changes is told from the step before alone
+        fires = all(is_close(each, current, *options) for each in reversed(earlier) if each is not None)
+        return Reading(num_steps if fires else 0, fires=fires, threshold=num_steps)
+
+    def _earlier(self, view: StepView, name: str, mode_step: int) -> Array | None:
+        global_step = view.trial.global_step(view.mode, mode_step)
+        return None if global_step is None else view.earlier_value(name, global_step)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say for how long the tensors have not changed."""
+        return f"Nothing changes in {naming(names)}: the last {first.value:g} saved values of each are the same."

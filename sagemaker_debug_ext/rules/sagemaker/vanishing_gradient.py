@@ -1,0 +1,62 @@
+"""VanishingGradient: gradients have become too small for layers to learn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.statistics import mean_abs
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.series import Column, Outlook
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+
+class VanishingGradient(TensorRule):
+    """Gradients have become so small that layers stop learning.
+
+    Looks at every tensor of the collection ``gradients``, at every saved step of every mode, and fires if the mean
+    absolute value of any of them is below `threshold`. Where the hook saved only reductions, the saved mean of the
+    absolute values (``abs_mean``) is used. Empty tensors and those whose mean is NaN give no verdict.
+
+    Parameters:
+        threshold: Lower limit for the mean absolute value of a gradient tensor; 1e-7 when not given.
+
+    Example:
+        >>> rule = create_rule("VanishingGradient", trial, {"threshold": "1e-8"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "VanishingGradient"
+    judges_steps_alone = True
+    advice = (
+        "Use activations that do not saturate (ReLU and its kin instead of sigmoid or tanh), initialise the weights to "
+        "suit them, add normalisation or residual connections between layers, or make the network shallower."
+    )
+    selection = Selection(collections=(CollectionKeys.GRADIENTS,))
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the gradients, values or reductions of them."""
+        return (Need("gradients", self.selection, takes_reductions=True),)
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where a gradient is large enough."""
+        return column.clear_where(column.have_mean_abs_above(self.parameters["threshold"]))
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the mean absolute value, that of the saved reductions where there is no other."""
+        value = view.statistic(name, mean_abs)
+        if value is None:
+            value = view.reductions(name).get(("mean", True))
+        if value is None or math.isnan(value):
+            return None
+        threshold: float = self.parameters["threshold"]
+        return Reading(value, fires=value < threshold, threshold=threshold, severity=-value)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how small the smallest gradient is."""
+        return (
+            f"Gradients have vanished in {naming(names)}: the mean absolute value of the first is {first.value:.3g}, "
+            f"below {first.threshold:g}; layers with such gradients stop learning."
+        )

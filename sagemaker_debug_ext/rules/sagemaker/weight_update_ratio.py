@@ -1,0 +1,117 @@
+"""WeightUpdateRatio: steps that are too large or too small for the weights."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+
+from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.inference.updates import update_ratio
+from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.series import Column, Outlook
+from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+
+def earlier_step(saved_steps: Sequence[int], step: int, num_steps: int | None) -> int | None:
+    """Return the step to compare with.
+
+    Args:
+        saved_steps: Where the tensor was saved, ascending.
+        step: The current step.
+        num_steps: Look back this far, and take the earliest saved step; None takes the previous saved step.
+    """
+    position = bisect.bisect_left(saved_steps, step)
+    if num_steps is None:
+        return saved_steps[position - 1] if position else None
+    first = bisect.bisect_left(saved_steps, step - num_steps)
+    return saved_steps[first] if first < position else None
+
+
+class WeightUpdateRatio(TensorRule):
+    """Weights change by too much or too little for their size.
+
+    Looks at every tensor of the collection ``weights``, at the TRAIN steps; as long as the trial has none, at all
+    steps. The ratio is the norm of the change since an earlier step, divided by the norm of the earlier weight; the
+    rule fires if it is above `large_threshold` or below `small_threshold`. A frozen weight has the ratio 0 and so
+    fires: leave it out of the collection. Where only reductions were saved, where the shape changed and at the first
+    saved step there is no verdict.
+
+    Parameters:
+        num_steps: How many steps to look back; the earliest weight saved since then is taken. When not given: the
+            weight saved before.
+        large_threshold: Upper limit for the ratio; 10 when not given.
+        small_threshold: Lower limit for the ratio; 1e-8 when not given.
+        epsilon: Added to the norm that is divided by; 1e-9 when not given.
+
+    Example:
+        >>> rule = create_rule("WeightUpdateRatio", trial, {"large_threshold": 0.1, "small_threshold": "1e-5"})
+        >>> invoke_rule(rule)
+    """
+
+    spec_name = "WeightUpdateRatio"
+    looks_back = True
+    judges_steps_alone = True
+    advice = (
+        "Lower the learning rate if the ratio is too large, raise it if too small; ratios of about 0.001 are usual. A "
+        "ratio of 0 means that the weight is frozen, or that the optimizer does not have it."
+    )
+    selection = Selection(collections=(CollectionKeys.WEIGHTS,))
+
+    def needs(self) -> tuple[Need, ...]:
+        """Return the weights."""
+        return (Need("weights", self.selection),)
+
+    def outlook(self, column: Column) -> Outlook:
+        """Tell where a weight changed by as much as it should since the step before."""
+        mode = ModeKeys.TRAIN if self._has_trained() else ModeKeys.GLOBAL
+        weights = column.of_mode(mode)
+        known = column.all_unsure()
+        if self.parameters["num_steps"] is None and len(weights.positions) and weights.is_gapless:
+            limits = self.parameters["small_threshold"], self.parameters["large_threshold"]
+            proved = weights.have_update_ratio_within(*limits, self.parameters["epsilon"])
+            known[column.are_of(mode)] = weights.clear_where(proved)
+        return known
+
+    def _has_trained(self) -> bool:
+        """Tell whether the trial has a step of training."""
+        reader = self.base_trial.index_reader
+        with reader.lock:
+            return reader.index.last_step(ModeKeys.TRAIN) is not None
+
+    def measure(self, view: StepView, name: str) -> Reading | None:
+        """Return the ratio of a weight's change to the weight."""
+        mode = train_or_all(view)
+        step = view.step_in(mode)
+        earlier = None if step is None else self._earlier(view, name, mode, step)
+        current = None if earlier is None else view.value(name)
+        if current is None or earlier is None or current.shape != earlier.shape:
+            return None
+        ratio = update_ratio(current, earlier, self.parameters["epsilon"])
+        large: float = self.parameters["large_threshold"]
+        small: float = self.parameters["small_threshold"]
+        if ratio > large:
+            return Reading(ratio, fires=True, threshold=large, severity=_distance(ratio, large), text="above")
+        return Reading(ratio, fires=ratio < small, threshold=small, severity=_distance(small, ratio), text="below")
+
+    def _earlier(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
+        saved_steps = self.views.saved_steps(name, mode, step)
+        found = earlier_step(saved_steps, step, self.parameters["num_steps"])
+        global_step = None if found is None else view.trial.global_step(mode, found)
+        return None if global_step is None else view.earlier_value(name, global_step)
+
+    def describe(self, names: Sequence[str], first: Reading) -> str:
+        """Say how large the ratio is."""
+        return (
+            f"Updates do not suit the size of the weights in {naming(names)}: the first changed by {first.value:.3g} "
+            f"of its norm, {first.text} the limit of {first.threshold:g}."
+        )
+
+
+def _distance(larger: float, smaller: float) -> float:
+    """Return how far two positive numbers are apart, in powers of ten."""
+    if larger <= 0:
+        return 0.0
+    return math.log10(larger) - math.log10(smaller) if smaller > 0 else math.inf

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.rules.reading.selection import ALL_TENSORS, Selection
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+STEPS = {
+    (ModeKeys.TRAIN, 0): {"gradient/w": np.ones(1), "loss_0": np.ones(1), "w": np.ones(1)},
+    (ModeKeys.TRAIN, 1): {"w": np.ones(1)},
+}
+
+
+@pytest.mark.parametrize(
+    ("selection", "names"),
+    [
+        (Selection(), []),
+        (Selection(("gradients",)), ["gradient/w"]),
+        (Selection(("gradients", "losses")), ["gradient/w", "loss_0"]),
+        (Selection(patterns=("w$",)), ["gradient/w", "w"]),
+        (Selection(("losses",), ("^w",)), ["loss_0", "w"]),
+        (Selection(("unknown",)), []),
+        (ALL_TENSORS, ["gradient/w", "loss_0", "w"]),
+    ],
+)
+def test_names_are_members_of_collections_and_matches_of_patterns(make_trial, selection, names):
+    """Sorted, and only those saved at the step."""
+    trial = make_trial(STEPS)
+    assert selection.names(StepView(trial, 0)) == names
+    assert selection.names(StepView(trial, 1)) == [name for name in names if name == "w"]
+
+
+def test_asking_for_an_unknown_collection_does_not_create_it(make_trial):
+    """The trial stays as it was."""
+    trial = make_trial(STEPS)
+    before = set(trial.collections())
+    Selection(("unknown",)).names(StepView(trial, 0))
+    assert set(trial.collections()) == before
+
+
+def test_a_selection_is_true_if_it_selects_anything():
+    """None and empty mean nothing."""
+    assert not Selection(None, None)
+    assert not Selection((), [])
+    assert Selection(("losses",))
+    assert Selection(patterns=["x"])
+
+
+def test_a_pattern_that_does_not_compile_is_refused():
+    """The text names the pattern."""
+    with pytest.raises(SMDebugValueError, match=r"tensor_regex.*\("):
+        Selection(patterns=("(",))

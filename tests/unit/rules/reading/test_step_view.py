@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules.reading import step_view as step_module
+from sagemaker_debug_ext.rules.reading.numeric import as_scalar, is_numeric, to_float64
+from sagemaker_debug_ext.rules.reading.step_view import StepView, StepViews
+from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+
+STEPS = {
+    (ModeKeys.TRAIN, 0): {
+        "x": np.arange(4.0),
+        "empty": np.array([], np.float32),
+        "text": np.array(["a"]),
+        "one": np.full((1, 1), 7),
+        reduction_tensor_name("mean", True, "reduced"): np.array(0.5),
+    },
+    (ModeKeys.EVAL, 0): {"x": np.zeros(2)},
+}
+
+
+class CountingTrial:
+    """Passes everything on to a trial and counts the values read."""
+
+    def __init__(self, trial):
+        self._trial = trial
+        self.reads = []
+
+    def __getattr__(self, name):
+        return getattr(self._trial, name)
+
+    def tensor(self, name):
+        self.reads.append(name)
+        return self._trial.tensor(name)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "numeric"),
+    [("f2", True), ("i8", True), ("?", True), ("c8", True), (ml_dtypes.bfloat16, True), ("U3", False), ("V4", False)],
+)
+def test_numbers_are_told_from_texts(dtype, numeric):
+    """bfloat16 is a number although NumPy calls it void."""
+    assert is_numeric(np.dtype(dtype)) == numeric
+
+
+def test_double_precision_keeps_complex_numbers():
+    """Everything else becomes float64."""
+    assert to_float64(np.array([1j], np.complex64)).dtype == np.complex128
+    assert to_float64(np.array([1], ml_dtypes.bfloat16)).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("value", "scalar"), [(np.array(2), 2), (np.full((1, 1), 2.5), 2.5), (np.ones(2), None), (np.array(1j), None)]
+)
+def test_a_scalar_has_exactly_one_real_element(value, scalar):
+    """Whatever its shape."""
+    assert as_scalar(value) == scalar
+
+
+def test_a_view_knows_mode_and_names_of_its_step(make_trial):
+    """Reductions count as their tensor."""
+    view = StepView(make_trial(STEPS), 0)
+    assert (view.mode, view.mode_step) == (ModeKeys.TRAIN, 0)
+    assert view.tensor_names == ("empty", "one", "reduced", "text", "x")
+    assert view.default_worker("x") == "worker_0"
+
+
+def test_what_a_rule_cannot_use_is_none(make_trial):
+    """Empty tensors, texts and reductions have no value; missing reductions are an empty mapping."""
+    view = StepView(make_trial(STEPS), 0)
+    assert [view.value(name) is None for name in view.tensor_names] == [True, False, True, True, False]
+    assert (view.scalar("one"), view.scalar("x")) == (7, None)
+    assert view.reductions("reduced") == {("mean", True): 0.5}
+    assert view.reductions("x") == {}
+    assert view.statistic("empty", np.sum) is None
+
+
+def test_values_and_statistics_are_read_once_per_step(make_trial):
+    """Rules that share views share what was read."""
+    trial = CountingTrial(make_trial(STEPS))
+    views = StepViews(trial)
+    for _ in range(3):
+        assert views.at(0).statistic("x", np.sum) == 6
+        assert views.at(0).value("x").sum() == 6
+    assert trial.reads == ["x"]
+    assert views.at(1).value("x").sum() == 0
+    assert trial.reads == ["x", "x"]
+
+
+def test_values_beyond_the_kept_bytes_are_read_again(make_trial, monkeypatch):
+    """Memory is bounded; results stay the same."""
+    monkeypatch.setattr(step_module, "KEPT_BYTES", 31)
+    trial = CountingTrial(make_trial(STEPS))
+    view = StepView(trial, 0)
+    assert [view.value("x").sum() for _ in range(2)] == [6, 6]
+    assert [view.scalar("one") for _ in range(2)] == [7, 7]
+    assert trial.reads == ["x", "x", "one"]
