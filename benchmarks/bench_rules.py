@@ -235,7 +235,7 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
 def verdicts(folder: str, num_steps: int) -> list[float]:
     """Return how long after each step was visible all rules had judged it, in seconds, ascending."""
     from sagemaker_debug_ext.rules import Rule, create_rule, evaluate
-    from sagemaker_debug_ext.store.keys import index_key
+    from sagemaker_debug_ext.store.format.keys import index_key
     from sagemaker_debug_ext.trials import create_trial
 
     delays: list[float] = []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext import rule_configs
     from sagemaker_debug_ext.catalog.images import get_rule_container_image_uri
     from sagemaker_debug_ext.config.actions import SMS, ActionList, Email, StopTraining
-    from sagemaker_debug_ext.config.collections import CollectionConfig
+    from sagemaker_debug_ext.config.collection_config import CollectionConfig
     from sagemaker_debug_ext.config.hook import DebuggerHookConfig
     from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
     from sagemaker_debug_ext.config.profiler import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.requests import debugger_request, training_job_request
     from sagemaker_debug_ext.requests.explain import explain
     from sagemaker_debug_ext.rule_configs import get_default_profiler_processing_job, get_default_profiler_rule
-    from sagemaker_debug_ext.sdk.adapting import with_debugger
+    from sagemaker_debug_ext.sdk._with_debugger import with_debugger
     from sagemaker_debug_ext.trials import create_trial
     from sagemaker_debug_ext.vocabulary import CollectionKeys
     from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts use
@@ -46,7 +46,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "ActionList": "config.actions",
-    "CollectionConfig": "config.collections",
+    "CollectionConfig": "config.collection_config",
     "CollectionKeys": "vocabulary",
     "DataloaderProfilingConfig": "config.profiler",
     "DebuggerHookConfig": "config.hook",
@@ -77,7 +77,7 @@ _HOMES = {
     "get_rule_container_image_uri": "catalog.images",
     "save_tensor": "hooks.save_tensor",
     "training_job_request": "requests",
-    "with_debugger": "sdk.adapting",
+    "with_debugger": "sdk._with_debugger",
 }
 
 _FOR_ESTIMATORS = {"DebuggerHookConfig", "ProfilerConfig", "ProfilerRule", "Rule", "TensorBoardOutputConfig"}
@@ -138,7 +138,7 @@ def __getattr__(name: str) -> object:
     elif name in _HOMES:
         value = getattr(importlib.import_module(f"sagemaker_debug_ext.{_HOMES[name]}"), name)
         if name in _FOR_ESTIMATORS:
-            from sagemaker_debug_ext.sdk.plain import support_plain_estimators  # noqa: PLC0415 - loads no SDK
+            from sagemaker_debug_ext.sdk.plain_estimators import support_plain_estimators  # noqa: PLC0415 - loads no SDK
 
             support_plain_estimators()
     else:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, Union
 
 
 def json_number(number: float) -> float | str:
@@ -10,3 +12,10 @@ def json_number(number: float) -> float | str:
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else f"{'-' if number < 0 else ''}Infinity"
+
+
+JSONValue: TypeAlias = Union[bool, int, float, str, Sequence["JSONValue"], Mapping[str, "JSONValue"], None]  # noqa: UP007 - recursive
+"""What `json` reads and writes."""
+
+JSONObject: TypeAlias = dict[str, JSONValue]
+"""A JSON object, as requests and descriptions are."""

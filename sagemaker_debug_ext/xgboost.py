@@ -12,7 +12,7 @@ from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 
 import_optional("xgboost", "The XGBoost hook", extra="xgboost")
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.hooks.registry import del_hook
 from sagemaker_debug_ext.hooks.xgboost.hook import Hook, get_hook, set_hook
 from sagemaker_debug_ext.vocabulary import CollectionKeys

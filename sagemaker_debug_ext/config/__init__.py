@@ -6,8 +6,8 @@ Nothing here knows AWS, files or frameworks; `sagemaker_debug_ext.requests` turn
 from __future__ import annotations
 
 from sagemaker_debug_ext.config.actions import SMS, Action, ActionList, Email, StopTraining
-from sagemaker_debug_ext.config.collections import CollectionConfig
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
+from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
 from sagemaker_debug_ext.config.profiler import (

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from sagemaker_debug_ext.config._fields import Parameters, Text, is_local_path, is_s3_path, render_parameters
-from sagemaker_debug_ext.config.collections import CollectionConfig
-from sagemaker_debug_ext.config.parameters import HOOK_PARAMETERS, check_parameters
+from sagemaker_debug_ext.config.collection_config import CollectionConfig
+from sagemaker_debug_ext.config.hook_options import HOOK_PARAMETERS, check_parameters
 from sagemaker_debug_ext.errors import SMDebugTypeError
 
 

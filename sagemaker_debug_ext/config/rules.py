@@ -21,7 +21,7 @@ from sagemaker_debug_ext.config._fields import (
     render_parameters,
 )
 from sagemaker_debug_ext.config.actions import Action, ActionList, to_actions
-from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import to_collections
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 

@@ -1,6 +1,6 @@
 """Public face of collections."""
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 __all__ = ["Collection", "CollectionKeys"]

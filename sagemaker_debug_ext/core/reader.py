@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Final
 
 from sagemaker_debug_ext.errors import CorruptRecordError
-from sagemaker_debug_ext.store.messages import Array, decode_payload
-from sagemaker_debug_ext.store.records import FRAMING_BYTES, unframe
+from sagemaker_debug_ext.store.format.messages import Array, decode_payload
+from sagemaker_debug_ext.store.format.records import FRAMING_BYTES, unframe
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 __all__ = ["FileReader"]

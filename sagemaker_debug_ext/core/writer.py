@@ -9,8 +9,8 @@ from typing import Any
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.store.backends import open_backend
-from sagemaker_debug_ext.store.keys import event_key
-from sagemaker_debug_ext.store.messages import to_array
+from sagemaker_debug_ext.store.format.keys import event_key
+from sagemaker_debug_ext.store.format.messages import to_array
 from sagemaker_debug_ext.store.writer import NamedShape, NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.vocabulary import ModeKeys
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
 from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
@@ -19,8 +19,8 @@ from sagemaker_debug_ext.hooks.statistics.reductions import (
     without_output_number,
 )
 from sagemaker_debug_ext.hooks.statistics.summaries import compute_statistics
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
-from sagemaker_debug_ext.store.messages import Array, to_array
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.messages import Array, to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 

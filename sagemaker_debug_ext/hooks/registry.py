@@ -9,9 +9,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.process.fork import fork_safe_lock
-from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend
 from sagemaker_debug_ext.store.claims import has_claim
+from sagemaker_debug_ext.store.format import manifest
 
 LOG = logging.getLogger(__name__)
 

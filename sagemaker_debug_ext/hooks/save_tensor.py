@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.options.config_file import (
     CONFIG_PATH_VARIABLE,
@@ -19,10 +19,10 @@ from sagemaker_debug_ext.hooks.options.config_file import (
     read_configuration,
 )
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF
-from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import open_backend
-from sagemaker_debug_ext.store.keys import collections_key
-from sagemaker_debug_ext.store.messages import Array, to_array
+from sagemaker_debug_ext.store.format import manifest
+from sagemaker_debug_ext.store.format.keys import collections_key
+from sagemaker_debug_ext.store.format.messages import Array, to_array
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 

@@ -19,7 +19,7 @@ from sagemaker_debug_ext.local.events import ActionTaken, EventHandler, IssueFou
 from sagemaker_debug_ext.local.paths import Locations, write_object
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.rules import Isolation, Issue, Rule, create_custom_rule, create_rule, evaluate
-from sagemaker_debug_ext.store.manifest import has_ended, list_collections, read_collections
+from sagemaker_debug_ext.store.format.manifest import has_ended, list_collections, read_collections
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules import RuleStatus

@@ -30,10 +30,10 @@ from sagemaker_debug_ext.local.events import EventHandler, EventQueue, LinePrint
 from sagemaker_debug_ext.local.layout import create_folders
 from sagemaker_debug_ext.local.plan import plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
-from sagemaker_debug_ext.local.shipping import Shipping
 from sagemaker_debug_ext.local.source import install_source
+from sagemaker_debug_ext.local.sync import Shipping
 from sagemaker_debug_ext.requests import artifact_paths
-from sagemaker_debug_ext.store.keys import INDEX_PREFIX, parse_index_key
+from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, parse_index_key
 from sagemaker_debug_ext.store.reader import read_index
 
 if TYPE_CHECKING:

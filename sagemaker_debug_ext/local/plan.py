@@ -18,8 +18,8 @@ from sagemaker_debug_ext.local.channels import check_channels
 from sagemaker_debug_ext.local.description import check_job_name, job_folder
 from sagemaker_debug_ext.local.layout import OUTPUTS, JobFolder
 from sagemaker_debug_ext.local.paths import Locations
-from sagemaker_debug_ext.local.shipping import output_path
 from sagemaker_debug_ext.local.source import check_submit_directory, entry_point
+from sagemaker_debug_ext.local.sync import output_path
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.requests.checks import check_training_job_request
 

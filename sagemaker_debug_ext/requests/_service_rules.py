@@ -9,7 +9,7 @@ from typing import Any
 from sagemaker_debug_ext.catalog.images import BUILTIN_REPOSITORY, parse_image_uri
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.config.actions import parse_actions
-from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
 from sagemaker_debug_ext.config.profiler import SYSTEM_MONITOR_INTERVALS_MILLIS

@@ -13,7 +13,13 @@ from typing import Any, Final
 
 import attrs
 
-from sagemaker_debug_ext.catalog.feeds import ANY_REDUCTION, EVERYTHING, RuleFeed, example_tensor_names, get_rule_feed
+from sagemaker_debug_ext.catalog.collection_needs import (
+    ANY_REDUCTION,
+    EVERYTHING,
+    RuleFeed,
+    example_tensor_names,
+    get_rule_feed,
+)
 from sagemaker_debug_ext.catalog.registry import (
     FRAMEWORKS,
     builtin_collection_patterns,
@@ -22,11 +28,11 @@ from sagemaker_debug_ext.catalog.registry import (
     rule_names,
 )
 from sagemaker_debug_ext.catalog.specs import RuleSpec, other_trials
-from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SAVE_KEYS
-from sagemaker_debug_ext.requests.adoption import adopt_hook, adopt_rules
+from sagemaker_debug_ext.requests.from_sdk import adopt_hook, adopt_rules
 from sagemaker_debug_ext.requests.hook import merge_collections, resolve_hook
 from sagemaker_debug_ext.vocabulary import BUILTIN_COLLECTIONS, SCALAR_COLLECTIONS
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from sagemaker_debug_ext.config._fields import Text
-from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import Rule
 from sagemaker_debug_ext.config.saving import SAVE_KEYS

@@ -14,7 +14,7 @@ from sagemaker_debug_ext.config.profiler import ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, processing_rule
 from sagemaker_debug_ext.errors import DebugExtWarning
 from sagemaker_debug_ext.requests._problems import Problems
-from sagemaker_debug_ext.requests.adoption import adopt_hook, adopt_profiler, adopt_rules, adopt_tensorboard
+from sagemaker_debug_ext.requests.from_sdk import adopt_hook, adopt_profiler, adopt_rules, adopt_tensorboard
 from sagemaker_debug_ext.requests.hook import HookSetting, build_debug_hook_config, resolve_hook
 from sagemaker_debug_ext.requests.outputs import build_tensorboard_output_config
 from sagemaker_debug_ext.requests.profiler import build_profiler_config, resolve_profiler

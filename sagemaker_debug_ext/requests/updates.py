@@ -10,7 +10,7 @@ from sagemaker_debug_ext.config.profiler import FrameworkProfile, ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests._problems import Problems
-from sagemaker_debug_ext.requests.adoption import adopt_framework_profile, adopt_rules
+from sagemaker_debug_ext.requests.from_sdk import adopt_framework_profile, adopt_rules
 from sagemaker_debug_ext.requests.profiler import framework_parameters
 from sagemaker_debug_ext.requests.rules import RuleSurroundings, build_rule_configurations
 

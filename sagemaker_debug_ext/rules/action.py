@@ -31,7 +31,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 from sagemaker_debug_ext.config.actions import load_entries
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
-from sagemaker_debug_ext.store.keys import RECORDING_REQUEST
+from sagemaker_debug_ext.store.format.keys import RECORDING_REQUEST
 
 LOG = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from typing import Final, Literal
 
 import attrs
 
-from sagemaker_debug_ext._types import JSONObject
+from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.rules.extra.data.evaluation_mismatch import TAKES_NO_NOTICE
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING
 from sagemaker_debug_ext.rules.extra.layers.activation_collapse import CUT, IS_FLAT, WAS_FLAT

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sagemaker_debug_ext._types import JSONObject
+from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.errors import did_you_mean
 from sagemaker_debug_ext.rules._validation import check_trial
 from sagemaker_debug_ext.rules.base import check_rule

@@ -8,8 +8,7 @@ from typing import Any
 
 import attrs
 
-from sagemaker_debug_ext._json import json_number
-from sagemaker_debug_ext._types import JSONObject
+from sagemaker_debug_ext._json import JSONObject, json_number
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 

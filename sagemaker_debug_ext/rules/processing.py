@@ -28,7 +28,7 @@ from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, exit_c
 from sagemaker_debug_ext.rules.factory.creation import find_rule_class
 from sagemaker_debug_ext.rules.scaling import Judgement, RuleChoice, Shard, judge_shard, make_rule, merge, run_actions
 from sagemaker_debug_ext.store.backends import open_backend
-from sagemaker_debug_ext.store.keys import try_parse_index_key
+from sagemaker_debug_ext.store.format.keys import try_parse_index_key
 from sagemaker_debug_ext.trials import Trial, create_trial
 
 LOG = logging.getLogger(__name__)

@@ -13,11 +13,11 @@ from sagemaker_debug_ext._lazy import lazy_names
 if TYPE_CHECKING:
     from sagemaker_debug_ext.requests.explain import explain
     from sagemaker_debug_ext.sdk._settings import set_default_hook
-    from sagemaker_debug_ext.sdk.adapting import with_debugger
+    from sagemaker_debug_ext.sdk._with_debugger import with_debugger
     from sagemaker_debug_ext.sdk.clients import AttachedDebugger, attach_debugger, debugger_request, upload_rule_sources
     from sagemaker_debug_ext.sdk.estimators import DebuggerMixin
     from sagemaker_debug_ext.sdk.jobs import RuleStatus, RuleStatuses, TrainingJob
-    from sagemaker_debug_ext.sdk.plain import support_plain_estimators
+    from sagemaker_debug_ext.sdk.plain_estimators import support_plain_estimators
     from sagemaker_debug_ext.sdk.trainers import TrainerDebuggerMixin
 
 _HOMES = {
@@ -31,9 +31,9 @@ _HOMES = {
     "debugger_request": "sdk.clients",
     "explain": "requests.explain",
     "set_default_hook": "sdk._settings",
-    "support_plain_estimators": "sdk.plain",
+    "support_plain_estimators": "sdk.plain_estimators",
     "upload_rule_sources": "sdk.clients",
-    "with_debugger": "sdk.adapting",
+    "with_debugger": "sdk._with_debugger",
 }
 
 __all__ = [

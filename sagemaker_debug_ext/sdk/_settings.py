@@ -17,8 +17,8 @@ from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
 from sagemaker_debug_ext.config.profiler import ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
-from sagemaker_debug_ext.requests.adoption import adopt_hook, adopt_profiler, adopt_rules, adopt_tensorboard
 from sagemaker_debug_ext.requests.explain import Explanation, explain
+from sagemaker_debug_ext.requests.from_sdk import adopt_hook, adopt_profiler, adopt_rules, adopt_tensorboard
 from sagemaker_debug_ext.requests.hook import resolve_hook
 from sagemaker_debug_ext.requests.training_job import debugger_request
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import attrs
 
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
-from sagemaker_debug_ext.requests.adoption import adopt_rules
+from sagemaker_debug_ext.requests.from_sdk import adopt_rules
 
 
 class Destination(Protocol):

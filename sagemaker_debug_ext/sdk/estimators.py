@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.catalog.images import framework_of_image
 from sagemaker_debug_ext.errors import DebugExtError, DebugExtWarning
-from sagemaker_debug_ext.requests.adoption import settings_of_job
+from sagemaker_debug_ext.requests.from_sdk import settings_of_job
+from sagemaker_debug_ext.sdk._job_accessors import DebuggerSurface
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobFacts, total_instances
-from sagemaker_debug_ext.sdk._surface import DebuggerSurface
 
 MANAGED_ATTRIBUTES: Final = {
     "debugger_hook_config": "DebugHookConfig",

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 import attrs
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, did_you_mean
-from sagemaker_debug_ext.requests.adoption import settings_of_job
+from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext._types import JSONObject
+    from sagemaker_debug_ext._json import JSONObject
     from sagemaker_debug_ext.trials.trial import Trial
 
 FINAL_RULE_STATUSES: Final = ("NoIssuesFound", "IssuesFound", "Error", "Stopped")

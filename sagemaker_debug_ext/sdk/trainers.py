@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.catalog.images import framework_of_image
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.sdk._job_accessors import DebuggerSurface
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobFacts, facts_of_request, total_instances
-from sagemaker_debug_ext.sdk._surface import DebuggerSurface
 
 _SNAKE: Final = {
     "DebugHookConfig": "debug_hook_config",

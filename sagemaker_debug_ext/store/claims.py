@@ -13,9 +13,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
-from sagemaker_debug_ext.store.keys import CLAIM_KEY
+from sagemaker_debug_ext.store.format.keys import CLAIM_KEY
 
 _OWN_CLAIMS: dict[str, int] = {}
 """Root → number of the process that has claimed it and not given it back: this one, or the one it was forked from."""
@@ -34,11 +33,11 @@ def take_claim(backend: LocalBackend) -> bool:
     Raises:
         OSError: The claim cannot be written.
     """
-    if manifest.claim(backend):
+    if backend.create(CLAIM_KEY):
         try:
             backend.write(CLAIM_KEY, (_own_name(),))
         except OSError:
-            manifest.release_claim(backend)  # a claim that does not say whose it is would lock the folder for good
+            backend.delete(CLAIM_KEY)  # a claim that does not say whose it is would lock the folder for good
             raise
     elif not _take_over(backend.root / CLAIM_KEY, backend.url):
         return False
@@ -49,7 +48,7 @@ def take_claim(backend: LocalBackend) -> bool:
 def give_claim_back(backend: Backend) -> None:
     """Remove the claim that `take_claim` took."""
     _OWN_CLAIMS.pop(backend.url, None)
-    manifest.release_claim(backend)
+    backend.delete(CLAIM_KEY)
 
 
 def _take_over(path: Path, root: str) -> bool:

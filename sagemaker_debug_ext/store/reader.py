@@ -9,10 +9,10 @@ from typing import Final
 
 from sagemaker_debug_ext.errors import CorruptRecordError, IndexReaderException
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ByteRange, ObjectInfo
-from sagemaker_debug_ext.store.index import IndexFile, Location
-from sagemaker_debug_ext.store.keys import INDEX_PREFIX
-from sagemaker_debug_ext.store.messages import Array
-from sagemaker_debug_ext.store.templates import RecordDecoder, RecordTemplate, find_content
+from sagemaker_debug_ext.store.format.index import IndexFile, Location
+from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX
+from sagemaker_debug_ext.store.format.messages import Array
+from sagemaker_debug_ext.store.format.templates import RecordDecoder, RecordTemplate, find_content
 
 _MIB: Final = 1 << 20
 

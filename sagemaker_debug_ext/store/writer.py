@@ -10,10 +10,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer
-from sagemaker_debug_ext.store.index import IndexFile, Location, SavedShape
-from sagemaker_debug_ext.store.keys import (
+from sagemaker_debug_ext.store.format import manifest
+from sagemaker_debug_ext.store.format.index import IndexFile, Location, SavedShape
+from sagemaker_debug_ext.store.format.keys import (
     INDEX_PREFIX,
     collections_key,
     event_key,
@@ -21,8 +21,8 @@ from sagemaker_debug_ext.store.keys import (
     mangle_worker,
     try_parse_index_key,
 )
-from sagemaker_debug_ext.store.layout import Entry, StepKind, StepLayout, record_tail
-from sagemaker_debug_ext.store.messages import EXTENSION_DTYPES, Array, array_bytes, encode_record, varint
+from sagemaker_debug_ext.store.format.layout import Entry, StepKind, StepLayout, record_tail
+from sagemaker_debug_ext.store.format.messages import EXTENSION_DTYPES, Array, array_bytes, encode_record, varint
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)

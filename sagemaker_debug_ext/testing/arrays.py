@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 
 def layouts(array: Array) -> dict[str, Array]:

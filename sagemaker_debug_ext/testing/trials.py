@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy.typing as npt
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.store.backends import open_backend
-from sagemaker_debug_ext.store.messages import to_array
+from sagemaker_debug_ext.store.format.messages import to_array
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import attrs
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
-from sagemaker_debug_ext.store.keys import COLLECTIONS_PREFIX, parse_collections_key
-from sagemaker_debug_ext.store.manifest import CollectionsFile, read_collections
+from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, parse_collections_key
+from sagemaker_debug_ext.store.format.manifest import CollectionsFile, read_collections
 from sagemaker_debug_ext.trials.problems import Problems
 
 _KEY_SUFFIX: Final = "_collections.json"

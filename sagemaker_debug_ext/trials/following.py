@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
-from sagemaker_debug_ext.trials.reader import TrialReader
+from sagemaker_debug_ext.trials.index.reader import TrialReader
 from sagemaker_debug_ext.trials.waiting import Polling
 from sagemaker_debug_ext.vocabulary import ModeKeys
 

@@ -16,19 +16,19 @@ from sagemaker_debug_ext.errors import (
     StepUnavailable,
     TensorUnavailableForStep,
 )
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.trials.arguments import check_step, list_steps
-from sagemaker_debug_ext.trials.computing import check_reduction, compute_reduction
-from sagemaker_debug_ext.trials.exporting import stack_values, tensor_to_xarray
-from sagemaker_debug_ext.trials.index import SavedTensor, StoredRecord
-from sagemaker_debug_ext.trials.ranges import StepRange
-from sagemaker_debug_ext.trials.steps import StepState
+from sagemaker_debug_ext.trials.index.completeness import StepState
+from sagemaker_debug_ext.trials.index.trial_index import SavedTensor, StoredRecord
+from sagemaker_debug_ext.trials.step_range import StepRange
+from sagemaker_debug_ext.trials.values.export import stack_values, tensor_to_xarray
+from sagemaker_debug_ext.trials.values.reductions import check_reduction, compute_reduction
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
     import xarray
 
-    from sagemaker_debug_ext.trials.reader import TrialReader
+    from sagemaker_debug_ext.trials.index.reader import TrialReader
     from sagemaker_debug_ext.trials.trial import Trial
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, KeysView, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.config.groups import Collection, compile_pattern
+from sagemaker_debug_ext.config.collection import Collection, compile_pattern
 from sagemaker_debug_ext.errors import (
     NoMoreData,
     SMDebugNotImplementedError,
@@ -25,9 +25,9 @@ from sagemaker_debug_ext.errors import (
 )
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
-from sagemaker_debug_ext.store.consolidated import consolidate
-from sagemaker_debug_ext.store.keys import COLLECTIONS_PREFIX, index_key
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.consolidated.index import consolidate
+from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, index_key
+from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.trials.arguments import (
     check_name,
     check_step,
@@ -36,17 +36,17 @@ from sagemaker_debug_ext.trials.arguments import (
     path_text,
 )
 from sagemaker_debug_ext.trials.collections import CollectionManager, FoundCollections, find_collections
-from sagemaker_debug_ext.trials.comparing import Comparison, compare_trials
-from sagemaker_debug_ext.trials.display import describe_trial, trial_to_html
-from sagemaker_debug_ext.trials.exporting import scalar_values, stack_values, trial_to_pandas
 from sagemaker_debug_ext.trials.following import JobState, follow_steps, job_state
-from sagemaker_debug_ext.trials.index_cache import IndexCache, cache_folder
-from sagemaker_debug_ext.trials.opening import await_collections
+from sagemaker_debug_ext.trials.index.cache import IndexCache, cache_folder
+from sagemaker_debug_ext.trials.index.completeness import StepState
+from sagemaker_debug_ext.trials.index.reader import TrialReader
+from sagemaker_debug_ext.trials.open_collections import await_collections
 from sagemaker_debug_ext.trials.problems import Problem, Problems
-from sagemaker_debug_ext.trials.ranges import StepRange
-from sagemaker_debug_ext.trials.reader import TrialReader
-from sagemaker_debug_ext.trials.steps import StepState
+from sagemaker_debug_ext.trials.repr import describe_trial, trial_to_html
+from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.tensors import Tensor
+from sagemaker_debug_ext.trials.values.comparison import Comparison, compare_trials
+from sagemaker_debug_ext.trials.values.export import scalar_values, stack_values, trial_to_pandas
 from sagemaker_debug_ext.trials.waiting import (
     DEFAULT_POLL_SECONDS,
     DEFAULT_REMOTE_POLL_SECONDS,

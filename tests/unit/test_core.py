@@ -10,12 +10,12 @@ import pytest
 
 import sagemaker_debug_ext
 from sagemaker_debug_ext import trials
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.core.reader import FileReader
 from sagemaker_debug_ext.core.writer import FileWriter
 from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugValueError
-from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import LocalBackend
+from sagemaker_debug_ext.store.format import manifest
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 

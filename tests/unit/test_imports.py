@@ -68,7 +68,6 @@ def test_modes_is_the_enumeration_even_after_its_module_is_loaded():
 ALLOWED = {
     "errors": {"vocabulary"},
     "vocabulary": set(),
-    "_types": set(),
     "_imports": set(),
     "_lazy": set(),
     "_optional": {"errors"},
@@ -95,7 +94,7 @@ ALLOWED = {
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 
-GROUND = {"errors", "vocabulary", "_types", "_imports", "_json", "_lazy", "_optional"}
+GROUND = {"errors", "vocabulary", "_imports", "_json", "_lazy", "_optional"}
 
 
 def is_layer(name: str) -> bool:

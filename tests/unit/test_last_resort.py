@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from sagemaker_debug_ext.testing.scripts import run_python
+from support.scripts import run_python
 
 SCRIPT = """
 import logging

@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.vocabulary import BUILTIN_COLLECTIONS, SCALAR_COLLECTIONS, CollectionKeys, ModeKeys

@@ -14,7 +14,7 @@ from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.statistics.batched import reduce_batch
 from sagemaker_debug_ext.hooks.statistics.reductions import names_of_all
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTensor, StepData
 
 

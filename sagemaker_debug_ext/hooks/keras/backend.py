@@ -16,7 +16,7 @@ import keras
 import numpy as np
 
 from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed
-from sagemaker_debug_ext.store.messages import Array, to_array
+from sagemaker_debug_ext.store.format.messages import Array, to_array
 
 VARIABLE: Final[Any] = next(
     (kind for kind in keras.Variable.__mro__ if kind.__name__ == "KerasVariable"), keras.Variable

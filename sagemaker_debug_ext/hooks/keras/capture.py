@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import keras
 import numpy as np
 
-from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.config.collection import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
@@ -20,8 +20,8 @@ from sagemaker_debug_ext.hooks.keras.collections import Collection
 from sagemaker_debug_ext.hooks.keras.names import NamedVariable, is_bias, layers_of, variable_path, variables_of
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
 from sagemaker_debug_ext.hooks.statistics.summaries import compute_statistics
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
-from sagemaker_debug_ext.store.messages import Array, to_array
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.messages import Array, to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 BIAS_PATTERN: Final = "^(?!gradient).*bias[^/]*$"

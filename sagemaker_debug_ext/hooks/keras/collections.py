@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import keras
 
-from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.config.collection import Collection as BaseCollection
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.keras.backend import is_variable
 from sagemaker_debug_ext.hooks.keras.names import variable_path

@@ -15,7 +15,7 @@ from mxnet.ndarray import NDArray
 
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.statistics.reductions import reduce_array
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 _BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
 """How MXNet spells a type that numpy does not have."""

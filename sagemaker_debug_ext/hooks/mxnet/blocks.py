@@ -9,7 +9,7 @@ from typing import Any
 from mxnet import gluon
 from mxnet.ndarray import NDArray
 
-from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.config.collection import Collection as BaseCollection
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 
 

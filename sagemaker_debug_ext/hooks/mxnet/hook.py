@@ -14,7 +14,7 @@ from mxnet import autograd, gluon
 from mxnet.gluon.utils import HookHandle
 from mxnet.ndarray import NDArray
 
-from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.config.collection import Collection as BaseCollection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import registry
@@ -36,7 +36,7 @@ from sagemaker_debug_ext.hooks.mxnet.symbol_graphs import GraphWatch, Place
 from sagemaker_debug_ext.hooks.mxnet.trainers import TrainerWatch
 from sagemaker_debug_ext.hooks.options.arguments import check_flag
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sagemaker_debug_ext.config.parameters import FULL_POLICIES
+from sagemaker_debug_ext.config.hook_options import FULL_POLICIES
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief

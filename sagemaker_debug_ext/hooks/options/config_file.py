@@ -18,8 +18,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from sagemaker_debug_ext.config.groups import Collection, compile_pattern
-from sagemaker_debug_ext.config.parameters import COLLECTION_PARAMETERS, FULL_POLICIES, HOOK_PARAMETERS
+from sagemaker_debug_ext.config.collection import Collection, compile_pattern
+from sagemaker_debug_ext.config.hook_options import COLLECTION_PARAMETERS, FULL_POLICIES, HOOK_PARAMETERS
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics, parse_reductions
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugTypeError, SMDebugValueError, brief, did_you_mean

@@ -15,7 +15,7 @@ from sagemaker_debug_ext.hooks.capture.step_buffer import OpenStep
 from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder
 from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput
 from sagemaker_debug_ext.hooks.statistics.reductions import as_ordinary
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)

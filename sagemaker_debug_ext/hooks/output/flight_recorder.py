@@ -11,7 +11,7 @@ from typing import Final
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks.capture.step_buffer import OpenStep
 from sagemaker_debug_ext.store.backends.base import Backend
-from sagemaker_debug_ext.store.keys import RECORDING_REQUEST
+from sagemaker_debug_ext.store.format.keys import RECORDING_REQUEST
 
 LOG = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep
 from sagemaker_debug_ext.store.backends.base import Buffer
-from sagemaker_debug_ext.store.backends.descriptors import write_gathered
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.backends.fileio import write_gathered
+from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.writer import StepData
 
 DEFAULT_SPILL_LIMIT_BYTES: Final = 8 << 30

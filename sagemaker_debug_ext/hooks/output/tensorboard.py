@@ -15,9 +15,9 @@ from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.step_buffer import Shown
 from sagemaker_debug_ext.hooks.statistics.histograms import Histogram, histogram
-from sagemaker_debug_ext.store import records
 from sagemaker_debug_ext.store.backends import Backend
-from sagemaker_debug_ext.store.messages import Array, varint
+from sagemaker_debug_ext.store.format import records
+from sagemaker_debug_ext.store.format.messages import Array, varint
 from sagemaker_debug_ext.vocabulary import SCALAR_COLLECTIONS, CollectionKeys
 
 _DOUBLE: Final = struct.Struct("<d")

@@ -16,11 +16,11 @@ from sagemaker_debug_ext.hooks.output.sagemaker_metrics import Metric, MetricsFi
 from sagemaker_debug_ext.hooks.output.spill_file import SpillFile, pack, unpack
 from sagemaker_debug_ext.hooks.output.tensorboard import Summary, TensorBoardOutput
 from sagemaker_debug_ext.hooks.statistics.reductions import as_ordinary
-from sagemaker_debug_ext.store import manifest
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.claims import give_claim_back, has_claim, take_claim
-from sagemaker_debug_ext.store.keys import index_key
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format import manifest
+from sagemaker_debug_ext.store.format.keys import index_key
+from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.reader import read_index
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.vocabulary import ModeKeys

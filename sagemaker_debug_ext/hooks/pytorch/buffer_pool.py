@@ -19,7 +19,7 @@ from torch import Tensor
 
 from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed
 from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, shares_memory, tensor_to_array
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 _IDLE_STEPS: Final = 100
 """In so many steps in a row without a copy, the memory is handed back."""

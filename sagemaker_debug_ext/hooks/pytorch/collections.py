@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from sagemaker_debug_ext.config.groups import Collection as BaseCollection
+from sagemaker_debug_ext.config.collection import Collection as BaseCollection
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 
 LOG = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sagemaker_debug_ext.config.groups import compile_pattern
+from sagemaker_debug_ext.config.collection import compile_pattern
 from sagemaker_debug_ext.hooks.capture.save_plan import Decision, StepPlan
 from sagemaker_debug_ext.hooks.pytorch.distributed import is_distributed, is_partial, is_sharded, local_shard
 from sagemaker_debug_ext.hooks.pytorch.registration import Roots

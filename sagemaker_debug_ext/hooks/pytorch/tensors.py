@@ -15,7 +15,7 @@ from torch import Tensor
 from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import MissingDependencyError
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 LOG = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 SMALL: Final = 1 << 13
 """Up to so many elements an array is small."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.hooks.statistics.numba_loader import kernels_for
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 _SHIFT: Final = 20
 _NUM_BUCKETS: Final = 1 << (32 - _SHIFT)

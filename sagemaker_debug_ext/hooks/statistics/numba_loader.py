@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from sagemaker_debug_ext.hooks.process.fork import fork_safe_lock
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 LOG = logging.getLogger(__name__)
 

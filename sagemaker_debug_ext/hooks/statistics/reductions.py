@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
-from sagemaker_debug_ext.store.messages import EXTENSION_DTYPES
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.messages import EXTENSION_DTYPES
 
 Array = npt.NDArray[Any]
 

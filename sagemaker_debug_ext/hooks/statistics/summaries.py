@@ -9,7 +9,7 @@ import numpy as np
 
 from sagemaker_debug_ext.hooks.statistics.histograms import histogram
 from sagemaker_debug_ext.hooks.statistics.reductions import as_ordinary
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 
 def _zero_fraction(array: Array) -> Array:

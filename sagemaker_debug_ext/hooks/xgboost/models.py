@@ -11,7 +11,7 @@ import numpy as np
 from xgboost import collective
 
 from sagemaker_debug_ext.errors import SMDebugTypeError
-from sagemaker_debug_ext.store.messages import Array, to_array
+from sagemaker_debug_ext.store.format.messages import Array, to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 _OF_TREES: Final = frozenset({CollectionKeys.FEATURE_IMPORTANCE, CollectionKeys.TREES})

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 COLUMNS: Final[Mapping[str, type]] = {
     "Tree": np.int64,

@@ -15,7 +15,7 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.series import UNSURE, Column, DigestedPart, Outlook, Part
 from sagemaker_debug_ext.rules.reading.step_view import usable_value
-from sagemaker_debug_ext.trials.digests import Wish
+from sagemaker_debug_ext.trials.values.series_summary import Wish
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:

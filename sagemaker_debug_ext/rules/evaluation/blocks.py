@@ -22,13 +22,13 @@ from sagemaker_debug_ext.rules.evaluation.block_loader import Known, LatestValue
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.series import NOTHING, UNSURE, Column, join
 from sagemaker_debug_ext.rules.reading.step_view import StepViews
-from sagemaker_debug_ext.trials.digests import can_digest, find_template
+from sagemaker_debug_ext.trials.values.series_summary import can_digest, find_template
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule
-    from sagemaker_debug_ext.store.index import IndexContent, Location
-    from sagemaker_debug_ext.trials.index import SavedFile
+    from sagemaker_debug_ext.store.format.index import IndexContent, Location
+    from sagemaker_debug_ext.trials.index.trial_index import SavedFile
 
 BLOCK_BYTES: Final = 512 * 2**20
 """How many bytes of tensors a block has at most, unless one step has more."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sagemaker_debug_ext._types import JSONObject
+from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from sagemaker_debug_ext._types import JSONObject
+from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.errors import RuleEvaluationConditionMet
 
 EvaluationStatus: TypeAlias = Literal["InProgress", "NoIssuesFound", "IssuesFound", "Error", "Stopping", "Stopped"]

@@ -17,7 +17,7 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from sagemaker_debug_ext.config.groups import compile_pattern
+from sagemaker_debug_ext.config.collection import compile_pattern
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
 if TYPE_CHECKING:

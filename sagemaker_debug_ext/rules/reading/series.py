@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.reading.numeric import Array, is_numeric
-from sagemaker_debug_ext.trials.digests import Digest, dots
+from sagemaker_debug_ext.trials.values.series_summary import Digest, dots
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 NOTHING: Final = 0

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, Changes, ObjectInfo, Watch, check_key
-from sagemaker_debug_ext.store.backends.descriptors import read_exactly, read_scattered, write_gathered
+from sagemaker_debug_ext.store.backends.fileio import read_exactly, read_scattered, write_gathered
 
 _TEMPORARY_SUFFIX: Final = ".tmp"
 _MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO)

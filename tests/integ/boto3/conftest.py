@@ -9,7 +9,7 @@ import pytest
 if importlib.util.find_spec("moto") is None:
     collect_ignore_glob = ["test_*.py"]
 else:
-    from sagemaker_debug_ext.testing.aws import fake_aws
+    from support.aws import fake_aws
 
 
 def pytest_collection_modifyitems(items):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from sagemaker_debug_ext.store.backends import LocalBackend
-from sagemaker_debug_ext.store.consolidated import consolidate
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.consolidated.index import consolidate
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.testing.strategies import DTYPES
 from sagemaker_debug_ext.trials import create_trial

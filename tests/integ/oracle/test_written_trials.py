@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
-from sagemaker_debug_ext.store import manifest, reader
+from sagemaker_debug_ext.store import reader
 from sagemaker_debug_ext.store.backends import LocalBackend
+from sagemaker_debug_ext.store.format import manifest
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS, ModeKeys
 

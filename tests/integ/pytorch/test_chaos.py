@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import sagemaker_debug_ext.pytorch as smd
-from sagemaker_debug_ext.store import keys, manifest, reader
+from sagemaker_debug_ext.store import reader
 from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.format import keys, manifest
 from sagemaker_debug_ext.trials import create_trial
 
 SERVER = Path(__file__).with_name("chaos_server.py")

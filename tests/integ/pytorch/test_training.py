@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import sagemaker_debug_ext.pytorch as smd
 from sagemaker_debug_ext.store.backends import LocalBackend
-from sagemaker_debug_ext.store.keys import CLAIM_KEY
+from sagemaker_debug_ext.store.format.keys import CLAIM_KEY
 from sagemaker_debug_ext.trials import create_trial
 
 EVERYTHING = {

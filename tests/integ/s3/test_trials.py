@@ -13,7 +13,7 @@ import pytest
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.errors import CorruptRecordError, DebugExtError, StorageError, TrialNotFoundError
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
-from sagemaker_debug_ext.store.keys import event_key, index_key
+from sagemaker_debug_ext.store.format.keys import event_key, index_key
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import Polling, S3Trial, Trial, create_trial
 
@@ -108,7 +108,7 @@ def test_trial_when_opened_and_read_then_costs_a_request_for_each_object(big_tri
 def test_trial_when_opened_again_then_its_index_is_not_read_again(big_trial, proxy, options, tmp_path, monkeypatch):
     """What was read before is kept on this machine, and used as long as the objects are the same."""
     monkeypatch.setenv("SAGEMAKER_DEBUG_EXT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("sagemaker_debug_ext.trials.refreshing._WORTH_KEEPING", 10)
+    monkeypatch.setattr("sagemaker_debug_ext.trials.index.refresh._WORTH_KEEPING", 10)
     url, _ = big_trial
     create_trial(url, s3=options)
     proxy.reset()
@@ -122,7 +122,7 @@ def test_trial_when_consolidated_then_its_index_is_one_object(
     big_trial, bucket, s3_client, proxy, options, monkeypatch
 ):
     """Checksums in the listing tell which index files are as they were, whatever their times; others are read."""
-    monkeypatch.setattr("sagemaker_debug_ext.trials.refreshing._WORTH_KEEPING", 10)
+    monkeypatch.setattr("sagemaker_debug_ext.trials.index.refresh._WORTH_KEEPING", 10)
     url, _ = big_trial
     assert create_trial(url, s3=options).consolidate() == 60
     key = f"t/{index_key(7, 'worker_0')}"

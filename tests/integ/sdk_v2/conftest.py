@@ -16,7 +16,7 @@ try:
 except ImportError:  # not in this environment, or SDK v3
     collect_ignore_glob = ["test_*.py", "migration/*.py"]
 else:
-    from sagemaker_debug_ext.testing.aws import fake_aws, recorded_requests
+    from support.aws import fake_aws, recorded_requests
 
 
 def pytest_collection_modifyitems(items):

@@ -6,9 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-
-from sagemaker_debug_ext.testing.aws import ROLE
-from sagemaker_debug_ext.testing.pages import snippets_for
+from support.aws import ROLE
+from support.pages import snippets_for
 
 PAGE = Path(__file__).parents[3] / "docs" / "submitting.md"
 

@@ -12,7 +12,7 @@ pytest.importorskip("sklearn")
 import sagemaker_debug_ext
 import sagemaker_debug_ext.tensorflow as smd
 from sagemaker_debug_ext import rule_configs
-from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import Rule
 from sagemaker_debug_ext.local import (

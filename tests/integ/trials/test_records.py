@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sagemaker_debug_ext.store.backends import LocalBackend
-from sagemaker_debug_ext.store.messages import decode_payload, encode_record
+from sagemaker_debug_ext.store.format.messages import decode_payload, encode_record
+from sagemaker_debug_ext.store.format.records import unframe
 from sagemaker_debug_ext.store.reader import list_index, read_index
-from sagemaker_debug_ext.store.records import unframe
 
 NAMES = sorted(path.name.removesuffix(".tar.gz") for path in (Path(__file__).parents[2] / "golden").glob("*.tar.gz"))
 

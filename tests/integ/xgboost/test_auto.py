@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from support.scripts import run_captured, run_python, write_hook_file
 
-from sagemaker_debug_ext.testing.scripts import run_captured, run_python, write_hook_file
 from sagemaker_debug_ext.trials import create_trial
 
 SCRIPT = """

@@ -9,7 +9,7 @@ import pytest
 
 import sagemaker_debug_ext
 from sagemaker_debug_ext import rule_configs
-from sagemaker_debug_ext.config.collections import CollectionConfig
+from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import Rule
 from sagemaker_debug_ext.local import describe_training_job, run_training_job, script_hyperparameters, upload_source

@@ -6,8 +6,7 @@ import textwrap
 import zipfile
 
 import pytest
-
-from sagemaker_debug_ext.testing.scripts import run_captured, run_python
+from support.scripts import run_captured, run_python
 
 PROGRAMS = {
     "names": """

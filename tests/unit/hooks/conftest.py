@@ -12,8 +12,9 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.fail_safe import harmless
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
-from sagemaker_debug_ext.store import keys, manifest, reader
+from sagemaker_debug_ext.store import reader
 from sagemaker_debug_ext.store.backends import Backend, MemoryBackend, open_backend
+from sagemaker_debug_ext.store.format import keys, manifest
 
 
 class PlainHook(BaseHook):

@@ -7,7 +7,7 @@ import pytest
 
 from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig
 from sagemaker_debug_ext.hooks.statistics.reductions import reduce_array
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.arrays import layouts
 from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
 

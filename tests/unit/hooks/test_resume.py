@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from sagemaker_debug_ext.store.keys import END_KEY, index_key
+from sagemaker_debug_ext.store.format.keys import END_KEY, index_key
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL

@@ -8,7 +8,7 @@ import pytest
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.catalog import list_rule_specs
-from sagemaker_debug_ext.catalog.feeds import get_rule_feed
+from sagemaker_debug_ext.catalog.collection_needs import get_rule_feed
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig, ProfilerRule, Rule
 from sagemaker_debug_ext.requests.explain import explain
 

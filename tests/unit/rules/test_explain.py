@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import Rule, create_rule, explain
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

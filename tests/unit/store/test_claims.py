@@ -10,7 +10,7 @@ import pytest
 
 from sagemaker_debug_ext.store import claims
 from sagemaker_debug_ext.store.backends import LocalBackend
-from sagemaker_debug_ext.store.keys import CLAIM_KEY
+from sagemaker_debug_ext.store.format.keys import CLAIM_KEY
 
 
 @pytest.fixture

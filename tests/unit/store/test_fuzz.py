@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import CorruptRecordError, IndexReaderException, SMDebugValueError
-from sagemaker_debug_ext.store.index import IndexFile, IndexParser, Location, SavedShape
-from sagemaker_debug_ext.store.manifest import CollectionsFile
-from sagemaker_debug_ext.store.messages import decode_payload, encode_record, varint
-from sagemaker_debug_ext.store.records import CONSTANT_FOOTER, header, unframe
-from sagemaker_debug_ext.store.templates import RecordDecoder
+from sagemaker_debug_ext.store.format.index import IndexFile, IndexParser, Location, SavedShape
+from sagemaker_debug_ext.store.format.manifest import CollectionsFile
+from sagemaker_debug_ext.store.format.messages import decode_payload, encode_record, varint
+from sagemaker_debug_ext.store.format.records import CONSTANT_FOOTER, header, unframe
+from sagemaker_debug_ext.store.format.templates import RecordDecoder
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 many = settings(max_examples=400)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.errors import CorruptRecordError, IndexReaderException, SMDebugValueError
 from sagemaker_debug_ext.store import reader
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
-from sagemaker_debug_ext.store.index import Location, SavedShape
-from sagemaker_debug_ext.store.keys import event_key, index_key
-from sagemaker_debug_ext.store.messages import encode_record
+from sagemaker_debug_ext.store.format.index import Location, SavedShape
+from sagemaker_debug_ext.store.format.keys import event_key, index_key
+from sagemaker_debug_ext.store.format.messages import encode_record
 from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.testing import strategies
 from sagemaker_debug_ext.vocabulary import ModeKeys

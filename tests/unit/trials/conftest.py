@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.store.backends import MemoryBackend
-from sagemaker_debug_ext.store.messages import to_array
+from sagemaker_debug_ext.store.format.messages import to_array
 from sagemaker_debug_ext.store.writer import NamedShape, NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.trials import Polling, Trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

@@ -8,11 +8,12 @@ import random
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.store import consolidated
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
-from sagemaker_debug_ext.store.keys import CONSOLIDATED_KEY, index_key
-from sagemaker_debug_ext.store.manifest import finish
-from sagemaker_debug_ext.trials import create_trial, refreshing
+from sagemaker_debug_ext.store.consolidated import index as consolidated_index
+from sagemaker_debug_ext.store.format.keys import CONSOLIDATED_KEY, index_key
+from sagemaker_debug_ext.store.format.manifest import finish
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.trials.index import refresh
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 NUM_STEPS = 20
@@ -20,7 +21,7 @@ NUM_STEPS = 20
 
 @pytest.fixture(autouse=True)
 def small_trials_are_worth_it(monkeypatch):
-    monkeypatch.setattr(refreshing, "_WORTH_KEEPING", 3)
+    monkeypatch.setattr(refresh, "_WORTH_KEEPING", 3)
 
 
 @pytest.fixture
@@ -178,7 +179,7 @@ def test_job_when_the_environment_asks_for_it_then_its_last_worker_consolidates(
     new_job, tmp_path, monkeypatch, value, is_written
 ):
     """By default it is left to whoever reads the trial often."""
-    monkeypatch.setenv(consolidated.CONSOLIDATE_VARIABLE, value)
+    monkeypatch.setenv(consolidated_index.CONSOLIDATE_VARIABLE, value)
     backend = LocalBackend(tmp_path)
     job = new_job(backend, num_workers=2).write_collections().write(0)
     finish(backend, "worker_1", 2)
@@ -191,7 +192,7 @@ def test_job_when_the_environment_asks_for_it_then_its_last_worker_consolidates(
 
 def test_job_when_the_index_cannot_be_consolidated_then_ends_all_the_same(tmp_path, monkeypatch, caplog):
     """It is a help to readers, and no part of a job's success."""
-    monkeypatch.setenv(consolidated.CONSOLIDATE_VARIABLE, "1")
+    monkeypatch.setenv(consolidated_index.CONSOLIDATE_VARIABLE, "1")
     (tmp_path / "consolidated").write_text("a file where a folder should be")
     backend = LocalBackend(tmp_path)
     finish(backend, "worker_0", 1)

@@ -7,7 +7,7 @@ import pytest
 from sagemaker_debug_ext.errors import StepNotYetAvailable
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
 from sagemaker_debug_ext.store.backends.base import Changes, Watch
-from sagemaker_debug_ext.store.keys import END_KEY, index_key
+from sagemaker_debug_ext.store.format.keys import END_KEY, index_key
 from sagemaker_debug_ext.trials import JobState, Trial, create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 

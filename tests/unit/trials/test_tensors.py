@@ -16,7 +16,7 @@ from sagemaker_debug_ext.errors import (
     StepUnavailable,
     TensorUnavailableForStep,
 )
-from sagemaker_debug_ext.store.keys import event_key, index_key, reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import event_key, index_key, reduction_tensor_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 WEIGHT = np.arange(6, dtype=np.float32).reshape(2, 3)

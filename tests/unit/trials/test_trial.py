@@ -10,7 +10,7 @@ import pytest
 
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.analysis.utils import no_refresh
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.core.modes import ModeKeys
 from sagemaker_debug_ext.core.tensor import StepState
 from sagemaker_debug_ext.errors import (

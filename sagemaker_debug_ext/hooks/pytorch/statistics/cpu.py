@@ -20,7 +20,7 @@ from torch import Tensor
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.pytorch.tensors import array_over
 from sagemaker_debug_ext.hooks.statistics.numba_loader import CANCELLING, LEAST_SQUARES, MOST_SQUARES, kernels_for
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 
 _PIECE: Final = 1 << 16
 _NUMPY_IS_FASTER_UP_TO: Final = 4096

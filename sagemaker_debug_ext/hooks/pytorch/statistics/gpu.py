@@ -24,7 +24,7 @@ from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import MissingDependencyError
 from sagemaker_debug_ext.hooks.statistics.reductions import names_of_all
-from sagemaker_debug_ext.store.messages import Array
+from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.writer import NamedNumbers
 
 LOG = logging.getLogger(__name__)

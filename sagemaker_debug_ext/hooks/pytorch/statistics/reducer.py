@@ -24,7 +24,7 @@ from sagemaker_debug_ext.hooks.statistics.batched import SMALL
 from sagemaker_debug_ext.hooks.statistics.numba_loader import kernels_for
 from sagemaker_debug_ext.hooks.statistics.reductions import reduction_names, without_output_number
 from sagemaker_debug_ext.hooks.statistics.summaries import compute_statistics
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.writer import NamedNumbers
 
 _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 from sagemaker.workflow.pipeline_context import PipelineSession
-
-from sagemaker_debug_ext.testing.aws import ROLE, recorded_requests
-from sagemaker_debug_ext.testing.requests import normalised
+from support.aws import ROLE, recorded_requests
+from support.requests import normalised
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import InvalidCollectionConfiguration, SMDebugTypeError, SMDebugValueError

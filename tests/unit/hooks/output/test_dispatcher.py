@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep

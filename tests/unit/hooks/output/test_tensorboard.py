@@ -5,13 +5,13 @@ import struct
 import numpy as np
 import pytest
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.step_buffer import Shown
 from sagemaker_debug_ext.hooks.output.tensorboard import Summary, TensorBoardOutput, clean_tag, find_shown
-from sagemaker_debug_ext.store import records
 from sagemaker_debug_ext.store.backends import MemoryBackend
+from sagemaker_debug_ext.store.format import records
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 

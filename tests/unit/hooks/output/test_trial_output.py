@@ -14,8 +14,9 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
 from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput, Worker
-from sagemaker_debug_ext.store import claims, keys, manifest
+from sagemaker_debug_ext.store import claims
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
+from sagemaker_debug_ext.store.format import keys, manifest
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 ALONE = Worker("worker_0", 1)

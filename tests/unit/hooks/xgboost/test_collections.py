@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sagemaker_debug_ext.config.groups import Collection
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.hooks.xgboost.collections import BUILTIN_PATTERNS, contributors, may_match, select_kinds
 
 PIECES = [

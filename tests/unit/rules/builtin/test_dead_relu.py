@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sagemaker_debug_ext.rules.sagemaker.dead_relu import dead_percent, unit_activity_percent
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

@@ -20,7 +20,7 @@ from sagemaker_debug_ext.rules.sagemaker.similar_across_runs import times_tolera
 from sagemaker_debug_ext.rules.sagemaker.unchanged_tensor import is_close
 from sagemaker_debug_ext.rules.sagemaker.weight_update_ratio import earlier_step
 from sagemaker_debug_ext.store.backends.local import LocalBackend
-from sagemaker_debug_ext.store.keys import index_key
+from sagemaker_debug_ext.store.format.keys import index_key
 from sagemaker_debug_ext.testing.trials import SmallTrial, write_trial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

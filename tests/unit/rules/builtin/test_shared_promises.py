@@ -9,7 +9,7 @@ import pytest
 
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial, write_trial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

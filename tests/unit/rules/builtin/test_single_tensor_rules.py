@@ -14,7 +14,7 @@ from sagemaker_debug_ext.rules.sagemaker.all_zero import zero_percent
 from sagemaker_debug_ext.rules.sagemaker.nlp_sequence_ratio import token_percent
 from sagemaker_debug_ext.rules.sagemaker.saturated_activation import activation_of
 from sagemaker_debug_ext.rules.sagemaker.tree_depth import tree_depth
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 TRAIN = ModeKeys.TRAIN

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules.inference.statistics import mean_abs
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys

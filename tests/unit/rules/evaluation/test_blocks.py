@@ -18,10 +18,10 @@ from sagemaker_debug_ext.rules.evaluation import blocks as blocks_module
 from sagemaker_debug_ext.rules.evaluation.blocks import Blocks
 from sagemaker_debug_ext.rules.reading.step_view import StepViews
 from sagemaker_debug_ext.rules.sagemaker.exploding_tensor import ExplodingTensor
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
-from sagemaker_debug_ext.trials import digests as digests_module
+from sagemaker_debug_ext.trials.values import series_summary as digests_module
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 RULES = {

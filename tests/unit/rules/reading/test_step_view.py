@@ -6,7 +6,7 @@ import pytest
 from sagemaker_debug_ext.rules.reading import step_view as step_module
 from sagemaker_debug_ext.rules.reading.numeric import as_scalar, is_numeric, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView, StepViews
-from sagemaker_debug_ext.store.keys import reduction_tensor_name
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 ml_dtypes = pytest.importorskip("ml_dtypes")

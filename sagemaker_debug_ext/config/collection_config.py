@@ -1,0 +1,42 @@
+"""A collection as the user asks for it: `CollectionConfig`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from sagemaker_debug_ext.config._fields import Parameters, Text, is_name, render_parameters
+from sagemaker_debug_ext.config.hook_options import COLLECTION_PARAMETERS, check_parameters
+
+
+def _to_parameters(values: Mapping[str, Any] | None) -> Parameters:
+    return render_parameters(values, "CollectionConfig.parameters")
+
+
+@attrs.frozen
+class CollectionConfig:
+    """A named group of tensors to save, and how to save it.
+
+    Example:
+        >>> CollectionConfig("losses", {"train.save_interval": 50, "eval.save_interval": 1}).parameters
+        {'train.save_interval': '50', 'eval.save_interval': '1'}
+
+    Args:
+        name: A built-in collection such as ``losses``, or a name of your own together with ``include_regex``.
+        parameters: ``include_regex``, ``reductions``, ``save_histogram``, ``save_raw_tensor``, ``save_shape``, and
+            ``save_interval``, ``save_steps``, ``start_step`` (inclusive), ``end_step`` (exclusive), these four also
+            with a mode in front (``eval.save_interval``). Numbers, booleans and lists are rendered as text. Containers
+            with the original library refuse ``save_raw_tensor`` and ``save_shape``, which they cannot read from text.
+
+    Raises:
+        SMDebugTypeError: `name` or a value is of a type that cannot be rendered.
+        SMDebugValueError: A parameter is unknown or its value not allowed.
+    """
+
+    name: Text = attrs.field(validator=is_name)
+    parameters: Parameters = attrs.field(default=Parameters(), converter=_to_parameters)
+
+    def __attrs_post_init__(self) -> None:
+        check_parameters(self.parameters, COLLECTION_PARAMETERS, f"collection {self.name!r}")

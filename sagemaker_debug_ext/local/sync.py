@@ -1,0 +1,198 @@
+"""Copying what a job writes to the locations of its request, while it runs and once it has ended."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from sagemaker_debug_ext.errors import SMDebugRuntimeError
+from sagemaker_debug_ext.local.archives import files_below, pack
+from sagemaker_debug_ext.local.layout import CHECKPOINTS, TENSORBOARD, TENSORS, JobFolder
+from sagemaker_debug_ext.local.paths import Locations, join_location, write_object
+from sagemaker_debug_ext.requests import artifact_paths
+from sagemaker_debug_ext.store.backends import Backend, LocalBackend, ObjectInfo
+from sagemaker_debug_ext.store.format.keys import CLAIM_KEY, END_KEY, INDEX_PREFIX
+from sagemaker_debug_ext.store.format.manifest import has_ended, write_end
+
+
+def output_path(request: Mapping[str, Any]) -> str | None:
+    """Return where the job's model and output go; None without an ``OutputDataConfig``."""
+    base = request.get("OutputDataConfig", {}).get("S3OutputPath")
+    return join_location(base, request["TrainingJobName"], "output") if base else None
+
+
+class Mirror:
+    """Copies the files of a folder, as they appear and whenever they change, to a back end.
+
+    Args:
+        source: The folder; it need not exist. Names that end in ``.tmp`` are half-written files and stay behind.
+        target: Where the files go, under their names relative to the folder.
+    """
+
+    def __init__(self, source: Path, target: Backend) -> None:
+        self.target: Final = target
+        self._source = source
+        self._listing = LocalBackend(source)
+        self._shipped: dict[str, str] = {}
+        self._seen: dict[str, str] = {}
+
+    def ship(self, final: bool = False) -> list[ObjectInfo]:
+        """Copy what is new or changed, and return it in the order of copying.
+
+        While the job runs, a file is taken for finished if it has not changed since the call before.
+
+        Args:
+            final: Whether the job has ended, so that everything is finished.
+
+        Raises:
+            SMDebugRuntimeError: A file cannot be copied, for example because the disk is full. What was copied before
+                it stays; the next call goes on from there.
+        """
+        found = self._listing.list()
+        finished = [info for info in found if final or self._seen.get(info.key) == info.version]
+        self._seen = {info.key: info.version for info in found}
+        return self._copy(finished, from_memory=not final)
+
+    def _copy(self, found: list[ObjectInfo], from_memory: bool) -> list[ObjectInfo]:
+        changed = [info for info in found if self._shipped.get(info.key) != info.version]
+        return [info for info in changed if self._copy_one(info, from_memory)]
+
+    def _copy_one(self, info: ObjectInfo, from_memory: bool) -> bool:
+        path = self._source / info.key
+        try:
+            content = path.read_bytes() if from_memory else _mapped(path)
+        except (FileNotFoundError, IsADirectoryError):
+            return False  # removed since it was listed, or a link to a folder
+        except OSError as error:
+            raise SMDebugRuntimeError(f"{str(path)!r} could not be read: {error.strerror}") from error
+        write_object(self.target, info.key, [content])
+        self._shipped[info.key] = info.version
+        return True
+
+
+def _mapped(path: Path) -> bytes | memoryview:
+    """Return a file's content without reading it into memory; it must not be cut short while this is in use."""
+    with path.open("rb") as file:
+        if path.stat().st_size == 0:
+            return b""
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+class TensorMirror(Mirror):
+    """A mirror for the folder of a trial, whose files appear complete and are never changed in place.
+
+    A reader of the copy sees what a reader of the original sees: an index file only with the event file it points into,
+    and the end marker only when everything else is there (store format, sections 1.3 and 1.6).
+    """
+
+    def ship(self, final: bool = False) -> list[ObjectInfo]:
+        """Copy what is new or changed, event files before index files; when `final`, write the end marker."""
+        index = self._listing.list(INDEX_PREFIX)  # listed first: the event files of these are there by now
+        others = [
+            info
+            for info in self._listing.list()
+            if not info.key.startswith(INDEX_PREFIX) and info.key not in {CLAIM_KEY, END_KEY}
+        ]
+        shipped = self._copy(others, from_memory=False) + self._copy(index, from_memory=False)
+        if final:
+            try:
+                write_end(self.target)
+            except OSError as error:
+                raise SMDebugRuntimeError(f"{self.target.url!r} got no end marker: {error.strerror}") from error
+        return shipped
+
+
+class Shipping:
+    """All that a job leaves outside its own folder.
+
+    Args:
+        request: The CreateTrainingJob request.
+        folder: The job's folder.
+        locations: Where the request's locations lie.
+    """
+
+    def __init__(self, request: Mapping[str, Any], folder: JobFolder, locations: Locations) -> None:
+        self._request = request
+        self._folder = folder
+        self._locations = locations
+        paths = artifact_paths(request)
+        self.tensors = self._mirror(TensorMirror, TENSORS.folder(request, folder), paths.debugger)
+        checkpoints = request.get(CHECKPOINTS.member, {}).get("S3Uri")
+        self._others = [
+            mirror
+            for mirror in (
+                self._mirror(Mirror, TENSORBOARD.folder(request, folder), paths.tensorboard),
+                self._mirror(Mirror, CHECKPOINTS.folder(request, folder), checkpoints),
+            )
+            if mirror is not None
+        ]
+
+    def _mirror(self, kind: type[Mirror], source: Path | None, location: str | None) -> Any:
+        if source is None or location is None:
+            return None
+        return kind(source, self._locations.backend(location))
+
+    def check_unused(self) -> None:
+        """Make sure that the job's trial starts empty.
+
+        Raises:
+            SMDebugRuntimeError: Another job of the same name has left its trial there.
+        """
+        if self.tensors is not None and self.tensors.target.list():
+            raise SMDebugRuntimeError(
+                f"{self.tensors.target.url!r} holds a trial already, of a job of this name: take another name"
+            )
+
+    def fetch_checkpoints(self) -> None:
+        """Put the checkpoints of an earlier job into the folder, as SageMaker does before the entry point starts."""
+        folder = CHECKPOINTS.folder(self._request, self._folder)
+        if folder is None:
+            return
+        earlier = self._locations.path(self._request[CHECKPOINTS.member]["S3Uri"])
+        for name, path in files_below(earlier):
+            write_object(LocalBackend(folder), name, [_mapped(path)])
+
+    def ship(self, final: bool = False) -> list[ObjectInfo]:
+        """Copy what is new; return what was copied of the trial."""
+        shipped = [] if self.tensors is None else self.tensors.ship(final)
+        for mirror in self._others:
+            mirror.ship(final)
+        return shipped
+
+    def trial_has_ended(self) -> bool:
+        """Tell whether the trial at its S3 location is complete."""
+        return self.tensors is not None and has_ended(self.tensors.target)
+
+    def ship_output(self, with_model: bool) -> str | None:
+        """Pack the model and the output folder, and return the model's location; None if there is no model.
+
+        Args:
+            with_model: False for a job that failed, of which SageMaker keeps the output only.
+        """
+        location = output_path(self._request)
+        if location is None:
+            return None
+        self._ship_folder(self._folder.output_data, location, "output")
+        return self._ship_folder(self._folder.model, location, "model") if with_model else None
+
+    def _ship_folder(self, folder: Path, location: str, name: str) -> str | None:
+        files = list(files_below(folder))
+        if not files:
+            return None
+        backend = self._locations.backend(location)
+        if self._request["OutputDataConfig"].get("CompressionType") == "NONE":
+            for key, path in files:
+                write_object(backend, f"{name}/{key}", [_mapped(path)])
+            return join_location(location, name) + "/"
+        archive = self._folder.root / f"{name}.tar.gz"
+        try:
+            with archive.open("wb") as file:
+                pack(files, file)
+            write_object(backend, archive.name, [_mapped(archive)])
+        except OSError as error:
+            raise SMDebugRuntimeError(f"{str(archive)!r} could not be written: {error.strerror}") from error
+        finally:
+            archive.unlink(missing_ok=True)
+        return join_location(location, archive.name)

@@ -1,0 +1,251 @@
+"""What estimators of SDK v2 and trainers of SDK v3 have in common: questions about the latest job, and updates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.requests.explain import Explanation
+from sagemaker_debug_ext.requests.from_sdk import adopt_rules
+from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
+from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS
+from sagemaker_debug_ext.requests.updates import profiler_off_request, profiler_on_request, profiler_update_request
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobFacts, resolve_members
+from sagemaker_debug_ext.sdk._uploads import SessionBucket, SourceUploads
+from sagemaker_debug_ext.sdk.jobs import RuleStatuses, TrainingJob
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials.trial import Trial
+
+
+class DebuggerSurface:
+    """Questions about the latest job. Estimators and trainers get them from their mixins.
+
+    Paths are those of the request as it was sent; for a job that this object did not send itself, such as one that it
+    was attached to, they are read from the job's description.
+    """
+
+    if TYPE_CHECKING:  # what mixins and the SDK provide; trainers would turn annotations into fields
+        sagemaker_session: Any
+
+        def _latest_job_name(self) -> str | None:
+            """Return the name of the latest job; None before the first."""
+
+        def _debugger_settings(self) -> DebuggerSettings:
+            """Return what the user has asked for."""
+
+        def _debugger_facts(self) -> JobFacts:
+            """Return what is known of the next job."""
+
+    def _effective_settings(self, facts: JobFacts) -> DebuggerSettings:  # noqa: ARG002  # for mixins with defaults
+        """Return what the user has asked for, with the defaults of the surface."""
+        return self._debugger_settings()
+
+    def _remember_request(self, job_name: str | None, output_path: Any, members: Mapping[str, Any]) -> None:
+        """Keep what was sent for a job, so that questions about it need no request."""
+        request = {"TrainingJobName": job_name, "OutputDataConfig": {"S3OutputPath": output_path}, **members}
+        # A new dictionary each time: copies of this object go on from the same jobs.
+        self._debugger_requests = {**self._known_requests(), job_name: request}
+
+    def _known_requests(self) -> dict[str | None, dict[str, Any]]:
+        return getattr(self, "_debugger_requests", None) or {}
+
+    def _required_job_name(self) -> str:
+        name = self._latest_job_name()
+        if name is None:
+            raise SMDebugValueError(f"this {type(self).__name__} has no training job yet")
+        return name
+
+    def _latest_request(self) -> dict[str, Any]:
+        name = self._required_job_name()
+        requests = self._known_requests()
+        if name in requests:
+            return requests[name]
+        if None in requests:
+            raise SMDebugValueError("a pipeline names its jobs when it runs: ask TrainingJob.describe(name) for paths")
+        return self.latest_job().description
+
+    def latest_job(self) -> TrainingJob:
+        """Look at the latest job: paths, rule statuses, its trial.
+
+        Raises:
+            SMDebugValueError: There is no job yet.
+        """
+        return TrainingJob.describe(self._required_job_name(), self.sagemaker_session)
+
+    def latest_job_artifact_paths(self) -> ArtifactPaths:
+        """Return where the artifacts of the latest job are.
+
+        Raises:
+            SMDebugValueError: There is no job yet, or it is a pipeline's.
+            SMDebugTypeError: A path is a pipeline variable.
+        """
+        return artifact_paths(self._latest_request())
+
+    def latest_job_debugger_artifacts_path(self) -> str | None:
+        """Return where the tensors of the latest job are; None if it saves none."""
+        return self.latest_job_artifact_paths().debugger
+
+    def latest_job_tensorboard_artifacts_path(self) -> str | None:
+        """Return where TensorBoard data of the latest job are; None if there are none."""
+        return self.latest_job_artifact_paths().tensorboard
+
+    def latest_job_profiler_artifacts_path(self) -> str | None:
+        """Return where the profiler's metrics of the latest job are; None if its profiler is off."""
+        return self.latest_job_artifact_paths().profiler
+
+    def rule_output_path(self, rule: Any) -> str | None:
+        """Return where the reports of a rule of the latest job are.
+
+        Args:
+            rule: The rule, or its name within the job.
+
+        Raises:
+            SMDebugValueError: There is no job yet, or it has no such rule.
+        """
+        return TrainingJob({"TrainingJobStatus": "", **self._latest_request()}).rule_output_path(rule)
+
+    def latest_job_rules(self) -> RuleStatuses:
+        """Return how the rules of the latest job stand."""
+        return self.latest_job().rules
+
+    def rule_job_summary(self) -> list[dict[str, Any]]:
+        """Return the statuses of the latest job's rules as the service gives them: those on tensors first."""
+        description = self.latest_job().description
+        return [
+            *description.get("DebugRuleEvaluationStatuses", ()),
+            *description.get("ProfilerRuleEvaluationStatuses", ()),
+        ]
+
+    def latest_job_trial(self, **arguments: Any) -> Trial:
+        """Open what the latest job has saved.
+
+        Args:
+            **arguments: Further arguments of `sagemaker_debug_ext.create_trial`.
+
+        Raises:
+            SMDebugValueError: There is no job yet, or it saves no tensors.
+        """
+        return TrainingJob({"TrainingJobStatus": "", **self._latest_request()}).trial(**arguments)
+
+    def explain_debugger(self) -> Explanation:
+        """Say before a job is submitted what its rules will see; see `sagemaker_debug_ext.requests.explain`."""
+        return self._debugger_settings().explain(self._debugger_facts())
+
+    def preview_debugger_artifact_paths(self, job_name: str | None = None) -> ArtifactPaths:
+        """Say before a job is submitted where its artifacts will be.
+
+        Args:
+            job_name: Its name if it is known; else the paths hold the placeholder ``{job_name}``.
+
+        Raises:
+            SMDebugTypeError: A path is a pipeline variable.
+        """
+        bucket = SessionBucket(self.sagemaker_session)
+        facts = self._debugger_facts()
+        # Actions hold the job's name, and a placeholder is none.
+        facts = attrs.evolve(facts, job_name=job_name or "job", output_path=facts.output_path or bucket.uri(""))
+        settings = self._effective_settings(facts)
+        uploads = SourceUploads.plan(settings.rules, bucket)
+        members = resolve_members(settings, facts, uploads.uris)
+        return artifact_paths(
+            {
+                "TrainingJobName": job_name or "{job_name}",
+                "OutputDataConfig": {"S3OutputPath": facts.output_path},
+                **members,
+            }
+        )
+
+    def _submit_members(self, facts: JobFacts) -> dict[str, Any]:
+        """Return the members of a job that is about to be sent, and put the code of its rules in place."""
+        settings = self._effective_settings(facts)
+        rules = () if facts.is_local or facts.is_tuning else settings.rules
+        uploads = SourceUploads.plan(rules, SessionBucket(self.sagemaker_session))
+        members = resolve_members(settings, facts, uploads.uris)
+        uploads.send()
+        self._remember_request(facts.job_name, facts.output_path, members)
+        return members
+
+    # The profiler of a running job.
+
+    def update_profiler(
+        self,
+        rules: Any = None,
+        system_monitor_interval_millis: int | None = None,
+        s3_output_path: str | None = None,
+        framework_profile_params: Any = None,
+        disable_framework_metrics: bool = False,
+    ) -> None:
+        """Change what the profiler of the running job collects, or switch it on.
+
+        Args:
+            rules: Profiler rules to add.
+            system_monitor_interval_millis: Milliseconds between system metrics.
+            s3_output_path: Where the metrics go; cannot be changed once the profiler has been on.
+            framework_profile_params: Framework metrics, for old containers only.
+            disable_framework_metrics: Collect no framework metrics any more.
+
+        Raises:
+            SMDebugValueError: There is no job yet, nothing is to be changed, or a value is not allowed.
+            SMDebugTypeError: An argument is of another type, or a rule is one on tensors.
+            RequestValidationError: A rule cannot be built.
+        """
+        job_name = self._required_job_name()
+        chosen = adopt_rules(rules)
+        uploads = SourceUploads.plan(chosen, SessionBucket(self.sagemaker_session))
+        request = profiler_update_request(
+            job_name=job_name,
+            region=self._debugger_facts().region,
+            rules=chosen,  # type: ignore[arg-type]  # refused there if they are not profiler rules
+            system_monitor_interval_millis=system_monitor_interval_millis,
+            s3_output_path=s3_output_path,
+            framework_profile_params=framework_profile_params,
+            disable_framework_metrics=disable_framework_metrics,
+            rule_image_account=self._debugger_settings().rule_image_account,
+            source_uris=uploads.uris,
+        )
+        uploads.send()
+        self._update_job(request)
+
+    def disable_profiling(self) -> None:
+        """Switch the profiler of the running job off, with its rules.
+
+        Raises:
+            SMDebugValueError: There is no job yet, or its profiler is off already.
+        """
+        job = self.latest_job()
+        if job.description.get("ProfilingStatus") == "Disabled":
+            raise SMDebugValueError(f"the profiler of job {job.name!r} is off already")
+        self._update_job(profiler_off_request(job.name))
+
+    def enable_default_profiling(self) -> None:
+        """Switch the profiler of the running job on, for system metrics without rules.
+
+        Raises:
+            SMDebugValueError: There is no job yet, or its profiler is on already.
+        """
+        job = self.latest_job()
+        if job.description.get("ProfilingStatus") == "Enabled":
+            raise SMDebugValueError(f"the profiler of job {job.name!r} is on already; change it with update_profiler")
+        known = (job.description, self._latest_request())
+        paths = [(source.get("ProfilerConfig") or {}).get("S3OutputPath") for source in known]
+        output = [(source.get("OutputDataConfig") or {}).get("S3OutputPath") for source in known]
+        self._update_job(profiler_on_request(job.name, next(path for path in [*paths, *output] if path)))
+
+    def _update_job(self, request: dict[str, Any]) -> None:
+        """Send an update, and keep what it changes."""
+        before = self._latest_request()
+        self.sagemaker_session.sagemaker_client.update_training_job(**request)
+        config = dict(request["ProfilerConfig"])
+        if not config.get("DisableProfiler"):
+            output_path = (before.get("OutputDataConfig") or {}).get("S3OutputPath")
+            known = (before.get("ProfilerConfig") or {}).get("S3OutputPath") or output_path
+            config.setdefault("S3OutputPath", known)
+        rules = [*before.get("ProfilerRuleConfigurations", ()), *request.get("ProfilerRuleConfigurations", ())]
+        members: dict[str, Any] = {name: before[name] for name in DEBUGGER_MEMBERS if name in before}
+        members.update({"ProfilerConfig": config, **({"ProfilerRuleConfigurations": rules} if rules else {})})
+        output = (before.get("OutputDataConfig") or {}).get("S3OutputPath")
+        self._remember_request(before["TrainingJobName"], output, members)

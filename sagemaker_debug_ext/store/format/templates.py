@@ -1,0 +1,237 @@
+"""Decode records that look like an earlier one: same name, dtype, shape and length, other content.
+
+Between two steps, the records of a tensor differ in four places only: wall time, global step, mode step and content.
+Once a record has been decoded field by field, `RecordTemplate` knows these places; in the next one everything else is
+compared, and the content is taken from where it lies. What does not compare equal is decoded field by field again, so
+that damage is found and described as ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import threading
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.errors import CorruptRecordError
+from sagemaker_debug_ext.store.backends.base import Buffer
+from sagemaker_debug_ext.store.format.messages import Array, decode_payload, read_varint, varint
+from sagemaker_debug_ext.store.format.records import CONSTANT_FOOTER, FOOTER_BYTES, HEADER_BYTES, unframe
+
+_WALL_TIME_END: Final = HEADER_BYTES + 9
+_MODE_STEP: Final = b"\x0a\x09mode_step\x12"
+_MAX_TEMPLATES: Final = 16384
+_COPIED_BYTES: Final = 1 << 16
+
+
+@functools.lru_cache(maxsize=1024)
+def _step_field(step: int) -> bytes:
+    return b"\x10" + varint(step) if step else b""
+
+
+def find_content(record: Buffer) -> int | None:
+    """Return where in a record the plain bytes of its tensor begin; None if it is not laid out like a writer's.
+
+    Args:
+        record: The record, or its first bytes.
+    """
+    data = memoryview(record)
+    try:
+        return _content_span(data)[1]
+    except (IndexError, ValueError):
+        return None
+
+
+def _content_span(data: memoryview) -> tuple[int, int, int]:
+    """Return where the step's field ends, and where the content begins and ends (store format, section 2.3)."""
+    at = _expect(data, HEADER_BYTES, 0x09) + 8
+    if data[at] == 0x10:
+        _, at = read_varint(data, at + 1)
+    step_end = at
+    for _ in range(2):  # summary, value
+        _, at = read_varint(data, _expect(data, at, 0x2A if at == step_end else 0x0A))
+    at = _skip(data, _expect(data, at, 0x0A))  # tag
+    _, at = read_varint(data, _expect(data, at, 0x42))  # tensor
+    _, at = read_varint(data, _expect(data, at, 0x08))  # dtype
+    at = _skip(data, _expect(data, at, 0x12))  # shape
+    size, at = read_varint(data, _expect(data, at, 0x22))
+    return step_end, at, at + size
+
+
+def _expect(data: memoryview, at: int, byte: int) -> int:
+    if data[at] != byte:
+        raise ValueError
+    return at + 1
+
+
+def _skip(data: memoryview, at: int) -> int:
+    size, at = read_varint(data, at)
+    return at + size
+
+
+class RecordTemplate:
+    """What is the same in all records of one tensor of one length, and where the rest lies.
+
+    Attributes:
+        dtype: Of the tensor.
+        shape: Of the tensor.
+        content: Where the content begins and ends.
+    """
+
+    __slots__ = ("_after_mode_step", "_before_mode_step", "_head", "_middle", "_samples", "content", "dtype", "shape")
+
+    def __init__(self, record: memoryview, value: Array, step_end: int, content: tuple[int, int]) -> None:
+        begin, end = content
+        head, tail = bytes(record[:begin]), bytes(record[end:])
+        mode_step = tail.index(_MODE_STEP) + len(_MODE_STEP) + 1
+        mode_step_end = mode_step + tail[mode_step - 1]
+        if mode_step_end > len(tail) - FOOTER_BYTES:
+            raise ValueError
+        self.dtype = value.dtype
+        self.shape = value.shape
+        self.content = content
+        self._head = head[: HEADER_BYTES + 1]
+        self._middle = head[step_end:]
+        self._before_mode_step = (end + mode_step, tail[:mode_step])
+        self._after_mode_step = (end + mode_step_end, tail[mode_step_end:])
+        head_mask, tail_mask = np.full(begin, 0xFF, np.uint8), np.full(len(tail), 0xFF, np.uint8)
+        head_mask[HEADER_BYTES + 1 : _WALL_TIME_END] = 0
+        head_mask[_WALL_TIME_END + 1 : step_end] = 0x80  # the bits that say how long the number is
+        tail_mask[mode_step:mode_step_end] = 0
+        self._samples = [(np.frombuffer(head, np.uint8), head_mask), (np.frombuffer(tail, np.uint8), tail_mask)]
+
+    @classmethod
+    def of(cls, record: Buffer, value: Array) -> RecordTemplate | None:
+        """Return the template of a record that was decoded; None if it is not laid out like a writer's.
+
+        A record with a true checksum has no template, because the checksum says more than a comparison.
+        """
+        if not value.size or value.dtype.kind in "UO" or bytes(record[-FOOTER_BYTES:]) != CONSTANT_FOOTER:
+            return None
+        whole = memoryview(record)
+        try:
+            step_end, begin, end = _content_span(whole)
+            if end - begin != value.nbytes:
+                return None
+            return cls(whole, value, step_end, (begin, end))
+        except (IndexError, ValueError):
+            return None
+
+    def value(self, record: Buffer, step: int) -> Array | None:
+        """Return the tensor of a record of the same length; None unless all else is as in the template."""
+        begin, end = self.content
+        (mode_step, before), (after, rest) = self._before_mode_step, self._after_mode_step
+        if (
+            record[: HEADER_BYTES + 1] != self._head
+            or record[_WALL_TIME_END:begin] != _step_field(step) + self._middle
+            or record[end:mode_step] != before
+            or record[after:] != rest
+        ):
+            return None
+        if end - begin <= _COPIED_BYTES:  # a copy of the content alone is aligned, and keeps nothing else alive
+            array: Array = np.frombuffer(bytes(record[begin:end]), self.dtype)
+        else:
+            array = np.frombuffer(record, np.uint8)[begin:end].view(self.dtype)
+            if not array.flags.aligned:
+                array = array.copy()
+            array.flags.writeable = False
+        return array if len(self.shape) == 1 else array.reshape(self.shape)
+
+    def fits(self, heads: Array, tails: Array) -> npt.NDArray[np.bool_]:
+        """Tell which of many records of the same length are like the template.
+
+        Args:
+            heads: ``(N, ...)``: their bytes before the content.
+            tails: ``(N, ...)``: their bytes behind it.
+        """
+        (head, head_mask), (tail, tail_mask) = self._samples
+        parts = (heads ^ head) & head_mask, (tails ^ tail) & tail_mask
+        fits: npt.NDArray[np.bool_] = ~(np.any(parts[0], axis=1) | np.any(parts[1], axis=1))
+        return fits
+
+
+class RecordDecoder:
+    """Decodes framed records. May be used from several threads."""
+
+    def __init__(self) -> None:
+        self._templates: dict[tuple[str, int], RecordTemplate] = {}
+        self._lock = threading.Lock()
+
+    def decode_alike(self, record: Buffer, name: str, step: int) -> Array | None:
+        """Return the value of a record that looks like an earlier one; None if none does, or if it is damaged.
+
+        Args:
+            record: The whole record and nothing else.
+            name: The stored name the index gives.
+            step: The global step the index gives.
+        """
+        template = self.template(name, len(record))
+        return None if template is None else template.value(record, step)
+
+    def template(self, name: str, num_bytes: int) -> RecordTemplate | None:
+        """Return the template of the records of a name and size; None if none like that has been decoded."""
+        return self._templates.get((name, num_bytes))
+
+    def learn(self, head: Buffer, tail: Buffer, num_bytes: int, name: str, where: str) -> RecordTemplate | None:
+        """Return the template of a record of which only the ends were read; None if these do not tell.
+
+        Args:
+            head: Its first bytes.
+            tail: Its last bytes.
+            num_bytes: How long it is.
+            name: The stored name the index gives.
+            where: What to call the record in an error.
+        """
+        if bytes(tail[-FOOTER_BYTES:]) == CONSTANT_FOOTER:
+            record = np.zeros(num_bytes, np.uint8).data  # the system gives no memory for what is not touched
+            record[: len(head)] = head
+            record[num_bytes - len(tail) :] = tail
+            with contextlib.suppress(CorruptRecordError):
+                self._decode(record, name, where)
+        return self.template(name, num_bytes)
+
+    def decode(self, record: Buffer, name: str, where: str) -> Array:
+        """Return the value of a record, decoded field by field.
+
+        Args:
+            record: The whole record and nothing else.
+            name: The stored name the index gives; the record must agree.
+            where: What to call the record in an error.
+
+        Returns:
+            A read-only array, aligned, that shares no memory with other records.
+
+        Raises:
+            CorruptRecordError: The record is not what the index says, or its bytes are damaged.
+            MissingDependencyError: The dtype needs a package that is not installed.
+        """
+        value = self._decode(record, name, where)
+        if not value.flags.aligned or (value.size and value.nbytes < len(record) // 2):
+            value = _copy(value)
+        return value
+
+    def _decode(self, record: Buffer, name: str, where: str) -> Array:
+        """Return the value where it lies in the record, and keep its template."""
+        decoded = decode_payload(unframe(record, where), where)
+        if decoded.name != name:
+            raise CorruptRecordError(where, f"record holds tensor {decoded.name!r}, the index says {name!r}")
+        value = decoded.value
+        template = RecordTemplate.of(record, value)
+        if template is not None:
+            with self._lock:
+                if len(self._templates) >= _MAX_TEMPLATES:
+                    self._templates.clear()
+                self._templates[name, len(record)] = template
+        return value
+
+
+def _copy(value: Array) -> Array:
+    if math.prod(value.strides) == 0 and value.size > 1:
+        return value  # one number that stands for many takes no room
+    copy: np.ndarray[Any, Any] = value.copy()
+    copy.flags.writeable = False
+    return copy

@@ -1,0 +1,73 @@
+"""Which steps are there, which may still come, and which never will."""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+
+from sagemaker_debug_ext.trials.index.trial_index import TrialIndex, first_at_or_after
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+
+class StepState(enum.Enum):
+    """What is known of a step.
+
+    `UNAVAILABLE`: it was not saved and never will be. `AVAILABLE`: it is there, as far as it will ever be.
+    `NOT_YET_AVAILABLE`: it, or some worker's part of it, may still come.
+    """
+
+    UNAVAILABLE = 0
+    AVAILABLE = 1
+    NOT_YET_AVAILABLE = 2
+
+
+class Completeness:
+    """Tells complete steps from those that some worker has yet to write (store format, section 7.3).
+
+    A step counts as complete once all workers wrote it, or a later step is complete: workers write in order. So that a
+    worker that died does not hold back the others' steps for ever, no more than `window` steps wait for their missing
+    parts; beyond that the older half of them is given up waiting for.
+
+    Args:
+        index: What was saved so far.
+        num_workers: How many workers write.
+        window: How many incomplete steps may wait, at least 1.
+    """
+
+    def __init__(self, index: TrialIndex, num_workers: int, window: int) -> None:
+        self._index = index
+        self._num_workers = num_workers
+        self._window = window
+        self.last_complete_step = -1
+        self.has_ended = False
+
+    def update(self, changed_steps: set[int]) -> None:
+        """Take note of global steps that changed in the index."""
+        complete = [step for step in changed_steps if self._index.num_writers(step) >= self._num_workers]
+        self.last_complete_step = max(self.last_complete_step, *complete, -1)
+        steps = self._index.steps()
+        num_waiting = len(steps) - bisect_right(steps, self.last_complete_step)
+        while num_waiting > self._window:
+            given_up = max(self._window // 2, 1)
+            self.last_complete_step = steps[len(steps) - num_waiting + given_up - 1]
+            num_waiting -= given_up
+
+    def finish(self) -> None:
+        """Take note that nothing more will come."""
+        self.has_ended = True
+        last_step = self._index.last_step()
+        if last_step is not None:
+            self.last_complete_step = max(self.last_complete_step, last_step)
+
+    def is_complete(self, global_step: int) -> bool:
+        """Tell whether a saved step is as complete as it will ever be."""
+        return self.has_ended or global_step <= self.last_complete_step
+
+    def state(self, step: int, mode: ModeKeys) -> StepState:
+        """Return what is known of a step of a mode."""
+        following = first_at_or_after(self._index.steps(mode), step)
+        if following is None:
+            return StepState.UNAVAILABLE if self.has_ended else StepState.NOT_YET_AVAILABLE
+        if not self.is_complete(self._index.global_steps(mode, following)[0]):
+            return StepState.NOT_YET_AVAILABLE
+        return StepState.AVAILABLE if following == step else StepState.UNAVAILABLE

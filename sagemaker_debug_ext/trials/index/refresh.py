@@ -1,0 +1,173 @@
+"""Bring the index in memory up to date with the index files of a trial."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from sagemaker_debug_ext.errors import IndexReaderException
+from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ByteRange, ObjectInfo
+from sagemaker_debug_ext.store.consolidated.index import ConsolidatedIndex
+from sagemaker_debug_ext.store.consolidated.table import IndexedFile
+from sagemaker_debug_ext.store.format.index import IndexParser
+from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, StepFile, last_index_key, parse_index_key
+from sagemaker_debug_ext.trials.index.cache import IndexCache
+from sagemaker_debug_ext.trials.index.trial_index import SavedFile, TrialIndex
+from sagemaker_debug_ext.trials.problems import Problems
+from sagemaker_debug_ext.trials.step_range import StepRange
+
+_FILES_AT_ONCE: Final = 256
+
+_WORTH_KEEPING: Final = 64
+"""From how many newly read files on the index is kept on disk, or a consolidated one looked for."""
+
+
+class IndexReader:
+    """Reads the index files that are new or have changed since the last time, whatever their step.
+
+    A file that cannot be read is noted as a problem and tried again when it changes.
+
+    Args:
+        backend: Where the trial lies.
+        index: What to fill.
+        problems: Where to note what cannot be read.
+        step_range: Files of other global steps are passed over.
+        cache: What was read before, by any process; None for none.
+        on_replaced: Called with each file whose index file has been replaced.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        index: TrialIndex,
+        problems: Problems,
+        step_range: StepRange,
+        cache: IndexCache | None = None,
+        on_replaced: Callable[[SavedFile], object] | None = None,
+    ) -> None:
+        self._backend = backend
+        self._index = index
+        self._problems = problems
+        self._step_range = step_range
+        self._cache = cache
+        self._on_replaced = on_replaced
+        self._cached: dict[str, IndexedFile] | None = None
+        self._watch = backend.watch(INDEX_PREFIX)
+        self._parser = IndexParser()
+        self._unsettled: set[int] = set()
+        self._num_read = 0
+        self._youngest_at = 0.0
+
+    def age_seconds(self) -> float:
+        """Return how long ago the youngest index file was written; 0 where the back end does not tell."""
+        return max(time.time() - self._youngest_at, 0.0) if self._youngest_at else 0.0
+
+    def refresh(self, settled_step: int = -1, everything: bool = False) -> set[int]:
+        """Read what is new.
+
+        Args:
+            settled_step: Files of steps up to this one need not be looked for every time.
+            everything: Look for them this time.
+
+        Returns:
+            The global steps that changed, and of which is known that nothing older than them is missing. A place that
+            is not listed at one instant is listed again, since a younger file may have come up without an older one;
+            steps that come up only then are returned the next time.
+        """
+        watch = self._watch
+        changes = watch.look_at_all() if everything else watch.look(last_index_key(settled_step))
+        steps = self._unsettled | self._take_in(changes.objects)
+        self._unsettled = set()
+        if not changes.is_snapshot:
+            changes = watch.look(last_index_key(settled_step))
+            later_steps = self._take_in(changes.objects)
+            if changes.is_snapshot:
+                steps |= later_steps
+            else:
+                self._unsettled = later_steps
+        self._cached = {}
+        return steps
+
+    def keep(self) -> None:
+        """Keep the index on disk if so much of it was read that the next reader is spared something."""
+        if self._cache is not None and self._num_read >= _WORTH_KEEPING:
+            files = self._index.files()
+            if 10 * self._num_read >= len(files):
+                self._cache.save(files)
+                self._num_read = 0
+
+    def _take_in(self, found: Iterable[ObjectInfo]) -> set[int]:
+        wanted = [info for info in found if info.key.endswith(".json")]
+        self._youngest_at = max([self._youngest_at, *[info.modified_at for info in wanted]])
+        if self._cached is None:
+            worth_it = self._cache is not None and len(wanted) >= _WORTH_KEEPING
+            self._cached = self._cache.load() if self._cache is not None and worth_it else {}
+        steps: set[int] = set()
+        to_read: list[tuple[ObjectInfo, StepFile]] = []
+        for info in wanted:
+            known = self._cached.get(info.key)
+            if known is not None and known.version == info.version:
+                if known.step in self._step_range:
+                    self._add(known, info, steps)
+                continue
+            step_file = self._parse_key(info.key)
+            if step_file is not None and step_file.step in self._step_range:
+                to_read.append((info, step_file))
+        if len(to_read) >= _WORTH_KEEPING:
+            to_read = self._take_consolidated(to_read, steps)
+        for start in range(0, len(to_read), _FILES_AT_ONCE):
+            self._read(to_read[start : start + _FILES_AT_ONCE], steps)
+        return steps
+
+    def _take_consolidated(
+        self, files: Sequence[tuple[ObjectInfo, StepFile]], steps: set[int]
+    ) -> list[tuple[ObjectInfo, StepFile]]:
+        """Take in what the consolidated index holds; return the files that have to be read."""
+        consolidated = ConsolidatedIndex.load(self._backend)
+        if consolidated is None:
+            return list(files)
+        rest = []
+        for info, step_file in files:
+            known = consolidated.find(info)
+            if known is None:
+                rest.append((info, step_file))
+            else:
+                self._add(known, info, steps)
+        if self._backend.is_remote:  # a kept index is quicker to fetch than a consolidated one
+            self._num_read += len(files) - len(rest)
+        return rest
+
+    def _parse_key(self, key: str) -> StepFile | None:
+        try:
+            return parse_index_key(key)
+        except IndexReaderException as error:
+            self._problems.note(key, error.message)
+            return None
+
+    def _read(self, files: Sequence[tuple[ObjectInfo, StepFile]], steps: set[int]) -> None:
+        contents = self._backend.read_many([ByteRange(info.key) for info, _ in files])
+        for (info, step_file), content in zip(files, contents, strict=True):
+            if isinstance(content, OSError):
+                self._problems.note(info.key, f"cannot be read: {content}")
+                self._watch.forget(info.key)  # what the system refuses now it may grant the next time
+                continue
+            try:
+                read = self._parse(info, step_file, content)
+            except IndexReaderException as error:
+                self._problems.note(info.key, error.message)
+            else:
+                self._problems.forget(info.key)
+                self._add(read, info, steps)
+                self._num_read += 1
+
+    def _parse(self, info: ObjectInfo, step_file: StepFile, content: Buffer | None) -> IndexedFile:
+        if content is None:
+            raise IndexReaderException(f"{info.key}: the index file is gone")
+        return IndexedFile(info.version, *step_file, self._parser.parse(bytes(content), info.key))
+
+    def _add(self, file: IndexedFile, info: ObjectInfo, steps: set[int]) -> None:
+        replaced = self._index.add(file.step, file.worker, file.entry, file.version, info.modified_at)
+        if replaced is not None and self._on_replaced is not None:
+            self._on_replaced(replaced)
+        steps.add(file.step)

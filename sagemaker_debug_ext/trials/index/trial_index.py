@@ -1,0 +1,508 @@
+"""What a trial holds, in memory: which worker saved what of which tensor at which step, and where it lies.
+
+Only data and look-ups; where index files come from is the business of `trials.refreshing`. A trial may have millions of
+entries, so nothing here is an object for each of them: the names of one file are kept once for all files that list the
+same names (`Layout`), and the places of its records in one array of numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+import attrs
+
+from sagemaker_debug_ext.errors import SMDebugTypeError, meant_mode
+from sagemaker_debug_ext.store.format.index import IndexContent, IndexEntry, Location, SavedShape
+from sagemaker_debug_ext.store.format.keys import split_reduction_name
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+ReductionKey: TypeAlias = tuple[str, bool]
+"""Operation, and whether it is of the absolute values."""
+
+ModeStep: TypeAlias = tuple[ModeKeys, int]
+"""A mode, and a step counted within it."""
+
+
+class StoredRecord(NamedTuple):
+    """A record that holds a value, and which worker wrote it at which global step."""
+
+    event_file: str
+    location: Location
+    name: str
+    step: int
+    worker: str
+    file_end: int = 0
+    """Where the last record of the event file ends, as far as is known."""
+
+
+@attrs.frozen
+class SavedTensor:
+    """What one worker saved of one tensor at one step.
+
+    Args:
+        value: The record of the tensor itself; None if it was not saved.
+        reductions: The records of its reductions.
+        shape: Its saved shape; None if it was not saved.
+    """
+
+    value: StoredRecord | None
+    reductions: Mapping[ReductionKey, StoredRecord]
+    shape: SavedShape | None
+
+
+class Slot:
+    """Positions, in the files of a layout, of what belongs to one tensor; -1 for what was not saved."""
+
+    __slots__ = ("reductions", "shape", "value")
+
+    def __init__(self) -> None:
+        self.value = -1
+        self.shape = -1
+        self.reductions: dict[ReductionKey, int] = {}
+
+
+class Layout:
+    """The names of an index file, shared by all files that list the same names in the same order.
+
+    Attributes:
+        names: Names of the records, reductions included.
+        slots: Tensor name → positions of what belongs to it.
+        steps: Global step → how many files of this layout it has.
+    """
+
+    __slots__ = ("names", "slots", "steps")
+
+    def __init__(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> None:
+        self.names = names
+        self.slots: dict[str, Slot] = {}
+        self.steps: dict[int, int] = {}
+        for position, name in enumerate(names):
+            reduction = split_reduction_name(name)
+            if reduction is None:
+                self._slot(name).value = position
+            else:
+                operation, absolute, tensor_name = reduction
+                self._slot(tensor_name).reductions[operation, absolute] = position
+        for position, name in enumerate(shape_names):
+            self._slot(name).shape = position
+
+    def _slot(self, tensor_name: str) -> Slot:
+        return self.slots.setdefault(tensor_name, Slot())
+
+
+class SavedFile:
+    """One index file: what one worker saved at one step.
+
+    `modified_at` is when it was written, in seconds since the epoch by the clock of where it lies; 0 if that is not
+    known.
+    """
+
+    __slots__ = ("content", "event_file", "layout", "mode_step", "modified_at", "step", "version", "worker")
+
+    def __init__(
+        self,
+        step: int,
+        worker: str,
+        layout: Layout,
+        mode_step: ModeStep,
+        event_file: str | None,
+        content: IndexContent,
+        version: str,
+        modified_at: float,
+    ) -> None:
+        self.step = step
+        self.worker = worker
+        self.layout = layout
+        self.mode_step = mode_step
+        self.event_file = event_file
+        self.content = content
+        self.version = version
+        self.modified_at = modified_at
+
+    def record(self, position: int) -> StoredRecord:
+        """Return the record at a position of the layout's names."""
+        content = self.content
+        assert self.event_file is not None  # files that list records name their event file
+        location = content.location(position)
+        return StoredRecord(self.event_file, location, content.names[position], self.step, self.worker, content.end)
+
+    def saved(self, slot: Slot) -> SavedTensor:
+        """Return what was saved of the tensor that a slot belongs to."""
+        return SavedTensor(
+            self.record(slot.value) if slot.value >= 0 else None,
+            {key: self.record(position) for key, position in slot.reductions.items()},
+            self.content.shapes[slot.shape][1] if slot.shape >= 0 else None,
+        )
+
+
+class Course:
+    """Steps in ascending order, each with the first global step at which it was saved."""
+
+    __slots__ = ("global_steps", "is_ascending", "num_seen", "steps")
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.global_steps: list[int] = []
+        self.is_ascending = True
+        self.num_seen = 0
+
+    @classmethod
+    def of(cls, first_global_steps: Mapping[int, int]) -> Course:
+        """Return the course of steps, given each with its first global step."""
+        course = cls()
+        course.steps = sorted(first_global_steps)
+        course.global_steps = [first_global_steps[step] for step in course.steps]
+        course.is_ascending = all(map(operator.lt, course.global_steps, course.global_steps[1:]))
+        return course
+
+    def add(self, step: int, global_step: int) -> None:
+        """Take in a step; cheapest if it is the last one."""
+        steps, global_steps = self.steps, self.global_steps
+        if not steps or step > steps[-1]:
+            self.is_ascending = self.is_ascending and (not steps or global_step > global_steps[-1])
+            steps.append(step)
+            global_steps.append(global_step)
+            return
+        position = bisect_left(steps, step)
+        if steps[position] != step:
+            steps.insert(position, step)
+            global_steps.insert(position, global_step)
+        elif global_step < global_steps[position]:
+            global_steps[position] = global_step
+        else:
+            return
+        around = global_steps[max(position - 1, 0) : position + 2]
+        self.is_ascending = self.is_ascending and all(a < b for a, b in itertools.pairwise(around))
+
+    def up_to(self, global_step: int) -> list[int]:
+        """Return a new list of the steps that were saved up to a global step."""
+        if self.is_ascending:
+            return self.steps[: bisect_right(self.global_steps, global_step)]
+        return [step for step, first in zip(self.steps, self.global_steps, strict=True) if first <= global_step]
+
+
+class _StepsOfMode:
+    """The steps of one mode, ascending, and at which global steps each was saved.
+
+    Usually that is one global step; workers that take unequal numbers of batches give several.
+    """
+
+    __slots__ = ("course", "global_steps")
+
+    def __init__(self) -> None:
+        self.course = Course()
+        self.global_steps: dict[int, list[int]] = {}
+
+    def add(self, step: int, global_step: int) -> None:
+        known = self.global_steps.get(step)
+        if known is None:
+            self.global_steps[step] = [global_step]
+        elif global_step in known:
+            return
+        else:
+            insort(known, global_step)
+        self.course.add(step, global_step)
+
+    def remove(self, step: int, global_step: int) -> None:
+        self.global_steps[step].remove(global_step)
+        if not self.global_steps[step]:
+            del self.global_steps[step]
+        self.course = Course()
+        for each in sorted(self.global_steps):
+            self.course.add(each, self.global_steps[each][0])
+
+
+class TrialIndex:
+    """Which worker saved which tensors at which step. Not locked: its owner is."""
+
+    def __init__(self) -> None:
+        self._files: dict[int, dict[str, SavedFile]] = {}
+        self._in_order: list[SavedFile] = []
+        self._course = Course()
+        self._modes: dict[ModeKeys, _StepsOfMode] = {}
+        self._layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], Layout] = {}
+        self._layouts_of: dict[str, list[Layout]] = {}
+        self._layout_of_content: dict[IndexContent, Layout] = {}
+        self._last_steps: dict[str, int] = {}
+        self._courses: dict[tuple[str, ModeKeys], Course] = {}
+
+    # --- filling -----------------------------------------------------------------------------------------------------
+
+    def add(
+        self, step: int, worker: str, entry: IndexEntry, version: str = "", modified_at: float = 0.0
+    ) -> SavedFile | None:
+        """Take in one index file, of a version by which it can be found again, written at a time.
+
+        Returns:
+            The earlier one of the same step and worker that it replaces.
+        """
+        mode, mode_step, event_file, content = entry
+        files = self._files.get(step)
+        if files is None:
+            files = self._files[step] = {}
+            self._course.add(step, step)
+        replaced = self._remove(files, worker) if worker in files else None
+        layout = self._layout(content)
+        layout.steps[step] = layout.steps.get(step, 0) + 1
+        file = SavedFile(step, worker, layout, (mode, mode_step), event_file, content, version, modified_at)
+        files[worker] = file
+        self._in_order.append(file)
+        steps_of_mode = self._modes.get(mode)
+        if steps_of_mode is None:
+            steps_of_mode = self._modes[mode] = _StepsOfMode()
+        steps_of_mode.add(mode_step, step)
+        if step >= self._last_steps.get(worker, 0):
+            self._last_steps[worker] = step
+        return replaced
+
+    def _layout(self, content: IndexContent) -> Layout:
+        layout = self._layout_of_content.get(content)
+        if layout is None:
+            layout = self._layout_of_content[content] = self._layout_of_names(
+                content.names, tuple(name for name, _ in content.shapes)
+            )
+        return layout
+
+    def _layout_of_names(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> Layout:
+        layout = self._layouts.get((names, shape_names))
+        if layout is None:
+            layout = self._layouts[names, shape_names] = Layout(names, shape_names)
+            for tensor_name in layout.slots:
+                self._layouts_of.setdefault(tensor_name, []).append(layout)
+        return layout
+
+    def _remove(self, files: dict[str, SavedFile], worker: str) -> SavedFile:
+        file = files.pop(worker)
+        steps = file.layout.steps
+        steps[file.step] -= 1
+        if not steps[file.step]:
+            del steps[file.step]
+        mode, mode_step = file.mode_step
+        if all(other.mode_step != file.mode_step for other in files.values()):
+            self._modes[mode].remove(mode_step, file.step)
+        self._in_order = [other for other in self._in_order if other is not file]
+        self._courses.clear()
+        return file
+
+    def files(self) -> list[SavedFile]:
+        """Return what index files hold, in the order in which they were added."""
+        return list(self._in_order)
+
+    # --- steps -------------------------------------------------------------------------------------------------------
+
+    def steps(self, mode: ModeKeys = ModeKeys.GLOBAL) -> list[int]:
+        """Return the steps of a mode, ascending; global steps for GLOBAL. Not to be changed, nor kept."""
+        return self.course(mode).steps
+
+    def course(self, mode: ModeKeys = ModeKeys.GLOBAL) -> Course:
+        """Return the steps of a mode. Not to be changed, nor kept."""
+        return self._course if mode is ModeKeys.GLOBAL else self._of_mode(mode).course
+
+    def last_step(self, mode: ModeKeys = ModeKeys.GLOBAL) -> int | None:
+        """Return the highest step of a mode; None if it has none."""
+        steps = self.steps(mode)
+        return steps[-1] if steps else None
+
+    def global_steps(self, mode: ModeKeys, step: int) -> list[int]:
+        """Return the global steps at which a step of a mode was saved, ascending; usually one."""
+        if mode is ModeKeys.GLOBAL:
+            return [step] if step in self._files else []
+        return self._of_mode(mode).global_steps.get(step, [])
+
+    def modes(self) -> list[ModeKeys]:
+        """Return the modes that steps were saved in; GLOBAL, which means none was set, is not one of them."""
+        return [mode for mode in ModeKeys if mode is not ModeKeys.GLOBAL and self.steps(mode)]
+
+    def mode_step(self, global_step: int) -> ModeStep | None:
+        """Return mode and mode step of a global step; if workers disagree, those of the first worker in sort order."""
+        files = self._files.get(global_step)
+        return files[min(files)].mode_step if files else None
+
+    def num_writers(self, global_step: int) -> int:
+        """Return how many workers saved something at a global step."""
+        return len(self._files.get(global_step, ()))
+
+    def writers(self, global_step: int) -> list[str]:
+        """Return the workers that saved something at a global step, sorted."""
+        return sorted(self._files.get(global_step, ()))
+
+    def workers(self) -> list[str]:
+        """Return all workers that saved something, sorted."""
+        return sorted(self._last_steps)
+
+    def has_later_step(self, worker: str, global_step: int) -> bool:
+        """Tell whether a worker saved something after a global step."""
+        return self._last_steps.get(worker, -1) > global_step
+
+    def _of_mode(self, mode: ModeKeys) -> _StepsOfMode:
+        if not isinstance(mode, ModeKeys):
+            raise SMDebugTypeError(
+                f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){meant_mode(mode)}"
+            )
+        return self._modes.get(mode) or _StepsOfMode()
+
+    # --- tensors -----------------------------------------------------------------------------------------------------
+
+    @property
+    def num_names(self) -> int:
+        """How many tensors were ever met; grows with every tensor that was not there before."""
+        return len(self._layouts_of)
+
+    def tensor_names(self) -> list[str]:
+        """Return the names of all tensors, sorted; a reduction counts as its tensor."""
+        return _names(layout for layout in self._layouts.values() if layout.steps)
+
+    def tensor_names_of_mode(self, mode: ModeKeys) -> list[str]:
+        """Return the names of the tensors saved in a mode, sorted."""
+        if mode is ModeKeys.GLOBAL:
+            return self.tensor_names()
+        files = (file for step in self._all_global_steps(mode) for file in self._files[step].values())
+        return _names(file.layout for file in files if file.mode_step[0] is mode)
+
+    def tensor_names_at(self, step: int, mode: ModeKeys) -> list[str]:
+        """Return the names of the tensors saved at a step of a mode, sorted."""
+        return _names(file.layout for file in self._files_at(step, mode))
+
+    def has_tensor(self, name: str) -> bool:
+        """Tell whether a tensor, a reduction or the shape of it, was saved at any step."""
+        return any(layout.steps for layout in self._layouts_of.get(name, ()))
+
+    def course_of_tensor(self, name: str, mode: ModeKeys) -> Course:
+        """Return the steps of a mode at which a tensor was saved. Not to be changed, nor kept."""
+        course = self._courses.get((name, mode))
+        if course is None:
+            self._of_mode(mode)  # refuses what is no mode
+            if name not in self._layouts_of:
+                return Course()
+            course = self._courses[name, mode] = self._make_course(name, mode)
+        in_order = self._in_order
+        for position in range(course.num_seen, len(in_order)):
+            file = in_order[position]
+            if name in file.layout.slots:
+                if mode is ModeKeys.GLOBAL:
+                    course.add(file.step, file.step)
+                elif file.mode_step[0] is mode:
+                    course.add(file.mode_step[1], file.step)
+        course.num_seen = len(in_order)
+        return course
+
+    def _make_course(self, name: str, mode: ModeKeys) -> Course:
+        """Go through all files that there are, as fast as can be: there may be many thousands."""
+        layouts = set(self._layouts_of[name])
+        first: dict[int, int] = {}
+        if mode is ModeKeys.GLOBAL:
+            for layout in layouts:
+                first.update(zip(layout.steps, layout.steps, strict=True))
+        else:
+            in_mode = [file for file in self._in_order if file.mode_step[0] is mode and file.layout in layouts]
+            for file in in_mode:
+                step = file.mode_step[1]
+                if file.step < first.get(step, file.step + 1):
+                    first[step] = file.step
+        course = Course.of(first)
+        course.num_seen = len(self._in_order)
+        return course
+
+    def steps_of_tensor(self, name: str, mode: ModeKeys) -> list[tuple[int, int]]:
+        """Return the steps of a mode at which a tensor was saved, ascending, each with its first global step."""
+        course = self.course_of_tensor(name, mode)
+        return list(zip(course.steps, course.global_steps, strict=True))
+
+    def find(self, name: str, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
+        """Return what was saved of a tensor at a step of a mode: worker → what it saved, sorted by worker."""
+        found: dict[str, SavedTensor] = {}
+        for file in self._files_at(step, mode):
+            slot = file.layout.slots.get(name)
+            if slot is not None:
+                found[file.worker] = file.saved(slot)
+        return dict(sorted(found.items()))
+
+    def file_of(self, name: str, step: int, mode: ModeKeys, worker: str | None) -> SavedFile | None:
+        """Return where a worker saved anything of a tensor at a step of a mode; None if it did not.
+
+        Without a worker it is the first one, in sort order, that saved anything of it. What `find` tells of a worker
+        is in the same file.
+        """
+        if mode is ModeKeys.GLOBAL:
+            files = self._files.get(step)
+            if files is None:
+                return None
+            if worker is not None:
+                file = files.get(worker)
+                return file if file is not None and name in file.layout.slots else None
+            if len(files) == 1:
+                (file,) = files.values()
+                return file if name in file.layout.slots else None
+        found = [
+            file
+            for file in self._files_at(step, mode)
+            if name in file.layout.slots and (worker is None or file.worker == worker)
+        ]
+        if worker is not None:  # of several global steps that are the same step of the mode, the last one counts
+            return found[-1] if found else None
+        first = min((file.worker for file in found), default=None)
+        return next((file for file in reversed(found) if file.worker == first), None)
+
+    def files_at(self, step: int, mode: ModeKeys) -> list[SavedFile]:
+        """Return what each worker saved at a step of a mode, sorted by worker; of several, the last one counts."""
+        if mode is ModeKeys.GLOBAL:
+            files = self._files.get(step, {})
+            return list(files.values()) if len(files) < 2 else [files[worker] for worker in sorted(files)]
+        return [file for _, file in sorted({file.worker: file for file in self._files_at(step, mode)}.items())]
+
+    def record(self, name: str, step: int, worker: str) -> StoredRecord | None:
+        """Return the record that a worker wrote under a stored name at a global step; None if there is none."""
+        file = self._files.get(step, {}).get(worker)
+        if file is None or name not in file.layout.names:
+            return None
+        return file.record(file.layout.names.index(name))
+
+    def smallest_value_bytes(self, name: str) -> float:
+        """Return how long the shortest record of a tensor's value is, by one file for each layout; or infinity."""
+        sizes = [math.inf]
+        for layout in self._layouts_of.get(name, ()):
+            position = layout.slots[name].value
+            if position >= 0 and layout.steps:
+                files = self._files[next(iter(layout.steps))].values()
+                sizes.extend(file.content.location(position).length for file in files if file.layout is layout)
+        return min(sizes)
+
+    def original_name(self, name: str) -> str | None:
+        """Return a tensor's name in its framework; None if no shape, which carries it, was saved."""
+        for layout in self._layouts_of.get(name, ()):
+            position = layout.slots[name].shape
+            if position >= 0 and layout.steps:
+                files = self._files[next(iter(layout.steps))].values()
+                return next(file.content.shapes[position][1].original_name for file in files if file.layout is layout)
+        return None
+
+    def _all_global_steps(self, mode: ModeKeys) -> Iterator[int]:
+        for global_steps in self._of_mode(mode).global_steps.values():
+            yield from global_steps
+
+    def _files_at(self, step: int, mode: ModeKeys) -> Iterator[SavedFile]:
+        for global_step in self.global_steps(mode, step):
+            for file in self._files[global_step].values():
+                if mode is ModeKeys.GLOBAL or file.mode_step == (mode, step):
+                    yield file
+
+
+def _names(layouts: Iterable[Layout]) -> list[str]:
+    return sorted({name for layout in set(layouts) for name in layout.slots})
+
+
+def first_at_or_after(steps: list[int], step: int) -> int | None:
+    """Return the first of some ascending steps that is not before `step`; None if all are."""
+    position = bisect_left(steps, step)
+    return steps[position] if position < len(steps) else None
+
+
+def nearest_steps(steps: list[int], step: int) -> tuple[int, ...]:
+    """Return the last of some ascending steps before `step`, and the first after it."""
+    before, after = bisect_left(steps, step), bisect_right(steps, step)
+    return (*steps[max(before - 1, 0) : before], *steps[after : after + 1])

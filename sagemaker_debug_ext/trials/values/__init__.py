@@ -1,0 +1,1 @@
+"""The values of tensors: read in bulk, summarized, exported and compared."""

@@ -1,0 +1,1 @@
+"""Helpers of this project's own tests."""
