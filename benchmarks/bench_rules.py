@@ -213,7 +213,7 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
         for name in trial.tensor_names():
             trial.tensor(name).values()
 
-    def judge() -> None:
+    def evaluate() -> None:
         trial = create_trial(folder)
         rules = [create_rule(name, trial, PARAMETERS.get(name)) for name in rule_names()]
         began.append(time.perf_counter())
@@ -222,7 +222,7 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
     began: list[float] = []
     kinds = {
         "reading": lambda: read(False), "reading and adding up": lambda: read(True),
-        "reading many steps at once": read_together, "judging": judge,
+        "reading many steps at once": read_together, "evaluating": evaluate,
     }  # fmt: skip
     seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(repeat):
@@ -233,7 +233,7 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
 
 
 def verdicts(folder: str, num_steps: int) -> list[float]:
-    """Return how long after each step was visible all rules had judged it, in seconds, ascending."""
+    """Return how long after each step was visible all rules had evaluated it, in seconds, ascending."""
     from sagemaker_debug_ext.rules import Rule, create_rule, evaluate
     from sagemaker_debug_ext.store.format.keys import index_key
     from sagemaker_debug_ext.trials import create_trial
@@ -330,7 +330,7 @@ def main() -> None:
             found = all_rules(path, arguments.repeat)
             figures = ", ".join(f"{kind} {seconds * 1000:.1f} ms" for kind, seconds in found.items())
             table.add(
-                f"all rules at once, {size} tensors: times reading", figures, found["judging"] / found["reading"], 1.5,
+                f"all rules at once, {size} tensors: times reading", figures, found["evaluating"] / found["reading"], 1.5,
                 at_most=True,
             )  # fmt: skip
         delays = verdicts(os.path.join(folder, "verdicts"), 200)

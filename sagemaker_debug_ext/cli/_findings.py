@@ -50,7 +50,7 @@ def status_line(status: RuleStatus, num_shown: int) -> str:
     if status.first_issue_step is not None:
         shown = f" (the first {num_shown} are shown)" if num_shown < status.num_issues else ""
         parts.append(f"{_count(status.num_issues, 'issue')} from step {status.first_issue_step} on{shown}")
-    parts += [f"{_count(status.num_steps, 'step')} judged", f"{status.num_skipped} without what the rule needs"]
+    parts += [f"{_count(status.num_steps, 'step')} evaluated", f"{status.num_skipped} without what the rule needs"]
     if status.details and status.status != "IssuesFound":
         parts.append(status.details)
     return ", ".join(parts)
@@ -61,17 +61,17 @@ def verdict(statuses: Sequence[RuleStatus]) -> str:
     found = [each for each in statuses if each.status == "IssuesFound"]
     failed = [each for each in statuses if each.status == "Error"]
     others = [each for each in statuses if each.status != "Error"]
-    judged = [each for each in others if each.num_steps or each in found]
-    num_idle = len(others) - len(judged)
+    evaluated = [each for each in others if each.num_steps or each in found]
+    num_idle = len(others) - len(evaluated)
     steps = _count(max((each.num_steps + each.num_skipped for each in statuses), default=0), "step")
     if found:
-        text = f"Issues found by {_count(len(found), 'rule')} of {len(judged)} in {steps}"
-    elif judged:
-        text = f"No issues found by {_count(len(judged), 'rule')} in {steps}"
+        text = f"Issues found by {_count(len(found), 'rule')} of {len(evaluated)} in {steps}"
+    elif evaluated:
+        text = f"No issues found by {_count(len(evaluated), 'rule')} in {steps}"
     else:
-        text = f"No verdict: nothing was judged in {steps}"
-    if num_idle and judged:
-        text += f"; {_count(num_idle, 'rule')} had nothing to judge"
+        text = f"No verdict: nothing was evaluated in {steps}"
+    if num_idle and evaluated:
+        text += f"; {_count(num_idle, 'rule')} had nothing to evaluate"
     return text + (f"; {_count(len(failed), 'rule')} failed" if failed else "")
 
 
@@ -84,14 +84,14 @@ def lacks_tensors(explanation: Explanation) -> bool:
 
 
 def has_news(status: RuleStatus) -> bool:
-    """Tell whether a rule has judged anything, or says why not."""
+    """Tell whether a rule has evaluated anything, or says why not."""
     return bool(status.num_steps or status.details)
 
 
 def silent_line(names: Sequence[str]) -> str:
     """Return a line about rules that were not named and lack their tensors."""
     rules = "1 rule did" if len(names) == 1 else f"{len(names)} rules did"
-    return f"{rules} not find the tensors to judge: {', '.join(names)} (name one to learn what it looks for)"
+    return f"{rules} not find the tensors to evaluate: {', '.join(names)} (name one to learn what it looks for)"
 
 
 def write_causes(causes: Sequence[LikelyCause]) -> None:

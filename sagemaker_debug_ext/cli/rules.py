@@ -26,7 +26,7 @@ _FEWEST_ISSUES: Final = 3
 
 _SUMMARY: Final = "List the rules, or run some over a trial."
 
-_ABOUT: Final = """Rules judge what a trial has saved, while its job runs or afterwards. List them, or run some:
+_ABOUT: Final = """Rules evaluate what a trial has saved, while its job runs or afterwards. List them, or run some:
 sagemaker-debug rules run TRIAL --recommended."""
 
 _RUN: Final = "Run rules over a trial, and tell what they find."
@@ -75,15 +75,15 @@ def add_parser(commands: Any) -> None:
         help="longest time of a rule for a step; the rules run in own processes, those of --source always (60)",
     )
     running.add_argument("--output", metavar="FOLDER", help="write the results, and what rules write, into this folder")
-    running.add_argument("--start", type=int, default=0, metavar="STEP", help="first global step to judge")
-    running.add_argument("--end", type=int, metavar="STEP", help="first global step not to judge")
+    running.add_argument("--start", type=int, default=0, metavar="STEP", help="first global step to evaluate")
+    running.add_argument("--end", type=int, metavar="STEP", help="first global step not to evaluate")
     running.add_argument("--first", action="store_true", help="end each rule at the first step with an issue")
     running.add_argument("--follow", action="store_true", help="wait for more steps until the job ends")
     running.add_argument(
         "--verbose",
         action="store_true",
         help="tell as much of the rules that --recommended or --all chose as of those named: what each looks at, all "
-        "issues, how many steps it judged",
+        "issues, how many steps it evaluated",
     )
     _arguments.add_json(running)
 

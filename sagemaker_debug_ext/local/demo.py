@@ -1,4 +1,4 @@
-"""The demonstration: two jobs on real images, one sound and one broken, watched and judged while they train."""
+"""The demonstration: two jobs on real images, one sound and one broken, watched and evaluated while they train."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class Explanation:
         for note in self.notes:
             yield f"  note: {note}"
         for rule in self.rules:
-            verdict = "can judge" if rule.can_judge else "will never judge"
+            verdict = "can evaluate" if rule.can_judge else "will never evaluate"
             yield f"{rule.name}: {verdict}"
             for feed in rule.feeds:
                 yield f"  sees {feed.collection}{'' if feed.is_certain else ' if names match'}: {feed.saved}"
@@ -132,7 +132,7 @@ def explain(
         >>> from sagemaker_debug_ext import Rule, rule_configs
         >>> print(explain(rules=[Rule.sagemaker(rule_configs.vanishing_gradient())], framework="pytorch"))
         saved: gradients (every 500 steps), losses (every 500 steps)
-        VanishingGradient: can judge
+        VanishingGradient: can evaluate
           sees gradients: every 500 steps
 
     Args:
@@ -280,7 +280,7 @@ class _Judge:
         feeds, problems = self._feeds()
         problems = [*self._framework_problems(), *self._parameter_problems(), *problems]
         notes = [self.feed.note] if self.feed.note else []
-        notes += [f"without {name!r} it judges less" for name in self.feed.also if not self.saving.has(name)]
+        notes += [f"without {name!r} it evaluates less" for name in self.feed.also if not self.saving.has(name)]
         if not problems and not feeds:
             problems.append("nothing that it looks at is saved")
         if not problems and all(self._is_useless(feed.collection) for feed in feeds):

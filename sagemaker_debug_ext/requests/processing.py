@@ -39,9 +39,9 @@ def processing_job_request(
     environment: Mapping[str, str] | None = None,
     fail_on_issues: bool = False,
 ) -> dict[str, Any]:
-    """Return a request for ``create_processing_job(**request)`` that judges a trial by rules.
+    """Return a request for ``create_processing_job(**request)`` that evaluates a trial by rules.
 
-    The trial's index is distributed among the instances by S3 key, and tells each which steps to judge; values are read
+    The trial's index is distributed among the instances by S3 key, and tells each which steps to evaluate; values are read
     from S3 as they are needed. Results go to `output_path`: a folder with ``rule-result.json`` for each rule, and
     ``summary.json``. Check a request with `requests.checks.check_processing_job_request`.
 
@@ -53,8 +53,8 @@ def processing_job_request(
         output_path: Where on S3 the results go.
         rules: The rules; profiler rules are none.
         training_job_name: Job that actions are to stop, as prefix of its name.
-        instance_type: Instances that judge.
-        instance_count: How many; the more, the fewer steps each has to judge.
+        instance_type: Instances that evaluate.
+        instance_count: How many; the more, the fewer steps each has to evaluate.
         volume_size_in_gb: Volume of each.
         max_runtime_in_seconds: When the job is stopped; the service's default when not given.
         environment: Further variables of the containers.
@@ -66,8 +66,8 @@ def processing_job_request(
 
     Example:
         >>> request = processing_job_request(
-        ...     job_name="judge-run1", image_uri=image, role_arn=role, instance_count=4,
-        ...     trial_path="s3://bucket/run1/debug-output", output_path="s3://bucket/run1/judgement",
+        ...     job_name="evaluate-run1", image_uri=image, role_arn=role, instance_count=4,
+        ...     trial_path="s3://bucket/run1/debug-output", output_path="s3://bucket/run1/evaluation",
         ...     rules=[Rule.sagemaker(rule_configs.exploding_tensor())],
         ... )
         >>> boto3.client("sagemaker").create_processing_job(**request)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class NoVerdict(DebugExtError):
-    """Raised by a rule at a step at which there is nothing that it could judge: the step is skipped.
+    """Raised by a rule at a step at which there is nothing that it could evaluate: the step is skipped.
 
     Args:
         rule_name: The rule.
@@ -40,11 +40,11 @@ class NoVerdict(DebugExtError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"rule {self.rule_name} has nothing to judge at step {self.step}{self.reason and ': '}{self.reason}"
+        return f"rule {self.rule_name} has nothing to evaluate at step {self.step}{self.reason and ': '}{self.reason}"
 
 
 NO_VERDICT = (NoVerdict, TensorUnavailableForStep, StepUnavailable, TensorUnavailable)
-"""Errors by which a rule says that it cannot judge a step: the step is skipped."""
+"""Errors by which a rule says that it cannot evaluate a step: the step is skipped."""
 
 
 class Rule(abc.ABC):
@@ -62,9 +62,9 @@ class Rule(abc.ABC):
 
     Attributes:
         judges_steps_alone: Whether the verdict at a step follows from the trial alone, not from what the rule saw
-            before, so that steps may be judged in any order; see `rules.scaling`.
+            before, so that steps may be evaluated in any order; see `rules.scaling`.
         judges_tensors_alone: Whether what the rule remembers, and finds, of a tensor follows from that tensor alone, so
-            that tensors may be judged in several places. Only for rules of the kind `TensorRule`.
+            that tensors may be evaluated in several places. Only for rules of the kind `TensorRule`.
         base_trial: The trial to check.
         other_trials: The further trials, None when there are none.
         trials: All of them, the base trial first.
@@ -88,8 +88,8 @@ class Rule(abc.ABC):
         ...         )
     """
 
-    judges_steps_alone: ClassVar[bool] = False
-    judges_tensors_alone: ClassVar[bool] = False
+    is_stateless: ClassVar[bool] = False
+    has_per_tensor_state: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Rule(abc.ABC):
         Optional: a rule may also read what it wants in `invoke_at_step`.
 
         Args:
-            step: The global step about to be judged.
+            step: The global step about to be evaluated.
         """
 
     @abc.abstractmethod
@@ -131,7 +131,7 @@ class Rule(abc.ABC):
         """Tell whether the condition is met.
 
         Args:
-            step: The global step to judge.
+            step: The global step to evaluate.
 
         Returns:
             Anything true if the rule fires.
@@ -160,7 +160,7 @@ class Rule(abc.ABC):
         """Do what is left to do after the last step, such as writing a report. Few rules have something to do."""
 
     def issues_at(self, step: int) -> list[Issue]:
-        """Judge a step that is there: fetch what is required, find issues; all trials stand still meanwhile.
+        """Evaluate a step that is there: fetch what is required, find issues; all trials stand still meanwhile.
 
         Raises:
             TensorUnavailable: A tensor that the rule needs does not exist so far.
@@ -171,27 +171,27 @@ class Rule(abc.ABC):
         for trial in moving:  # as `no_refresh` does, which takes longer than many a rule
             trial.dynamic_refresh = False
         try:
-            return self._judge_now(step)
+            return self._evaluate_now(step)
         finally:
             for trial in moving:
                 trial.dynamic_refresh = True
 
-    def verdict_at(self, step: int) -> list[Issue] | None:
-        """Judge a step as `issues_at` does, for a caller that lets all trials stand still.
+    def result_at(self, step: int) -> list[Issue] | None:
+        """Evaluate a step as `issues_at` does, for a caller that lets all trials stand still.
 
         Returns:
-            None if there is nothing that could be judged, which may also be said by one of the errors of `issues_at`.
+            None if there is nothing that could be evaluated, which may also be said by one of the errors of `issues_at`.
         """
         return self.issues_at(step)
 
-    def _judge_now(self, step: int) -> list[Issue]:
+    def _evaluate_now(self, step: int) -> list[Issue]:
         self.req_tensors.clear()
         self.set_required_tensors(step)
         self.req_tensors.fetch(present=step)
         return list(self.find_issues(step))
 
     def invoke(self, step: int) -> None:
-        """Wait for a global step and judge it; if the rule fires, run its actions.
+        """Wait for a global step and evaluate it; if the rule fires, run its actions.
 
         Raises:
             RuleEvaluationConditionMet: The rule fired.
@@ -204,7 +204,7 @@ class Rule(abc.ABC):
         self.invoke_at_present(step)
 
     def invoke_at_present(self, step: int) -> None:
-        """Judge a global step that is there, as `invoke` does after it has waited."""
+        """Evaluate a global step that is there, as `invoke` does after it has waited."""
         issues = self.issues_at(step)
         if issues:
             self.actions.invoke(issues[0].message)

@@ -23,9 +23,9 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView, StepViews
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
-_WAYS: Final = ("find_issues", "invoke_at_step", "issues_at", "set_required_tensors", "verdict_at")
-_JUDGING: Final = ("judge", "_measure_all", *_WAYS)
-"""The methods by which a rule comes to a verdict; who overrides one of them judges in a way of its own."""
+_WAYS: Final = ("find_issues", "invoke_at_step", "issues_at", "set_required_tensors", "result_at")
+_EVALUATING: Final = ("evaluate", "_measure_all", *_WAYS)
+"""The methods by which a rule comes to a verdict; who overrides one of them evaluates in a way of its own."""
 
 
 def naming(tensors: Sequence[str]) -> str:
@@ -39,7 +39,7 @@ def naming(tensors: Sequence[str]) -> str:
 class BuiltinRule(Rule):
     """A rule whose parameters are declared in the catalog.
 
-    Subclasses set `spec_name`, `advice` and `selection`, and write `judge`, which reads the step through its view.
+    Subclasses set `spec_name`, `advice` and `selection`, and write `evaluate`, which reads the step through its view.
 
     Args:
         base_trial: The trial to check.
@@ -65,7 +65,7 @@ class BuiltinRule(Rule):
     spec_name: ClassVar[str]
     advice: ClassVar[str]
     selection: Selection = Selection()
-    judges_only_tensors: ClassVar[bool] = False
+    evaluates_only_tensors: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -114,8 +114,8 @@ class BuiltinRule(Rule):
 
     @property
     def needs_tensors(self) -> bool:
-        """Whether `judges_only_tensors` speaks for the rule: it does not for a subclass that judges in its own way."""
-        return self.judges_only_tensors and _speaks_for(type(self), "judges_only_tensors")
+        """Whether `evaluates_only_tensors` speaks for the rule: it does not for a subclass that evaluates in its own way."""
+        return self.evaluates_only_tensors and _speaks_for(type(self), "evaluates_only_tensors")
 
     @property
     def foresees(self) -> bool:
@@ -132,36 +132,36 @@ class BuiltinRule(Rule):
         return np.full(num_steps, UNSURE, np.int8)
 
     @abc.abstractmethod
-    def judge(self, view: StepView) -> list[Issue] | None:
-        """Return what the rule finds at a step, at most one issue; None if there is nothing that it could judge."""
+    def evaluate(self, view: StepView) -> list[Issue] | None:
+        """Return what the rule finds at a step, at most one issue; None if there is nothing that it could evaluate."""
 
-    def verdict_at(self, step: int) -> list[Issue] | None:
-        """Judge a step with as few calls as may be, unless a subclass judges steps in its own way."""
-        return self._judge_quietly(step) if _judges_by_view(type(self)) else super().verdict_at(step)
+    def result_at(self, step: int) -> list[Issue] | None:
+        """Evaluate a step with as few calls as may be, unless a subclass evaluates steps in its own way."""
+        return self._evaluate_quietly(step) if _evaluates_by_view(type(self)) else super().result_at(step)
 
-    def _judge_now(self, step: int) -> list[Issue]:
+    def _evaluate_now(self, step: int) -> list[Issue]:
         if type(self).set_required_tensors is Rule.set_required_tensors:  # there is nothing to fetch
             return list(self.find_issues(step))
-        return super()._judge_now(step)
+        return super()._evaluate_now(step)
 
     def find_issues(self, step: int) -> Iterator[Issue]:
         """Yield what the rule finds at a global step.
 
         Raises:
-            NoVerdict: There is nothing that it could judge.
+            NoVerdict: There is nothing that it could evaluate.
         """
-        issues = self._judge_quietly(step)
+        issues = self._evaluate_quietly(step)
         if issues is None:
             raise NoVerdict(self.rule_name, step)
         yield from issues
 
     def invoke_at_step(self, step: int) -> bool:
         """Tell whether the rule finds an issue at a global step."""
-        return bool(self._judge_quietly(step))
+        return bool(self._evaluate_quietly(step))
 
-    def _judge_quietly(self, step: int) -> list[Issue] | None:
+    def _evaluate_quietly(self, step: int) -> list[Issue] | None:
         with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
-            return self.judge(self.views.at(step))
+            return self.evaluate(self.views.at(step))
 
     def found(
         self, view: StepView, message: str, *, tensors: Sequence[str], value: float | None, threshold: float | None
@@ -198,20 +198,20 @@ class Reading:
 
 
 class TensorRule(BuiltinRule):
-    """A rule that judges each of its tensors by itself, and names those that meet its condition in one issue.
+    """A rule that evaluates each of its tensors by itself, and names those that meet its condition in one issue.
 
     Subclasses write `measure` and `describe`; those whose verdict at a step follows from the trial alone may also write
-    `outlook`, which spares judging steps at which they find nothing.
+    `outlook`, which spares evaluating steps at which they find nothing.
 
     Attributes:
         looks_back: Whether `outlook` compares values with those saved before.
         needs_sums_for_outlook: Whether it wants the sums of large values.
-        readings: What was measured of tensors that meet the condition, by global step; see `judge_share`.
+        readings: What was measured of tensors that meet the condition, by global step; see `evaluate_share`.
     """
 
     looks_back: ClassVar[bool] = False
     needs_sums_for_outlook: ClassVar[bool] = False
-    judges_only_tensors = True
+    evaluates_only_tensors = True
     _share: tuple[int, int] | None = None
     readings: dict[int, dict[str, Reading]]
 
@@ -224,7 +224,7 @@ class TensorRule(BuiltinRule):
 
     @property
     def tells_outlook(self) -> bool:
-        """Whether `outlook` speaks for the rule: it does not for a subclass that judges in its own way."""
+        """Whether `outlook` speaks for the rule: it does not for a subclass that evaluates in its own way."""
         return _origin(type(self), "outlook") is not TensorRule and _speaks_for(type(self), "outlook", "measure")
 
     def outlook(self, column: Column) -> Outlook:
@@ -240,13 +240,13 @@ class TensorRule(BuiltinRule):
 
     @abc.abstractmethod
     def measure(self, view: StepView, name: str) -> Reading | None:
-        """Return what was measured of a tensor saved at the step; None if it cannot be judged."""
+        """Return what was measured of a tensor saved at the step; None if it cannot be evaluated."""
 
     @abc.abstractmethod
     def describe(self, names: Sequence[str], first: Reading) -> str:
         """Return the message for the tensors that fire, the loudest first, of which `first` was measured."""
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the tensors that meet the condition, the loudest first."""
         readings = self._measure_all(view)
         if not readings:
@@ -268,7 +268,7 @@ class TensorRule(BuiltinRule):
         message = self.describe(names, first)
         return [self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)]
 
-    def judge_share(self, number: int, num_shares: int) -> None:
+    def evaluate_share(self, number: int, num_shares: int) -> None:
         """Look at a share of the tensors only, and note readings instead of finding issues.
 
         Args:
@@ -284,8 +284,8 @@ class TensorRule(BuiltinRule):
 
 
 @functools.cache
-def _judges_by_view(rule_class: type[BuiltinRule]) -> bool:
-    """Tell whether a rule's verdict is what its `judge` says of a view, and nothing else."""
+def _evaluates_by_view(rule_class: type[BuiltinRule]) -> bool:
+    """Tell whether a rule's verdict is what its `evaluate` says of a view, and nothing else."""
     return all(issubclass(BuiltinRule, each) for each in _origins(rule_class, _WAYS))
 
 
@@ -305,7 +305,7 @@ def _origins(rule_class: type, names: Iterable[str]) -> list[type]:
 
 @functools.cache
 def _speaks_for(rule_class: type, name: str, *others: str) -> bool:
-    """Tell whether an attribute of a rule was written with the methods by which it judges in view, or after them.
+    """Tell whether an attribute of a rule was written with the methods by which it evaluates in view, or after them.
 
     Args:
         rule_class: Class of the rule.
@@ -313,7 +313,7 @@ def _speaks_for(rule_class: type, name: str, *others: str) -> bool:
         others: Further methods that it says something of.
     """
     says_so = _origin(rule_class, name)
-    return all(issubclass(says_so, each) for each in _origins(rule_class, (*_JUDGING, *others)))
+    return all(issubclass(says_so, each) for each in _origins(rule_class, (*_EVALUATING, *others)))
 
 
 def _rank(severity: float) -> float:

@@ -78,7 +78,7 @@ def explain(rule: Rule, trial: Trial | None = None) -> Explanation:
     """Tell what a rule will look at, before it looks at the first step.
 
     What a running job will save later cannot be known: ask again when it has saved more. A trial whose hook has
-    announced its collections, and saved no step, is judged by what was announced.
+    announced its collections, and saved no step, is evaluated by what was announced.
 
     Args:
         rule: The rule.

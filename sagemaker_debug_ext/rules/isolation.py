@@ -2,7 +2,7 @@
 
 A rule that runs in the engine's process can raise without harm, but not hang, run out of memory or crash the
 interpreter: a thread that hangs in C code cannot be ended, and may hold a lock of the trial. So a rule that is not
-trusted gets a process: it opens the trial anew, judges the steps it is sent, and is killed when it takes too long. The
+trusted gets a process: it opens the trial anew, evaluates the steps it is sent, and is killed when it takes too long. The
 two talk in lines of JSON, so that nothing a rule returns is executed here.
 """
 
@@ -122,10 +122,10 @@ class IsolatedRule(Rule):
         return bool(self.issues_at(step))
 
     def issues_at(self, step: int) -> list[Issue]:
-        """Have the process judge one step.
+        """Have the process evaluate one step.
 
         Raises:
-            NoVerdict: The rule cannot judge the step.
+            NoVerdict: The rule cannot evaluate the step.
             RuleEvaluationConditionMet: The rule raised it.
             DebugExtError: The rule raised an error of this package.
             SMDebugCustomerError: It raised something else, whose class name the error has.

@@ -1,11 +1,11 @@
 """Rules over a trial as a SageMaker Processing job, on any number of instances.
 
 Run as ``python -m sagemaker_debug_ext.rules.processing`` in the job's container; `requests.processing` makes the
-request. Each instance judges its part and leaves what it found where all can reach it; the first one waits for the
+request. Each instance evaluates its part and leaves what it found where all can reach it; the first one waits for the
 others, merges, and writes the results.
 
-How the work is divided: if an input called ``index`` is distributed by S3 key, an instance judges the steps whose
-index files it was given; otherwise each judges a range of the steps. Rules with a memory are dealt out, one after the
+How the work is divided: if an input called ``index`` is distributed by S3 key, an instance evaluates the steps whose
+index files it was given; otherwise each evaluates a range of the steps. Rules with a memory are dealt out, one after the
 other, or each to all by shares of the tensors (see `rules.scaling`).
 """
 
@@ -26,7 +26,7 @@ import attrs
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, exit_code, write_result
 from sagemaker_debug_ext.rules.factory.creation import find_rule_class
-from sagemaker_debug_ext.rules.scaling import Judgement, RuleChoice, Shard, judge_shard, make_rule, merge, run_actions
+from sagemaker_debug_ext.rules.scaling import RuleChoice, Shard, ShardResult, judge_shard, make_rule, merge, run_actions
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.format.keys import try_parse_index_key
 from sagemaker_debug_ext.trials import Trial, create_trial
@@ -147,7 +147,7 @@ def parse_rules(text: str) -> dict[str, RuleChoice]:
 
 
 def shards_of_host(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: Surroundings) -> list[Shard]:
-    """Return what one instance judges; all instances together judge everything once."""
+    """Return what one instance evaluates; all instances together evaluate everything once."""
     number, num_hosts = surroundings.number, len(surroundings.hosts)
     alone: dict[str, RuleChoice] = {}
     shared: dict[str, RuleChoice] = {}
@@ -155,9 +155,9 @@ def shards_of_host(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: 
     dealt = 0
     for name, choice in rules.items():
         rule_class: Any = find_rule_class(choice.rule, choice.source)
-        if rule_class.judges_steps_alone:
+        if rule_class.is_stateless:
             alone[name] = choice
-        elif rule_class.judges_tensors_alone and num_hosts > 1:
+        elif rule_class.has_per_tensor_state and num_hosts > 1:
             shared[name] = choice
         else:
             if dealt % num_hosts == number:
@@ -188,7 +188,7 @@ def _steps_of_host(trial: Trial, surroundings: Surroundings) -> list[int]:
 
 
 def judge_part(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: Surroundings) -> None:
-    """Judge what falls to one instance, and leave what it found for the first one."""
+    """Evaluate what falls to one instance, and leave what it found for the first one."""
     parts = [judge_shard(shard) for shard in shards_of_host(rules, trial, surroundings)]
     content = json.dumps({"parts": [part.to_json_dict() for part in parts]}).encode()
     open_backend(surroundings.exchange).write(_part_key(surroundings.host), [content])
@@ -201,7 +201,7 @@ def merge_parts(
     *,
     timeout_seconds: float,
     sleep: Callable[[float], object] = time.sleep,
-) -> Judgement:
+) -> ShardResult:
     """Wait for what all instances found, and put it together.
 
     Raises:
@@ -210,7 +210,7 @@ def merge_parts(
     backend = open_backend(surroundings.exchange)
     deadline = time.monotonic() + timeout_seconds
     missing = list(surroundings.hosts)
-    judgements: list[Judgement] = []
+    evaluation: list[ShardResult] = []
     while missing:
         content = backend.read(_part_key(missing[0]))
         if content is None:
@@ -221,12 +221,12 @@ def merge_parts(
         described = json.loads(bytes(content))
         if "error" in described:
             raise SMDebugRuntimeError(f"{missing[0]} failed: {described['error']}")
-        judgements += [Judgement.from_json_dict(part) for part in described["parts"]]
+        evaluation += [ShardResult.from_json_dict(part) for part in described["parts"]]
         missing.pop(0)
-    return merge(rules, judgements, trial)
+    return merge(rules, evaluation, trial)
 
 
-def write_results(found: Judgement, folder: str) -> None:
+def write_results(found: ShardResult, folder: str) -> None:
     """Write the result of each rule, and a summary of all."""
     for status in found.statuses:
         issues = [issue for issue in found.issues if issue.rule == status.name][:MAX_KEPT_ISSUES]
@@ -256,7 +256,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Judge the part of this instance; the first one merges, and writes the results.
+    """Evaluate the part of this instance; the first one merges, and writes the results.
 
     Returns:
         0; 2 if a rule failed; 1 with ``--fail-on-issues`` if one found an issue.

@@ -21,14 +21,14 @@ def invoke_rule(
 ) -> None:
     """Invoke a rule at each saved step of its base trial, in order, until the job has ended.
 
-    Steps that the rule cannot judge, because something it needs was not saved, are skipped.
+    Steps that the rule cannot evaluate, because something it needs was not saved, are skipped.
 
     Args:
         rule_obj: The rule.
         start_step: First global step, inclusive.
-        end_step: First global step that is not judged; None goes on to the end of the job.
+        end_step: First global step that is not evaluated; None goes on to the end of the job.
         raise_eval_cond: Let the error through that tells that the rule fired, instead of going on.
-        follow: Wait for more steps while the job runs; otherwise only what is there is judged.
+        follow: Wait for more steps while the job runs; otherwise only what is there is evaluated.
 
     Raises:
         RuleEvaluationConditionMet: The rule fired, and `raise_eval_cond` is set.

@@ -1,9 +1,9 @@
-"""Rules over a trial that is too large for one process: shards of its steps, judged anywhere, merged here.
+"""Rules over a trial that is too large for one process: shards of its steps, evaluated anywhere, merged here.
 
 `Cluster` is all that an engine has to offer; `ProcessPool` is one for this machine, `RayCluster` one for many. Each
 shard opens the trial by its path, so it must be reachable from everywhere. Rules whose verdict at a step follows from
-the trial alone (`Rule.judges_steps_alone`) are spread over ranges of steps; those with a memory see all steps in order,
-spread over shares of the tensors if they remember each tensor by itself (`Rule.judges_tensors_alone`), else one to a
+the trial alone (`Rule.is_stateless`) are spread over ranges of steps; those with a memory see all steps in order,
+spread over shares of the tensors if they remember each tensor by itself (`Rule.has_per_tensor_state`), else one to a
 shard. Either way the issues are those of `evaluate`.
 """
 
@@ -83,7 +83,7 @@ class RayCluster:
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Call the function as tasks of the cluster."""
-        ray: Any = import_optional("ray", "judging on a Ray cluster", "ray")
+        ray: Any = import_optional("ray", "evaluating on a Ray cluster", "ray")
         if not ray.is_initialized():
             ray.init(include_dashboard=False, log_to_driver=False)
         task = _ray_task(ray, function)
@@ -125,10 +125,10 @@ class Shard:
         trial_path: The trial.
         rules: The rules, by name.
         start_step: First global step, inclusive.
-        end_step: First global step that is not judged; None judges all that are left.
-        only_steps: The steps of that range that are judged; None for all of them.
+        end_step: First global step that is not evaluated; None evaluates all that are left.
+        only_steps: The steps of that range that are evaluated; None for all of them.
         output_path: Folder for what the rules write; nothing is written when None.
-        share: Which tensors are judged: their share's number and the number of shares; None for all of them.
+        share: Which tensors are evaluated: their share's number and the number of shares; None for all of them.
     """
 
     trial_path: str
@@ -145,7 +145,7 @@ Readings: TypeAlias = Mapping[str, Mapping[int, Mapping[str, Reading]]]
 
 
 @attrs.frozen
-class Judgement:
+class ShardResult:
     """What rules found.
 
     Args:
@@ -159,7 +159,7 @@ class Judgement:
     readings: Readings = attrs.field(factory=dict)
 
     def to_json_dict(self) -> JSONObject:
-        """Return the judgement as an object for Python's JSON, which may hold NaN."""
+        """Return the evaluation as an object for Python's JSON, which may hold NaN."""
         return {
             "issues": [issue.to_json_dict() for issue in self.issues],
             "statuses": [status.to_json_dict() for status in self.statuses],
@@ -173,8 +173,8 @@ class Judgement:
         }
 
     @classmethod
-    def from_json_dict(cls, described: Mapping[str, Any]) -> Judgement:
-        """Return the judgement that `to_json_dict` described."""
+    def from_json_dict(cls, described: Mapping[str, Any]) -> ShardResult:
+        """Return the evaluation that `to_json_dict` described."""
         return cls(
             tuple(Issue.from_json_dict(each) for each in described["issues"]),
             tuple(RuleStatus(**each) for each in described["statuses"]),
@@ -190,7 +190,7 @@ class Judgement:
 
 def evaluate_on(
     cluster: Cluster, rules: Mapping[str, RuleChoice], trial_path: str, *, num_shards: int = 8
-) -> Judgement:
+) -> ShardResult:
     """Run rules over the steps that a trial has, spread over a cluster. A running trial is not followed.
 
     Args:
@@ -220,7 +220,7 @@ def evaluate_on(
     return found
 
 
-def run_actions(rules: Mapping[str, Rule], found: Judgement) -> None:
+def run_actions(rules: Mapping[str, Rule], found: ShardResult) -> None:
     """Run the actions of rules that fired, as an evaluation in one place would."""
     for name, rule in rules.items():
         steps = set()
@@ -233,14 +233,14 @@ def run_actions(rules: Mapping[str, Rule], found: Judgement) -> None:
 def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) -> Iterable[Shard]:
     """Yield the shards.
 
-    Ranges of steps for the rules that judge each step alone; shares of the tensors for those that judge each tensor
+    Ranges of steps for the rules that evaluate each step alone; shares of the tensors for those that evaluate each tensor
     alone, so that each is read once for all of them; everything for each other rule.
     """
-    alone = {name: choice for name, choice in rules.items() if _class_of(choice).judges_steps_alone}
+    alone = {name: choice for name, choice in rules.items() if _class_of(choice).is_stateless}
     shared = {
         name: choice
         for name, choice in rules.items()
-        if num_shards > 1 and name not in alone and _class_of(choice).judges_tensors_alone
+        if num_shards > 1 and name not in alone and _class_of(choice).has_per_tensor_state
     }
     for name, choice in rules.items():  # first, because they take longest
         if name not in alone and name not in shared:
@@ -254,14 +254,14 @@ def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) 
         yield Shard(trial_path=trial.path, rules=shared, share=(number, num_shards))
 
 
-def judge_shard(shard: Shard) -> Judgement:
-    """Judge a shard, in the process that calls this."""
+def judge_shard(shard: Shard) -> ShardResult:
+    """Evaluate a shard, in the process that calls this."""
     trial = create_trial(shard.trial_path)
     # actions run where everything comes together, else each shard would run them
     rules = {name: make_rule(choice.without_actions(), trial) for name, choice in shard.rules.items()}
     if shard.share is not None:
         for rule in rules.values():
-            rule.judge_share(*shard.share)
+            rule.evaluate_share(*shard.share)
     evaluation = evaluate(
         rules,
         trial,
@@ -273,12 +273,12 @@ def judge_shard(shard: Shard) -> Judgement:
     )
     issues = tuple(evaluation)
     if shard.share is None:
-        return Judgement(issues, evaluation.statuses)
-    return Judgement((), evaluation.statuses, {name: rule.readings for name, rule in rules.items()})
+        return ShardResult(issues, evaluation.statuses)
+    return ShardResult((), evaluation.statuses, {name: rule.readings for name, rule in rules.items()})
 
 
-def merge(rules: Mapping[str, RuleChoice], parts: Iterable[Judgement], trial: Trial) -> Judgement:
-    """Put the judgements of shards together; their order does not matter.
+def merge(rules: Mapping[str, RuleChoice], parts: Iterable[ShardResult], trial: Trial) -> ShardResult:
+    """Put the evaluation of shards together; their order does not matter.
 
     Args:
         rules: The rules, by name.
@@ -286,13 +286,13 @@ def merge(rules: Mapping[str, RuleChoice], parts: Iterable[Judgement], trial: Tr
         trial: The trial.
     """
     order = {name: position for position, name in enumerate(rules)}
-    judgements = list(parts)
-    issues = [issue for part in judgements for issue in part.issues]
+    evaluation = list(parts)
+    issues = [issue for part in evaluation for issue in part.issues]
     statuses: dict[str, RuleStatus] = {}
-    for status in (status for part in judgements for status in part.statuses):
+    for status in (status for part in evaluation for status in part.statuses):
         statuses[status.name] = _joined(statuses[status.name], status) if status.name in statuses else status
     shared: dict[str, dict[int, dict[str, Reading]]] = {}
-    for name, steps in ((name, steps) for part in judgements for name, steps in part.readings.items()):
+    for name, steps in ((name, steps) for part in evaluation for name, steps in part.readings.items()):
         of_rule = shared.setdefault(name, {})  # though there may be none at all
         for step, readings in steps.items():
             of_rule.setdefault(step, {}).update(readings)
@@ -301,7 +301,7 @@ def merge(rules: Mapping[str, RuleChoice], parts: Iterable[Judgement], trial: Tr
         statuses[name] = _status_of_readings(statuses[name], trial, len(found), made)
         issues += made
     issues.sort(key=lambda issue: (issue.step, order[issue.rule]))
-    return Judgement(tuple(issues), tuple(statuses[name] for name in order if name in statuses))
+    return ShardResult(tuple(issues), tuple(statuses[name] for name in order if name in statuses))
 
 
 def _issues_of_readings(

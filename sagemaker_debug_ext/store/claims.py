@@ -54,7 +54,7 @@ def give_claim_back(backend: Backend) -> None:
 def _take_over(path: Path, root: str) -> bool:
     """Put this process's name into an abandoned claim; of several that try, one wins.
 
-    The claim is judged and rewritten under a lock, in place: whoever waits for the lock then finds a living owner.
+    The claim is evaluated and rewritten under a lock, in place: whoever waits for the lock then finds a living owner.
     """
     try:
         claim = path.open("r+b")

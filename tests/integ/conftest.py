@@ -90,14 +90,14 @@ def open_trial():
 
 @pytest.fixture
 def recommended_issues():
-    """Return what judges a trial by the recommended rules, none of which may fail, and gives the issues."""
+    """Return what evaluates a trial by the recommended rules, none of which may fail, and gives the issues."""
     from sagemaker_debug_ext.rules import evaluate
     from sagemaker_debug_ext.rules.recommended import recommended_rules
 
-    def judge(trial):
+    def evaluate(trial):
         evaluation = evaluate(recommended_rules(trial), trial)
         issues = evaluation.run()
         assert {each.status for each in evaluation.statuses} <= {"IssuesFound", "NoIssuesFound"}
         return issues
 
-    return judge
+    return evaluate

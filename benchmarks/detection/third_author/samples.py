@@ -1,4 +1,4 @@
-"""Faults in what a model is trained on and judged by."""
+"""Faults in what a model is trained on and evaluated by."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Some steps of a trial at once: their tensors read together, in several threads, and what is clear about them told.
 
 Rules that can say of many steps together that they find nothing there (`TensorRule.outlook`) need not be asked step by
-step; see `rules.columns`. While the rules judge one block, the next one is read.
+step; see `rules.columns`. While the rules evaluate one block, the next one is read.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ class Blocks:
 
     Args:
         views: What the rules read through.
-        end_step: First global step that is not judged; None for no bound.
-        only_steps: Global steps that are judged; None for all.
+        end_step: First global step that is not evaluated; None for no bound.
+        only_steps: Global steps that are evaluated; None for all.
     """
 
     def __init__(self, views: StepViews, end_step: int | None = None, only_steps: Container[int] | None = None) -> None:
@@ -172,7 +172,7 @@ class Blocks:
 
         Args:
             step: The step, which the trial has.
-            active: The rules that still judge.
+            active: The rules that still evaluate.
         """
         if self._current is not None and step in self._current:
             return self._current
@@ -245,7 +245,7 @@ class Blocks:
         return Block(steps, screeners, foreseeing, parts, kept, idle)
 
     def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
-        """Return at which steps a rule has nothing to judge, as none of its tensors is among the names saved there."""
+        """Return at which steps a rule has nothing to evaluate, as none of its tensors is among the names saved there."""
         selections = rule.looks_at()
         different = {id(names): names for names in names_at}
         known = {

@@ -44,7 +44,7 @@ LOG = logging.getLogger(__name__)
 
 
 class _Run:
-    """One rule in an evaluation: judges steps, keeps the status, and lets no error out."""
+    """One rule in an evaluation: evaluates steps, keeps the status, and lets no error out."""
 
     def __init__(
         self, name: str, rule: Rule, *, stop_on_first_issue: bool, clock: Callable[[], float], output_path: str | None
@@ -74,20 +74,20 @@ class _Run:
                 modified_at=self._modified_at,
             )
 
-    def pass_over(self, *, is_judged: bool) -> None:
-        """Take note of a step at which the rule is known to find nothing, or to have nothing to judge."""
-        self._num_steps += is_judged
-        self._num_skipped += not is_judged
+    def pass_over(self, *, is_evaluated: bool) -> None:
+        """Take note of a step at which the rule is known to find nothing, or to have nothing to evaluate."""
+        self._num_steps += is_evaluated
+        self._num_skipped += not is_evaluated
         self._modified_at = self._clock()
 
-    def judge(self, step: int) -> list[Issue]:
+    def evaluate(self, step: int) -> list[Issue]:
         """Return the issues that the rule finds at a global step."""
         ends = False
         try:
-            issues = self.rule.verdict_at(step)
+            issues = self.rule.result_at(step)
         except (*NO_VERDICT, StepNotYetAvailable, NoMoreData) as reason:
             LOG.debug("rule %s gives no verdict at step %d: %s", self._status.name, step, reason)
-            self.pass_over(is_judged=False)
+            self.pass_over(is_evaluated=False)
             return []
         except RuleEvaluationConditionMet as met:  # raised by a rule itself, as some custom rules do
             issues = [self.rule.issue(step)]
@@ -95,7 +95,7 @@ class _Run:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule is foreign code; the others go on without it
             self.fail(error)
             return []
-        self.pass_over(is_judged=issues is not None)
+        self.pass_over(is_evaluated=issues is not None)
         if not issues:
             return []
         recorded = self._record(step, issues)
@@ -107,7 +107,7 @@ class _Run:
         """Return what the rule finds in the fact that there is no news."""
         try:
             issues = self.rule.issues_while_waiting()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `judge`
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `evaluate`
             self.fail(error)
             return []
         recorded: list[Issue] = []
@@ -223,7 +223,7 @@ class Evaluation(Iterator[Issue]):
         return tuple(run.status for run in self._runs)
 
     def stop(self) -> None:
-        """Ask for the end of the evaluation; the step being judged is finished."""
+        """Ask for the end of the evaluation; the step being evaluated is finished."""
         self._stop_requested.set()
         self._announce_stop()
 
@@ -243,7 +243,7 @@ class Evaluation(Iterator[Issue]):
     def _evaluate(self) -> Generator[Issue, None, None]:
         try:
             for step in self._steps:
-                yield from self._wait() if step is None else self._judge(step)
+                yield from self._wait() if step is None else self._evaluate(step)
                 if not any(run.is_active for run in self._runs):
                     break
         except Exception as error:
@@ -254,26 +254,26 @@ class Evaluation(Iterator[Issue]):
             self._blocks.close()
         self._end_all("Stopped" if self._stop_requested.is_set() else "NoIssuesFound")
 
-    def _judge(self, step: int) -> list[Issue]:
+    def _evaluate(self, step: int) -> list[Issue]:
         """Return what all rules find at a step, with the trials standing still meanwhile."""
         found: list[Issue] = []
         with no_refresh(self._trials):
             active = [run for run in self._runs if run.is_active]
             for run, outlook in zip(active, self._look_ahead(step, active), strict=True):
                 if outlook == UNSURE:
-                    found += run.judge(step)
+                    found += run.evaluate(step)
                 else:
-                    run.pass_over(is_judged=outlook == CLEAR)
+                    run.pass_over(is_evaluated=outlook == CLEAR)
         return found
 
     def _look_ahead(self, step: int, active: Sequence[_Run]) -> Sequence[int]:
-        """Return what is known of a step for each rule before it is judged."""
+        """Return what is known of a step for each rule before it is evaluated."""
         try:
             block = self._blocks.at(step, [run.rule for run in active]) if self._looks_ahead else None
             if block is not None:
                 return block.outlooks([run.rule for run in active], step)
-        except Exception:  # rules may be foreign; the one that is wrong is to meet its error where it judges
-            LOG.debug("steps are judged one by one", exc_info=True)
+        except Exception:  # rules may be foreign; the one that is wrong is to meet its error where it evaluates
+            LOG.debug("steps are evaluated one by one", exc_info=True)
             self._looks_ahead = False
         return [UNSURE] * len(active)
 
@@ -319,11 +319,11 @@ def evaluate(
     Args:
         rules: The rules, all over `trial`; a mapping gives them names, by which issues and statuses then go.
         trial: The trial.
-        start_step: First global step to judge, inclusive. Some rules look back further.
-        end_step: First global step not to judge; None goes on to the end of the job.
-        only_steps: Global steps to judge, such as a set of them; None judges all. Not for rules with a memory.
+        start_step: First global step to evaluate, inclusive. Some rules look back further.
+        end_step: First global step not to evaluate; None goes on to the end of the job.
+        only_steps: Global steps to evaluate, such as a set of them; None evaluates all. Not for rules with a memory.
         stop_rule_on_first_issue: End a rule at the first step with an issue, as SageMaker does.
-        follow: Wait for more steps while the job runs; otherwise only what is there is judged.
+        follow: Wait for more steps while the job runs; otherwise only what is there is evaluated.
         should_stop: Asked before each step and each wait; true stops the evaluation.
         poll_seconds: Time between two looks at a trial that had no news.
         clock: Tells the time in seconds since the epoch, for the statuses.

@@ -40,8 +40,8 @@ class RuleStatus:
         details: Why; empty when there is nothing to say.
         first_issue_step: Global step of the first issue; None while there is none.
         num_issues: Issues found so far.
-        num_steps: Steps judged so far.
-        num_skipped: Steps that could not be judged, because something the rule needs was not saved.
+        num_steps: Steps evaluated so far.
+        num_skipped: Steps that could not be evaluated, because something the rule needs was not saved.
         modified_at: When any of this last changed, in seconds since the epoch.
     """
 

@@ -1,4 +1,4 @@
-"""Which steps of a trial there are to judge, one after the other, while it grows and after it has ended."""
+"""Which steps of a trial there are to evaluate, one after the other, while it grows and after it has ended."""
 
 from __future__ import annotations
 

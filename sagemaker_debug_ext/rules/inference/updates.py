@@ -41,7 +41,7 @@ class UpdateSizeRule(BuiltinRule):
         """Return the weights."""
         return (Need("weights", self.selection),)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if the updates of the weights are out of bounds."""
         mode = train_or_all(view)
         step = view.step_in(mode)

@@ -1,7 +1,7 @@
 """One tensor at many steps, and what can be told of all of them at once: `Column`.
 
 Most steps of most jobs are sound, and that is cheaper to prove than a statistic is to compute: one pass in the tensor's
-own precision bounds its mean, its variance and its norm closely enough. What is not proved is judged step by step, in
+own precision bounds its mean, its variance and its norm closely enough. What is not proved is evaluated step by step, in
 double precision, as ever; so nothing here changes what a rule finds.
 """
 
@@ -22,14 +22,14 @@ from sagemaker_debug_ext.trials.values.series_summary import Digest, dots
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 NOTHING: Final = 0
-"""There is nothing that the rule could judge."""
+"""There is nothing that the rule could evaluate."""
 CLEAR: Final = 1
 """The rule finds nothing at the step."""
 UNSURE: Final = 2
-"""The rule has to judge the step."""
+"""The rule has to evaluate the step."""
 
 Outlook: TypeAlias = npt.NDArray[np.int8]
-"""What is known of each of some steps before they are judged: `CLEAR`, `NOTHING` or `UNSURE`."""
+"""What is known of each of some steps before they are evaluated: `CLEAR`, `NOTHING` or `UNSURE`."""
 
 ModeStep: TypeAlias = tuple[ModeKeys, "int | None"]
 """A mode, and a step counted within it."""

@@ -225,7 +225,7 @@ class StepViews:
 def train_or_all(view: StepView) -> ModeKeys:
     """Return TRAIN if the trial has saved a TRAIN step up to this one, else GLOBAL, which means all steps.
 
-    Later steps do not count, so that a replay judges each step as it was judged live.
+    Later steps do not count, so that a replay evaluates each step as it was evaluated live.
     """
     if view.mode is ModeKeys.TRAIN:
         return ModeKeys.TRAIN

@@ -53,12 +53,12 @@ def xgboost_report(trial: Trial) -> dict[str, Any]:
     assert labels is not None  # the steps were chosen so
     task = recognise_task(str(report["hyperparameters"].get("objective", "")), labels)
     report.update(task=task, label_distribution=_distribution(labels, task))
-    judged = [step for step in steps if trial.has_tensor("predictions") and _pair(trial, step) is not None]
-    if judged:
+    evaluated = [step for step in steps if trial.has_tensor("predictions") and _pair(trial, step) is not None]
+    if evaluated:
         if task == "regression":
-            report["regression"] = _regression(trial, judged)
+            report["regression"] = _regression(trial, evaluated)
         else:
-            report["classification"] = _classification(trial, judged, task)
+            report["classification"] = _classification(trial, evaluated, task)
     return report
 
 

@@ -36,7 +36,7 @@ class AllZero(TensorRule):
     """
 
     spec_name = "AllZero"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Check what feeds the tensor: a layer that is never used or frozen, dead units, a mask, an initialisation with "
         "zeros, or data that were not loaded."

@@ -53,7 +53,7 @@ class CheckInputImages(TensorRule):
     """
 
     spec_name = "CheckInputImages"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = "Subtract the mean of each colour channel, taken over the training images, before images enter the model."
 
     def configure(self) -> None:

@@ -88,7 +88,7 @@ class ClassImbalance(BuiltinRule):
     """
 
     spec_name = "ClassImbalance"
-    judges_only_tensors = True
+    evaluates_only_tensors = True
     advice = (
         "Weight the loss by class, sample rare classes more often, or collect more data for them; if only predictions "
         "of one class are wrong, check its labels."
@@ -113,7 +113,7 @@ class ClassImbalance(BuiltinRule):
             found.append(Need("inputs of losses", INPUTS, is_required=False))
         return tuple(found)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Count the labels and predictions of the step, and return an issue if they are unbalanced."""
         names = view.selected(self._labels)
         if self.parameters["per_sample"]:

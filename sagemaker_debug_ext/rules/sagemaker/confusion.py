@@ -98,8 +98,8 @@ class Confusion(BuiltinRule):
     """
 
     spec_name = "Confusion"
-    judges_steps_alone = True
-    judges_only_tensors = True
+    is_stateless = True
+    evaluates_only_tensors = True
     advice = (
         "Look at examples of the confused classes: check their labels, collect more of them or weight them more, and "
         "give the model features that tell them apart."
@@ -118,7 +118,7 @@ class Confusion(BuiltinRule):
             for what, selection in self._collections.items()
         )
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue for the class that is confused most."""
         of_labels, of_predictions = self._names(view, "labels"), self._names(view, "predictions")
         labels, predictions = joined_ids(view, of_labels), joined_ids(view, of_predictions)

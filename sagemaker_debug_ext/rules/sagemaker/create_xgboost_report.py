@@ -17,7 +17,7 @@ REPORT_NAME: Final = "xgboost_report"
 
 
 class CreateXgboostReport(BuiltinRule):
-    """A report on an XGBoost job is written; nothing is judged, so this rule never fires.
+    """A report on an XGBoost job is written; nothing is evaluated, so this rule never fires.
 
     When the evaluation ends, ``xgboost_report.html`` and ``xgboost_report.json`` are written into the rule's output
     folder; without a folder, or without a step that has something of it, nothing is. The report tells what kind of
@@ -34,7 +34,7 @@ class CreateXgboostReport(BuiltinRule):
     """
 
     spec_name = "CreateXgboostReport"
-    judges_only_tensors = True
+    evaluates_only_tensors = True
     advice = ""
 
     def configure(self) -> None:
@@ -53,8 +53,8 @@ class CreateXgboostReport(BuiltinRule):
         )
         return tuple(Need(name, Selection(collections=(name,)), is_required=False) for name in collections)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
-        """Find nothing; the step counts as judged if the report has a use for it."""
+    def evaluate(self, view: StepView) -> list[Issue] | None:
+        """Find nothing; the step counts as evaluated if the report has a use for it."""
         if not any(view.selected(each) for each in self._selections):
             return None
         self._has_material = True

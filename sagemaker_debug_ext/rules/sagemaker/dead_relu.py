@@ -40,7 +40,7 @@ class DeadRelu(TensorRule):
 
     Looks at the outputs of layers, at every saved step of every mode; axis 0 is the batch, and every position of the
     other axes is one unit. A unit is dead if it is positive for less than `threshold_inactivity` percent of the
-    samples; the rule fires if more than `threshold_layer` percent of a layer's units are dead. Each step is judged by
+    samples; the rule fires if more than `threshold_layer` percent of a layer's units are dead. Each step is evaluated by
     itself. Batches of fewer than two samples, and tensors of which only reductions were saved, give no verdict.
 
     Parameters:
@@ -55,7 +55,7 @@ class DeadRelu(TensorRule):
     """
 
     spec_name = "DeadRelu"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Lower the learning rate, initialise the weights for ReLU (He) with biases at or slightly above zero, or use "
         "an activation that passes negative values, such as leaky ReLU, ELU or GELU."

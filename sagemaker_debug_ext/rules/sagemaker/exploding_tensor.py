@@ -55,7 +55,7 @@ class ExplodingTensor(TensorRule):
     """
 
     spec_name = "ExplodingTensor"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Lower the learning rate, clip the gradients, and look for what makes such values: a division by zero, the "
         "logarithm of zero, bad input data, or half precision without loss scaling."

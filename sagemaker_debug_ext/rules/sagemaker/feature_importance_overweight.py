@@ -25,7 +25,7 @@ class FeatureImportanceOverweight(BuiltinRule):
 
     Parameters:
         threshold: Largest share of the leading features, from 0 to 1; 0.8 when not given.
-        start_step: First global step to judge; 0 when not given.
+        start_step: First global step to evaluate; 0 when not given.
         nfeatures: How many leading features are summed; 3 when not given.
         tensor_regex: Regular expressions searched in the names of importances, as a list or separated by commas;
             ``.*feature_importance/weight`` when not given.
@@ -37,8 +37,8 @@ class FeatureImportanceOverweight(BuiltinRule):
     """
 
     spec_name = "FeatureImportanceOverweight"
-    judges_steps_alone = True
-    judges_only_tensors = True
+    is_stateless = True
+    evaluates_only_tensors = True
     advice = (
         "Check that the leading features do not give the label away; if they are genuine, regularise or sample columns "
         "(colsample_bytree) so that others are used too."
@@ -52,7 +52,7 @@ class FeatureImportanceOverweight(BuiltinRule):
         """Return the importances."""
         return (Need("importances of features", self.selection),)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the leading features, the largest first."""
         importances = view.scalars(self.selection)
         number: int = self.parameters["nfeatures"]

@@ -102,7 +102,7 @@ class LossNotDecreasing(BuiltinRule):
         self._first_steps: dict[tuple[str, ModeKeys], int] = {}
         self._seen_modes: dict[str, set[ModeKeys]] = {}
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the losses that do not fall, the one with the largest rise first."""
         checks = {name: check for name in self.selection.names(view) if (check := self._check(view, name))}
         failed = {name: check for name, check in checks.items() if self._is_failed(check)}
@@ -150,7 +150,7 @@ class LossNotDecreasing(BuiltinRule):
     def _preferred_mode(self, view: StepView, name: str) -> ModeKeys:
         """Return the mode to read when the user chose none.
 
-        Only what was saved up to this step counts, so that a replay judges each step as it was judged live.
+        Only what was saved up to this step counts, so that a replay evaluates each step as it was evaluated live.
         """
         seen = self._seen_modes.get(name)
         if seen is None:

@@ -38,7 +38,7 @@ class NLPSequenceRatio(TensorRule):
     """
 
     spec_name = "NLPSequenceRatio"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Batch sequences of similar length together to pad less, cut very long ones, and enlarge the vocabulary if "
         "unknown words are frequent."

@@ -74,7 +74,7 @@ class Overfit(BuiltinRule):
         self._best: dict[str, float] = {}
         self._num_worse: dict[str, int] = collections.Counter()
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the losses with too large a gap, the largest first."""
         if view.step < self.parameters["start_step"]:
             return None

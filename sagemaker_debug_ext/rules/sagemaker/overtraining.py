@@ -75,15 +75,15 @@ class Overtraining(BuiltinRule):
         """Return the losses."""
         return (Need("losses", self.selection),)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the losses that no longer improve."""
         losses = loss_values(view, self.selection)
         self._has_modes = self._has_modes or view.mode in (ModeKeys.TRAIN, ModeKeys.EVAL)
         observed = self._observe_modes(view.mode, losses) if self._has_modes else self._observe_pairs(losses)
-        judged = [name for name in observed if self._is_known(self._courses[name])]
-        if not judged:
+        evaluated = [name for name in observed if self._is_known(self._courses[name])]
+        if not evaluated:
             return None
-        names = sorted((name for name in judged if self._is_over(self._courses[name])), key=self._order)
+        names = sorted((name for name in evaluated if self._is_over(self._courses[name])), key=self._order)
         if not names:
             return []
         first = self._courses[names[0]]

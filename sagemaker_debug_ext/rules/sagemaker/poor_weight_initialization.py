@@ -139,7 +139,7 @@ class PoorWeightInitialization(BuiltinRule):
             Need("losses", self._losses, is_required=False),
         )
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue for the first of the checks that fails."""
         if self._last_step is not None and view.step > self._last_step:
             return None

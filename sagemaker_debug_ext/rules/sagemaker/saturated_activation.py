@@ -72,7 +72,7 @@ class SaturatedActivation(TensorRule):
     """
 
     spec_name = "SaturatedActivation"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Scale or normalise the inputs, initialise the weights smaller (Xavier), add normalisation before the "
         "activation, lower the learning rate, or use an activation that does not saturate."

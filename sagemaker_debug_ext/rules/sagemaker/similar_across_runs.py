@@ -54,7 +54,7 @@ class SimilarAcrossRuns(TensorRule):
     """
 
     spec_name = "SimilarAcrossRuns"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "If the runs should be equal, compare seeds, the order of data, the versions of libraries, and settings that "
         "make kernels deterministic; the first step at which they differ tells where to look."

@@ -59,7 +59,7 @@ class StalledTrainingRule(BuiltinRule):
             actions = actions.extended(json.dumps(self._stopping))
         super().give_actions(actions)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if the next step came late, or should have come by now."""
         self._last_step = view.step
         self._last_news = self.clock()

@@ -33,7 +33,7 @@ class TensorVariance(TensorRule):
     """
 
     spec_name = "TensorVariance"
-    judges_steps_alone = True
+    is_stateless = True
     needs_sums_for_outlook = True
     advice = (
         "A variance that is too large hints at a bad initialisation, unscaled inputs or a learning rate that is too "

@@ -42,7 +42,7 @@ class TreeDepth(TensorRule):
     """
 
     spec_name = "TreeDepth"
-    judges_steps_alone = True
+    is_stateless = True
     advice = "Lower max_depth, or raise min_child_weight or gamma, if the model overfits."
     selection = Selection(patterns=(r"(^|/)trees/Node$",))
 

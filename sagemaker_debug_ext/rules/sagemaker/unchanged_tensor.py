@@ -44,7 +44,7 @@ class UnchangedTensor(TensorRule):
 
     spec_name = "UnchangedTensor"
     looks_back = True
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Check that the tensor is meant to change: that its parameters are in the optimizer and not frozen, that the "
         "learning rate is not 0 or tiny, and that each step sees new data."

@@ -29,7 +29,7 @@ class VanishingGradient(TensorRule):
     """
 
     spec_name = "VanishingGradient"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Use activations that do not saturate (ReLU and its kin instead of sigmoid or tanh), initialise the weights to "
         "suit them, add normalisation or residual connections between layers, or make the network shallower."

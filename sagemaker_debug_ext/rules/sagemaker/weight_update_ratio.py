@@ -53,7 +53,7 @@ class WeightUpdateRatio(TensorRule):
 
     spec_name = "WeightUpdateRatio"
     looks_back = True
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Lower the learning rate if the ratio is too large, raise it if too small; ratios of about 0.001 are usual. A "
         "ratio of 0 means that the weight is frozen, or that the optimizer does not have it."

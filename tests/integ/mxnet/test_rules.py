@@ -113,7 +113,7 @@ FAULTS = {
 
 
 @pytest.fixture
-def judge(make_hook, open_trial, recommended_issues):
+def evaluate(make_hook, open_trial, recommended_issues):
     """Return a function that runs a job of two epochs with the hook, and gives what the recommended rules find."""
 
     def run(job):
@@ -149,15 +149,15 @@ def judge(make_hook, open_trial, recommended_issues):
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_a_sound_job_leaves_all_rules_silent(judge, name):
+def test_a_sound_job_leaves_all_rules_silent(evaluate, name):
     """Whatever its layers, its loss and its data are."""
-    assert [str(issue.message) for issue in judge(SOUND[name])] == []
+    assert [str(issue.message) for issue in evaluate(SOUND[name])] == []
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_faulty_job_is_found_and_its_cause_named(judge, name):
+def test_a_faulty_job_is_found_and_its_cause_named(evaluate, name):
     """By the rule that is for it."""
     job, rule, cause = FAULTS[name]
-    issues = judge(job)
+    issues = evaluate(job)
     assert rule in {issue.rule for issue in issues}
     assert cause in [each.name for each in likely_causes(issues)][:2]

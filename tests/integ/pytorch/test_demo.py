@@ -1,4 +1,4 @@
-"""The demo: two real jobs, judged while they train."""
+"""The demo: two real jobs, evaluated while they train."""
 
 import json
 import subprocess

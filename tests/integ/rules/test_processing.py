@@ -122,7 +122,7 @@ def test_two_instances_find_what_one_evaluation_finds(tmp_path, trial_path, job,
 
 
 def test_both_instances_have_a_part(trial_path, tmp_path):
-    """Each step is judged once."""
+    """Each step is evaluated once."""
     trial = create_trial(str(trial_path))
     rules = {name: RuleChoice(**each) for name, each in RULES.items()}
     surroundings = [

@@ -45,11 +45,11 @@ def test_two_instances_judge_a_trial_on_s3_and_the_first_writes_the_results(
     write_trial(tmp_path / "trial", steps)
     upload(tmp_path / "trial", bucket, "run1")
     request = processing_job_request(
-        job_name="judge",
+        job_name="evaluate",
         image_uri="image",
-        role_arn="arn:aws:iam::123456789012:role/judge",
+        role_arn="arn:aws:iam::123456789012:role/evaluate",
         trial_path=f"s3://{bucket}/run1",
-        output_path=f"s3://{bucket}/judgement",
+        output_path=f"s3://{bucket}/evaluation",
         rules=[
             Rule.sagemaker(rule_configs.vanishing_gradient()),
             Rule.sagemaker(rule_configs.loss_not_decreasing(), rule_parameters={"num_steps": 3}),
@@ -72,5 +72,5 @@ def test_two_instances_judge_a_trial_on_s3_and_the_first_writes_the_results(
     assert (result["status"], result["num_steps"]) == ("IssuesFound", 12)
     summary = json.loads((tmp_path / "algo-1" / "output" / "summary.json").read_text())
     assert [each["status"] for each in summary["statuses"]] == ["IssuesFound", "IssuesFound"]
-    left = s3_client.list_objects_v2(Bucket=bucket, Prefix="judgement/")["Contents"]
-    assert [item["Key"] for item in left] == ["judgement/parts/algo-1.json", "judgement/parts/algo-2.json"]
+    left = s3_client.list_objects_v2(Bucket=bucket, Prefix="evaluation/")["Contents"]
+    assert [item["Key"] for item in left] == ["evaluation/parts/algo-1.json", "evaluation/parts/algo-2.json"]

@@ -165,7 +165,7 @@ FAULTS = {
 
 
 @pytest.fixture
-def judge(make_hook, open_trial, recommended_issues):
+def evaluate(make_hook, open_trial, recommended_issues):
     """Return a function that runs a job of two epochs with the hook, and gives what the recommended rules find."""
 
     def run(job, saved=SAVED, save_interval=1):
@@ -186,22 +186,22 @@ def judge(make_hook, open_trial, recommended_issues):
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_a_sound_job_leaves_all_rules_silent(judge, name):
+def test_a_sound_job_leaves_all_rules_silent(evaluate, name):
     """Whatever its layers, its loss and its data are."""
-    assert [str(issue.message) for issue in judge(SOUND[name])] == []
+    assert [str(issue.message) for issue in evaluate(SOUND[name])] == []
 
 
 @pytest.mark.filterwarnings("ignore:Gradients do not exist")  # which is what one of the faults is
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_faulty_job_is_found_and_its_cause_named(judge, name):
+def test_a_faulty_job_is_found_and_its_cause_named(evaluate, name):
     """By the rule that is for it."""
     job, rule, cause = FAULTS[name]
-    issues = judge(job)
+    issues = evaluate(job)
     assert rule in {issue.rule for issue in issues}
     assert cause in [each.name for each in likely_causes(issues)][:2]
 
 
 @pytest.mark.parametrize(("saved", "save_interval"), [(["weights", "gradients"], 1), ([], 1), (SAVED, 5)])
-def test_rules_stay_silent_when_little_was_saved(judge, saved, save_interval):
+def test_rules_stay_silent_when_little_was_saved(evaluate, saved, save_interval):
     """What cannot be told is not guessed."""
-    assert judge(SOUND["normalised"], saved, save_interval) == []
+    assert evaluate(SOUND["normalised"], saved, save_interval) == []

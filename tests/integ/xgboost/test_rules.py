@@ -1,4 +1,4 @@
-"""The rules for XGBoost judge trials that the hook wrote."""
+"""The rules for XGBoost evaluate trials that the hook wrote."""
 
 from __future__ import annotations
 

@@ -82,22 +82,22 @@ def test_a_rule_that_will_say_nothing_is_announced(trial, capsys):
     assert main(["rules", "run", trial, "DeadRelu"]) == 0
     error = capsys.readouterr().err
     assert "DeadRelu: gives no verdict as things stand: no tensor has a name with '.*relu_output'" in error
-    assert "NoIssuesFound, 0 steps judged, 3 without what the rule needs" in error
-    assert error.splitlines()[-1] == "No verdict: nothing was judged in 3 steps"
+    assert "NoIssuesFound, 0 steps evaluated, 3 without what the rule needs" in error
+    assert error.splitlines()[-1] == "No verdict: nothing was evaluated in 3 steps"
 
 
 def test_rules_that_were_not_named_and_find_no_tensors_are_told_in_one_line(trial, capsys):
     """At the end; one that was named says what it looks for."""
     assert main(["rules", "run", trial, "DeadRelu", "--recommended"]) == 0
     *lines, last, verdict = capsys.readouterr().err.splitlines()
-    counted, names = last.split(" rules did not find the tensors to judge: ")
+    counted, names = last.split(" rules did not find the tensors to evaluate: ")
     silent = names.removesuffix(" (name one to learn what it looks for)").split(", ")
     assert len(silent) == int(counted) > 5
     assert "InputScale" in silent
     assert not {"DeadRelu", "ExplodingTensor"} & set(silent)
     assert not {line.split(":")[0] for line in lines} & set(silent)
     assert lines[0].startswith("DeadRelu: gives no verdict as things stand: ")
-    assert "DeadRelu: NoIssuesFound, 0 steps judged, 3 without what the rule needs" in lines
+    assert "DeadRelu: NoIssuesFound, 0 steps evaluated, 3 without what the rule needs" in lines
     assert verdict.startswith("No issues found by ")
 
 
@@ -106,8 +106,8 @@ def test_chosen_rules_are_told_of_in_three_lines_when_all_is_well(trial, capsys)
     assert main(["rules", "run", trial, "--recommended"]) == 0
     first, silent, verdict = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"\d+ rules look at 2 tensors \(gradients, weights\); --verbose tells more", first)
-    assert "did not find the tensors to judge" in silent
-    assert re.fullmatch(r"No issues found by \d+ rules in 3 steps; \d+ rules had nothing to judge", verdict)
+    assert "did not find the tensors to evaluate" in silent
+    assert re.fullmatch(r"No issues found by \d+ rules in 3 steps; \d+ rules had nothing to evaluate", verdict)
 
 
 def test_chosen_rules_are_told_of_one_by_one_when_asked_for(trial, capsys):
@@ -115,7 +115,7 @@ def test_chosen_rules_are_told_of_one_by_one_when_asked_for(trial, capsys):
     assert main(["rules", "run", trial, "--recommended", "--verbose"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert "ExplodingTensor: looks at 2 tensors as tensors (gradient/w, w_weight)" in lines
-    assert "ExplodingTensor: NoIssuesFound, 3 steps judged, 0 without what the rule needs" in lines
+    assert "ExplodingTensor: NoIssuesFound, 3 steps evaluated, 0 without what the rule needs" in lines
     assert not any("--verbose" in line for line in lines)
 
 
@@ -127,7 +127,9 @@ def test_chosen_rules_show_their_first_issues(tmp_path, capsys):
     assert main([*run, "--recommended"]) == 1
     output = capsys.readouterr()
     assert [line.split(" ")[1] for line in output.out.splitlines() if "ExplodingTensor: " in line] == ["0", "1", "2"]
-    shown = "ExplodingTensor: IssuesFound, 10 issues from step 0 on (the first 3 are shown), 10 steps judged, 0 without"
+    shown = (
+        "ExplodingTensor: IssuesFound, 10 issues from step 0 on (the first 3 are shown), 10 steps evaluated, 0 without"
+    )
     assert shown in output.err
     assert re.search(r"^Issues found by \d+ rules? of \d+ in 10 steps", output.err.splitlines()[-1])
     for options in (["--recommended", "--verbose"], ["--recommended", "ExplodingTensor"]):
@@ -147,7 +149,7 @@ def test_verdict_when_rules_fail_then_counts_them(trial, tmp_path, capsys):
     capsys.readouterr()
     path.write_text(SOURCE.replace("return any(", "raise ValueError('mine')\n        return any("))
     assert main(["rules", "run", trial, "Above", "--source", str(path), "--smdebug"]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == "No verdict: nothing was judged in 0 steps; 1 rule failed"
+    assert capsys.readouterr().err.splitlines()[-1] == "No verdict: nothing was evaluated in 0 steps; 1 rule failed"
 
 
 def test_json_has_rules_that_find_no_tensors(trial, capsys):

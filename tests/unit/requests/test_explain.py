@@ -224,9 +224,9 @@ def test_explanations_are_text_and_json():
     explanation = explain(rules=rules, framework="PyTorch")
     assert str(explanation).splitlines() == [
         "saved: gradients (every 500 steps), losses (every 500 steps)",
-        "VanishingGradient: can judge",
+        "VanishingGradient: can evaluate",
         "  sees gradients: every 500 steps",
-        "AllZero: will never judge",
+        "AllZero: will never evaluate",
         "  problem: it does not know which tensors to look at; set collection_names or tensor_regex",
     ]
     assert json.loads(explanation.to_json())["rules"][1]["problems"] == list(explanation.rules[1].problems)

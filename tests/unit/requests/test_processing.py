@@ -1,4 +1,4 @@
-"""Requests for Processing jobs that judge a trial."""
+"""Requests for Processing jobs that evaluate a trial."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sagemaker_debug_ext.rules.action import parse_actions
 from sagemaker_debug_ext.rules.processing import parse_rules
 
 GIVEN = {
-    "job_name": "judge-run1",
+    "job_name": "evaluate-run1",
     "image_uri": "123456789012.dkr.ecr.eu-west-1.amazonaws.com/rules:1",
-    "role_arn": "arn:aws:iam::123456789012:role/judge",
+    "role_arn": "arn:aws:iam::123456789012:role/evaluate",
     "trial_path": "s3://bucket/run1/debug-output/",
-    "output_path": "s3://bucket/run1/judgement",
+    "output_path": "s3://bucket/run1/evaluation",
 }
 EXPLODING = Rule.sagemaker(rule_configs.exploding_tensor(), rule_parameters={"only_nan": True})
 
@@ -37,7 +37,7 @@ def test_a_whole_request_is_as_expected_and_passes_the_services_model():
     )
     file_input = {"S3DataType": "S3Prefix", "S3InputMode": "File"}
     assert request == {
-        "ProcessingJobName": "judge-run1",
+        "ProcessingJobName": "evaluate-run1",
         "RoleArn": GIVEN["role_arn"],
         "AppSpecification": {
             "ImageUri": GIVEN["image_uri"],
@@ -55,7 +55,7 @@ def test_a_whole_request_is_as_expected_and_passes_the_services_model():
                 "S3DataDistributionType": "FullyReplicated", **file_input}},
         ],
         "ProcessingOutputConfig": {"Outputs": [{"OutputName": "results", "S3Output": {
-            "S3Uri": "s3://bucket/run1/judgement", "LocalPath": "/opt/ml/processing/output",
+            "S3Uri": "s3://bucket/run1/evaluation", "LocalPath": "/opt/ml/processing/output",
             "S3UploadMode": "EndOfJob"}}]},
         "ProcessingResources": {"ClusterConfig": {
             "InstanceCount": 3, "InstanceType": "ml.m5.xlarge", "VolumeSizeInGB": 30}},

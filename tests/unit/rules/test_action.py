@@ -293,7 +293,7 @@ def test_clients_are_made_in_the_region_of_the_environment(monkeypatch):
 
 
 def test_no_client_is_made_without_actions(caplog):
-    """Nothing is asked of AWS by rules that only judge."""
+    """Nothing is asked of AWS by rules that only evaluate."""
 
     def refuse(service):
         raise AssertionError(service)

@@ -83,7 +83,7 @@ def expected(path, rules):
 
 @pytest.mark.parametrize("num_shards", [1, 2, 3, 17, 40])
 def test_issues_and_statuses_are_those_of_one_pass(path, rules, num_shards):
-    """However the steps are divided, in whatever order the shards are judged."""
+    """However the steps are divided, in whatever order the shards are evaluated."""
     found = evaluate_on(Here(), rules, path, num_shards=num_shards)
     issues, statuses = expected(path, rules)
     assert [issue.to_json() for issue in found.issues] == [issue.to_json() for issue in issues]
@@ -118,7 +118,7 @@ def test_only_rules_without_a_memory_may_be_divided(spec, make_trial):
         if name.startswith("_") and name not in ("_given", "_limits", "_collections", "_mode")
     }
     has_memory = bool(kept - {"_inputs", "_gradients", "_losses", "_labels", "_predictions"})
-    assert not (rule_class.judges_steps_alone and has_memory), kept
+    assert not (rule_class.is_stateless and has_memory), kept
 
 
 def divided_rules():
@@ -134,7 +134,7 @@ def divided_rules():
         rule_class = load_rule_class(spec.rule_class) if spec.rule_class else None
         if rule_class is None or spec.name == "SimilarAcrossRuns":
             continue
-        if rule_class.judges_tensors_alone or rule_class.judges_steps_alone:
+        if rule_class.has_per_tensor_state or rule_class.is_stateless:
             given = {"tensor_regex": "weight"} if spec.at_least_one_of else {}
             found[spec.name] = RuleChoice(rule=spec.name, parameters={**given, **soon.get(spec.name, {})})
     return found
@@ -222,11 +222,11 @@ def test_what_cannot_be_run_is_refused_before_anything_is_sent(path):
 
 def test_an_error_in_one_shard_is_that_of_the_rule(path):
     """It weighs more than what others found."""
-    from sagemaker_debug_ext.rules.scaling import Judgement
+    from sagemaker_debug_ext.rules.scaling import ShardResult
 
     parts = [
-        Judgement((), (RuleStatus(name="a", rule="A", status="IssuesFound", details="x", first_issue_step=3),)),
-        Judgement((), (RuleStatus(name="a", rule="A", status="Error", details="KeyError"),)),
+        ShardResult((), (RuleStatus(name="a", rule="A", status="IssuesFound", details="x", first_issue_step=3),)),
+        ShardResult((), (RuleStatus(name="a", rule="A", status="Error", details="KeyError"),)),
     ]
     (status,) = merge({"a": RuleChoice(rule="A")}, parts, create_trial(path)).statuses
     assert (status.status, status.details, status.first_issue_step) == ("Error", "KeyError", 3)

@@ -64,7 +64,7 @@ def test_rule_when_it_is_none_then_says_how_to_make_one(use, given, hint):
 
 @pytest.mark.parametrize("steps", [{"start_step": "1"}, {"end_step": "1"}, {"start_step": None}])
 def test_invoke_rule_when_a_bound_is_no_number_then_is_named(trial, steps):
-    """Bounds are refused before the first step is judged."""
+    """Bounds are refused before the first step is evaluated."""
     (name,) = steps
     with pytest.raises(SMDebugTypeError, match=f"{name} must be a step"):
         invoke_rule(Silent(trial), **steps)

@@ -86,7 +86,7 @@ class DuplicateBatches(TensorRule):
     """
 
     spec_name = "DuplicateBatches"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = "Check that the iterator over the data is made once an epoch, that it shuffles, and that its seed changes."
 
     def configure(self) -> None:

@@ -178,7 +178,7 @@ class EvaluationMismatch(BuiltinRule):
             Need("inputs of losses", INPUTS, is_required=False),
         )
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if evaluation and training differ."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None

@@ -77,7 +77,7 @@ class EvaluationOverlap(TensorRule):
     """
 
     spec_name = "EvaluationOverlap"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = "Split the data before anything else is done with them, and look for samples that occur more than once."
 
     def configure(self) -> None:

@@ -92,7 +92,7 @@ class InputScale(TensorRule):
     """
 
     spec_name = "InputScale"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = (
         "Scale each feature, and targets of a regression, to a mean of 0 and a standard deviation of 1, or images to "
         "the range from 0 to 1."

@@ -115,7 +115,7 @@ class LabelMix(BuiltinRule):
             Need("metrics", METRICS_OF_NUMBERS, is_required=False),
         )
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if classes are missing or sorted."""
         issues: list[Issue] = []
         was_judged = False
@@ -157,7 +157,7 @@ class LabelMix(BuiltinRule):
         return [self.found(view, text, tensors=[name], value=len(missing), threshold=0)]
 
     def _rare(self, view: StepView, name: str, labels: Array) -> list[Issue]:
-        """Judge the labels that boosted trees save at each round, which are always the same."""
+        """Evaluate the labels that boosted trees save at each round, which are always the same."""
         classes, counts = np.unique(labels, return_counts=True)
         limit: float = self.parameters["max_ratio"]
         if not 2 <= len(classes) <= MAX_CLASSES or counts.max() <= limit * counts.min():

@@ -38,7 +38,7 @@ class _Table:
     rows: list[Numbers] = attrs.field(factory=list)
     targets: list[Numbers] = attrs.field(factory=list)
     copies: int = 0
-    is_judged: bool = False
+    is_evaluated: bool = False
 
     @property
     def count(self) -> int:
@@ -50,7 +50,7 @@ class _Table:
         self.targets.append(to_float64(targets.reshape(-1)[:count]))
 
     def close(self) -> None:
-        self.is_judged = True
+        self.is_evaluated = True
         self.rows.clear()
         self.targets.clear()
 
@@ -121,16 +121,16 @@ class LeakingFeature(BuiltinRule):
         """Return the inputs, and what goes into losses."""
         return Need("inputs", self.selection), Need("inputs of losses", INPUTS)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if an input tells the target."""
-        if not is_training(view) or (self._tables and all(table.is_judged for table in self._tables.values())):
+        if not is_training(view) or (self._tables and all(table.is_evaluated for table in self._tables.values())):
             return None
         losses = list(losses_at(view))
         was_judged = False
         for name in view.selected(self.selection):
             inputs = view.value(name)
             table = self._tables.setdefault(name, _Table())
-            if inputs is None or table.is_judged:
+            if inputs is None or table.is_evaluated:
                 continue
             for loss in losses[:1]:
                 was_judged = True
@@ -144,8 +144,8 @@ class LeakingFeature(BuiltinRule):
         if inputs.dtype.kind in "iu":
             is_copy = loss.targets.dtype.kind in "iu" and inputs.ndim > 1 and np.array_equal(inputs, loss.targets)
             table.copies += len(inputs)
-            table.is_judged = not is_copy or table.copies >= wanted
-            is_wrong = is_copy and table.is_judged and self.parameters["copies"]
+            table.is_evaluated = not is_copy or table.copies >= wanted
+            is_wrong = is_copy and table.is_evaluated and self.parameters["copies"]
             return "Targets are the inputs themselves" if is_wrong else ""
         is_table = inputs.ndim == 2 and 1 < inputs.shape[1] <= MAX_FEATURES and inputs.dtype.kind in "fV"
         is_series = is_table and table.rows and table.rows[0].shape[1] != inputs.shape[1]  # of different lengths

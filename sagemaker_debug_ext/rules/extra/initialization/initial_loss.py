@@ -81,7 +81,7 @@ class InitialLoss(BuiltinRule):
     """
 
     spec_name = "InitialLoss"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Scale the inputs; initialise weights by a method that suits the activation, biases by 0, and the last layer "
         "so that its first answers are small."
@@ -91,7 +91,7 @@ class InitialLoss(BuiltinRule):
         """Return what goes into losses."""
         return Need("inputs of losses", INPUTS, is_required=False), Need("losses", BOOSTED, is_required=False)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if the first answers are far too large."""
         if not is_training(view) or view.mode_step != 0:
             return None

@@ -71,7 +71,7 @@ class InitialWeights(TensorRule):
     at each step of a sequence, so half of `max_gain` is the limit for them. The rule also fires if all elements of a
     weight have one value, other than 0 and 1: then its units all learn the same.
 
-    Of Keras and MXNet, whose hooks save what a step leaves, weights are judged after the first update, at the next step
+    Of Keras and MXNet, whose hooks save what a step leaves, weights are evaluated after the first update, at the next step
     that was saved, and only if that shows that updates change them little.
 
     Parameters:
@@ -90,7 +90,7 @@ class InitialWeights(TensorRule):
     """
 
     spec_name = "InitialWeights"
-    judges_steps_alone = True
+    is_stateless = True
     advice = "Initialise by a method that suits the activation, such as He's for ReLU and Glorot's for tanh."
 
     def configure(self) -> None:

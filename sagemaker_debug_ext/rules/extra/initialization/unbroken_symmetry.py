@@ -65,7 +65,7 @@ class UnbrokenSymmetry(TensorRule):
     """
 
     spec_name = "UnbrokenSymmetry"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = "Initialise weights at random, with a spread that suits the activation; only biases may start equal."
 
     def configure(self) -> None:

@@ -79,7 +79,7 @@ class ActivationCollapse(TensorRule):
     """
 
     spec_name = "ActivationCollapse"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = (
         "Look at the layers up to the first one named: weights of 0, dead units, saturated activations or a bias that "
         "drowns the input; initialise to suit the activation, add normalisation, lower the learning rate."

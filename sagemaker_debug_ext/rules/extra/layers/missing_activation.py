@@ -56,7 +56,7 @@ class MissingActivation(BuiltinRule):
         """Return the weights, and inputs and outputs of layers."""
         return Need("weights", self.selection), Need("outputs", Selection(roles=(Role.LAYER_OUTPUT,)))
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if layers follow each other."""
         layers = list(self._layers(view)) if is_training(view) else []
         if len(layers) < 2:

@@ -91,7 +91,7 @@ class OverRegularisation(BuiltinRule):
             Need("inputs of losses", INPUTS, is_required=False),
         )
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if there is too much of either."""
         if not is_training(view):
             return None

@@ -75,7 +75,7 @@ class PredictionCollapse(BuiltinRule):
     Predictions do not count as long as the scores behind them tell the labels apart, class by class, by a correlation
     of more than a half: then the model knows the classes, and only its threshold is off yet. Predictions are scores,
     one for each class, or probabilities or margins of class 1; labels are numbers of classes. Labels of a game, as in
-    adversarial training, are not judged: who cannot tell the classes apart there may have met a good generator.
+    adversarial training, are not evaluated: who cannot tell the classes apart there may have met a good generator.
 
     Parameters:
         labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
@@ -85,7 +85,7 @@ class PredictionCollapse(BuiltinRule):
         patience: Steps with labels to see before the first verdict; 40 when not given.
         patience_running: The same while the job runs on; 40 when not given.
         max_share: Largest share of one predicted class; 0.98 when not given.
-        max_label_share: Largest share of one class in the labels for which predictions are judged; 0.8 when not given.
+        max_label_share: Largest share of one class in the labels for which predictions are evaluated; 0.8 when not given.
 
     Source:
         Networks that give the same answer to everything are a symptom of many faults; see Zhang, Zhai, Ma and Shen,
@@ -118,7 +118,7 @@ class PredictionCollapse(BuiltinRule):
         """Return labels, and predictions, which may be missing."""
         return Need("labels", self._labels), Need("predictions", self._predictions, is_required=False)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if one class is all there is."""
         names = view.selected(self._labels) if is_training(view) else []
         if names:
@@ -143,7 +143,7 @@ class PredictionCollapse(BuiltinRule):
             return None
         if all(map(self._games.has, names)):
             return None
-        issues = self._judge(view, names)
+        issues = self._evaluate(view, names)
         for name in names:
             self._pending.pop(name, None)
         if not issues or self._num_steps >= self.parameters["patience_running"] or _any_is_last(view, names):
@@ -158,7 +158,7 @@ class PredictionCollapse(BuiltinRule):
             self._pending.clear()
         return [issue for step in sorted(ended) for issue in ended[step]]
 
-    def _judge(self, view: StepView, names: list[str]) -> list[Issue]:
+    def _evaluate(self, view: StepView, names: list[str]) -> list[Issue]:
         label, label_share = _commonest(self._recent_labels)
         if label_share == 1:
             text = self._of_one_class(view, names, label)

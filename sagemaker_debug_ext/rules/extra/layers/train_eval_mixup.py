@@ -124,7 +124,7 @@ class TrainEvalMixup(TensorRule):
     """
 
     spec_name = "TrainEvalMixup"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = "Call model.eval() before each evaluation, and model.train() before training goes on."
 
     def configure(self) -> None:

@@ -69,7 +69,7 @@ class GeneralizationGap(BuiltinRule):
         """Return the losses."""
         return (Need("losses", self.selection),)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue when a round has ended and its validation loss is too high."""
         losses = loss_values(view, self.selection)
         for name, loss in losses.items():
@@ -78,14 +78,14 @@ class GeneralizationGap(BuiltinRule):
         self._has_eval_steps = self._has_eval_steps or view.mode is ModeKeys.EVAL
         if not self._has_eval_steps:
             pairs = loss_pairs(losses).items()
-            return self._judge(view, {name: Losses(losses[name], losses[other]) for name, other in pairs})
+            return self._evaluate(view, {name: Losses(losses[name], losses[other]) for name, other in pairs})
         ended = self._pending if view.mode is ModeKeys.TRAIN else {}
         compared = self._rounds.observe(view.mode, losses)
         self._pending = {} if view.mode is ModeKeys.TRAIN else {**self._pending, **compared}
         # the name is one that is saved at this step too, so that its worker can be told
-        return self._judge(view, {name: pair for name, pair in ended.items() if name in losses})
+        return self._evaluate(view, {name: pair for name, pair in ended.items() if name in losses})
 
-    def _judge(self, view: StepView, compared: Mapping[str, Losses]) -> list[Issue] | None:
+    def _evaluate(self, view: StepView, compared: Mapping[str, Losses]) -> list[Issue] | None:
         if not compared:
             return None
         patience: int = self.parameters["patience"]
@@ -95,7 +95,7 @@ class GeneralizationGap(BuiltinRule):
         course, pair = self._courses[names[0]], compared[names[0]]
         limit: float = self.parameters["ratio_threshold"]
         text = (
-            f"The model learns its training data by heart, to judge by {naming(names)}: the validation "
+            f"The model learns its training data by heart, to evaluate by {naming(names)}: the validation "
             f"loss was {course.best:.4g} at best and is {pair.validation:.4g}, while the training loss fell from "
             f"{course.training_at_best:.4g} to {pair.training:.4g}."
         )

@@ -41,7 +41,7 @@ class LossDivergence(TensorRule):
     """
 
     spec_name = "LossDivergence"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = "Lower the learning rate by a factor of 10, warm it up, or clip the gradients; check the sign of the loss."
 
     def configure(self) -> None:

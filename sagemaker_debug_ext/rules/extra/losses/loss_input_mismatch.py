@@ -247,7 +247,7 @@ class LossInputMismatch(TensorRule):
     """
 
     spec_name = "LossInputMismatch"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = (
         "Give cross entropy and binary cross entropy with logits the plain output of the last layer, negative log "
         "likelihood log-softmax, and regression no activation; make outputs and targets the same shape."

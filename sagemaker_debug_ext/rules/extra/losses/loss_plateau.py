@@ -28,7 +28,7 @@ class LossPlateau(TensorRule):
     loss must be saved from the beginning. Nor does a model that has something to show for its loss: where answers and
     targets were saved, the rule fires only if the answers of the latest 20 steps are not better than the best constant
     by 4 %, as NoSkill measures it, which noise in the targets may bring near, or a start from a trained model. Losses
-    of which one side of a game wins what the other loses, as in adversarial training, are not judged, as far as their
+    of which one side of a game wins what the other loses, as in adversarial training, are not evaluated, as far as their
     targets were saved and tell.
 
     Parameters:
@@ -49,7 +49,7 @@ class LossPlateau(TensorRule):
     """
 
     spec_name = "LossPlateau"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = (
         "Check first that the model can learn a single batch by heart. If not: are labels matched to their inputs, is "
         "the loss the right one, does the optimizer have all parameters, are gradients reset and not detached? If so, "

@@ -41,7 +41,7 @@ class LossSpike(TensorRule):
     """
 
     spec_name = "LossSpike"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = (
         "Look at the batch of that step for bad data, clip gradients, lower the learning rate or warm it up; large "
         "models are restarted from a checkpoint before the spike, leaving the batch out."

@@ -48,7 +48,7 @@ class NoSkill(BuiltinRule):
     step is the hardest. So the rule fires if it is not when the job has ended, after `patience` steps at least; or
     while it runs if it has not been at any of `patience_running` steps.
 
-    Losses of which one side of a game wins what the other loses, as in adversarial training, are not judged. Of boosted
+    Losses of which one side of a game wins what the other loses, as in adversarial training, are not evaluated. Of boosted
     trees it compares the validation loss of each round with the entropy of the labels that are saved, and fires if it
     has not been lower in `patience_rounds` rounds.
 
@@ -85,7 +85,7 @@ class NoSkill(BuiltinRule):
         """Return what goes into losses, and what boosted trees save instead."""
         return Need("inputs of losses", INPUTS, is_required=False), Need("labels", BOOSTED_LABELS, is_required=False)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a constant would do as well."""
         if not is_training(view):
             return None

@@ -34,7 +34,7 @@ class SlowLearning(TensorRule):
     """
 
     spec_name = "SlowLearning"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = "Raise the learning rate (eta) by a factor of 10, or plan for many more rounds."
 
     def configure(self) -> None:

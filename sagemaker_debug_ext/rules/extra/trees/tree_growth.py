@@ -95,7 +95,7 @@ class TreeGrowth(BuiltinRule):
         """Return the tables of trees, and the losses."""
         return Need("trees", NODES), Need("losses", LOSSES, is_required=False)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue when the rounds have been seen, and nothing can come of them."""
         patience: int = self.parameters["patience"]
         course = self._course

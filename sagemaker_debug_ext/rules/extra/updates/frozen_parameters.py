@@ -121,7 +121,7 @@ class FrozenParameters(TensorRule):
     """
 
     spec_name = "FrozenParameters"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = (
         "Give all parameters to the optimizer after the model is complete, and check requires_grad, detach and "
         "no_grad, layers that the forward pass never uses, and inputs that are always 0."

@@ -58,7 +58,7 @@ class GradientDecay(BuiltinRule):
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         return Need("weights", self.selection), Need("gradients", gradients)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if layers have hardly any gradient beside others."""
         if not is_training(view):
             return None

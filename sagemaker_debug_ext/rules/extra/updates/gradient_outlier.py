@@ -35,7 +35,7 @@ class GradientOutlier(TensorRule):
     """
 
     spec_name = "GradientOutlier"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = (
         "Clip gradients by their norm, scale the inputs and targets, lower the learning rate, and in recurrent "
         "networks shorten the sequences or use gated cells."

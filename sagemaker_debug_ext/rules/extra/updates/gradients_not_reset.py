@@ -154,7 +154,7 @@ class GradientsNotReset(TensorRule):
     """
 
     spec_name = "GradientsNotReset"
-    judges_tensors_alone = True
+    has_per_tensor_state = True
     advice = (
         "Call optimizer.zero_grad() once before each backward pass, or after each update when gradients accumulate."
     )

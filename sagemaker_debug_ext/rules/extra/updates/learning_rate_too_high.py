@@ -26,7 +26,7 @@ class LearningRateTooHigh(UpdateSizeRule):
     updates that shrink by themselves, as Adagrad does: if the latest of the first `window` updates is less than 0.7 of
     the first, and none of them was three times as large as the weight, the verdict waits for as many further ones,
     unless a loss becomes more than twice its least value so far. Weights that were 0 when they were first saved are not
-    judged: they have no size yet that updates could be too large for, as offsets in a table or what is added to a layer
+    evaluated: they have no size yet that updates could be too large for, as offsets in a table or what is added to a layer
     that was trained before.
 
     Parameters:
@@ -60,14 +60,14 @@ class LearningRateTooHigh(UpdateSizeRule):
         """Return the weights, and losses, which may be missing."""
         return *super().needs(), Need("losses", LOSSES, is_required=False)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if updates are too large."""
         if is_training(view) and not self._has_jumped:
             for name, loss in loss_values(view, LOSSES).items():
                 least = self._least.setdefault(name, loss)
                 self._has_jumped = self._has_jumped or not loss - least <= abs(least)
                 self._least[name] = min(least, loss)
-        return super().judge(view)
+        return super().evaluate(view)
 
     def note(self, name: str, ratio: float) -> None:
         """Count the updates of a weight, and keep the first ones."""
@@ -77,7 +77,7 @@ class LearningRateTooHigh(UpdateSizeRule):
             self._largest[name] = max(self._largest[name], ratio)
 
     def _settles(self, name: str) -> bool:
-        """Tell whether updates shrink as those of the first steps do, so that it is too early to judge them."""
+        """Tell whether updates shrink as those of the first steps do, so that it is too early to evaluate them."""
         first = self._first[name]
         is_shrinking = self._largest[name] < LARGEST and first[-1] < SHRUNK * first[0]
         return is_shrinking and self._is_early(name) and not self._has_jumped

@@ -109,9 +109,9 @@ class LearningRateTooLow(UpdateSizeRule):
             Need("inputs of losses", INPUTS, is_required=False),
         )
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if updates are too small, have ceased, or lead nowhere."""
-        found = super().judge(view)
+        found = super().evaluate(view)
         if is_training(view):
             self._skill.observe(view)
             for name, loss in loss_values(view, LOSSES).items():

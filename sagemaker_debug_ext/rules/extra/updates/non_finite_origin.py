@@ -39,7 +39,7 @@ class NonFiniteOrigin(BuiltinRule):
     """
 
     spec_name = "NonFiniteOrigin"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Look at the operation between the two tensors: a division by zero, a logarithm or root of what may be 0, an "
         "exponential, or values beyond half precision. If weights come first, the update before was too large."
@@ -55,7 +55,7 @@ class NonFiniteOrigin(BuiltinRule):
         """Return the tensors."""
         return (Need("tensors", self.selection),)
 
-    def judge(self, view: StepView) -> list[Issue] | None:
+    def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the first tensor that is not finite."""
         names = view.selected(self.selection)
         counts = {name: view.statistic(name, find_counter(name, self.ignores_masks)) for name in names}

@@ -52,7 +52,7 @@ class ReplicaDivergence(TensorRule):
     """
 
     spec_name = "ReplicaDivergence"
-    judges_steps_alone = True
+    is_stateless = True
     advice = (
         "Wrap the model so that gradients are averaged over the workers, start all of them from the same weights, and "
         "do not change weights outside the optimizer."

@@ -153,7 +153,7 @@ def test_steps_without_the_rules_tensors_are_skipped_not_judged(run, name):
     "value", [np.zeros((0, 3)), np.zeros((4, 0)), np.array(["a", "b"])], ids=["no samples", "no units", "text"]
 )
 def test_empty_tensors_and_texts_give_no_verdict(run, name, value):
-    """They hold nothing to judge."""
+    """They hold nothing to evaluate."""
     issues, status = run(name, [(mode, dict.fromkeys(tensors, value)) for mode, tensors in SCENES[name].steps])
     assert (issues, status.num_steps) == ([], 0)
 
@@ -221,7 +221,7 @@ def test_rules_that_judge_a_step_by_itself_judge_every_mode(run, name, mode):
 
 @pytest.mark.parametrize("name", ["WeightUpdateRatio", "PoorWeightInitialization"])
 def test_rules_of_training_leave_evaluation_out_once_there_is_training(run, name):
-    """Without any TRAIN step they judge all steps."""
+    """Without any TRAIN step they evaluate all steps."""
     scene = SCENES[name]
     quiet = {"unrelated": ONES}
     issues, _ = run(name, [(TRAIN, quiet), *((EVAL, tensors) for _, tensors in scene.steps)])

@@ -80,7 +80,7 @@ def write(folder, steps):
     writer.end()
 
 
-def judge(folder):
+def evaluate(folder):
     trial = create_trial(folder, index_cache=False)
     rules = {key: create_rule(name, trial, parameters) for key, (name, parameters) in RULES.items()}
     evaluation = evaluate(rules, trial, clock=lambda: 0.0)
@@ -100,9 +100,9 @@ def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, room_by
         patch.setattr(blocks_module, "_THREADED_BYTES", 1000)
         patch.setattr(digests_module, "_ROOM_BYTES", room_bytes)
         patch.setattr(blocks_module, "BLOCK_BYTES", 4000)
-        found = judge(folder)
+        found = evaluate(folder)
         patch.setattr(TensorRule, "tells_outlook", property(lambda self: False))
-        assert found == judge(folder)
+        assert found == evaluate(folder)
         assert all(status.status != "Error" for status in found[1])
 
 
@@ -121,7 +121,7 @@ def test_sound_steps_are_not_judged_one_by_one(tmp_path, monkeypatch):
 
 
 def test_a_large_tensor_of_which_nothing_can_be_told_harms_nobody(tmp_path, monkeypatch):
-    """The rule that judges it step by step reads it then; what is known of other tensors is known all the same."""
+    """The rule that evaluates it step by step reads it then; what is known of other tensors is known all the same."""
     monkeypatch.setattr(blocks_module, "_SMALL_BYTES", 100)
     tensors = {"images": np.ones((8, 3, 4, 4)), "gradient/w": np.ones((8, 8))}
     write(tmp_path, [(ModeKeys.TRAIN, tensors, False)] * 3)
@@ -155,7 +155,7 @@ def small_differences(shape, number):
 
 @pytest.mark.parametrize("is_other", ["sound", "gone", "cut off", "damaged", "of another shape", "of another type"])
 def test_a_range_of_steps_that_begins_after_any_value_is_judged_like_all_steps(tmp_path, is_other):
-    """The value before it is compared with if that can be; if not, the first step is judged in the usual way."""
+    """The value before it is compared with if that can be; if not, the first step is evaluated in the usual way."""
     tensors = [{"net_weight": small_differences((200, 100), step)} for step in range(9)]
     if is_other == "of another shape":
         tensors[4] = {"net_weight": tensors[4]["net_weight"].reshape(100, 200)}
@@ -225,7 +225,7 @@ def test_a_subclass_that_measures_in_its_own_way_judges_each_step(tmp_path):
 
 
 def test_blocks_end_where_the_evaluation_ends(tmp_path):
-    """Nothing is read that nobody asked to be judged."""
+    """Nothing is read that nobody asked to be evaluated."""
     write(tmp_path, [(ModeKeys.TRAIN, {"x": np.ones(3)}, False)] * 6)
     trial = create_trial(str(tmp_path))
     block = Blocks(StepViews(trial), end_step=4).at(1, [create_rule("ExplodingTensor", trial)])
@@ -258,7 +258,7 @@ def test_a_damaged_tensor_is_the_error_of_the_rules_that_need_it(tmp_path):
 
 @pytest.mark.parametrize("method", ["outlook", "needs"])
 def test_a_rule_that_cannot_look_ahead_harms_nobody(tmp_path, method):
-    """Steps are judged one by one then, and the rule meets its own errors only."""
+    """Steps are evaluated one by one then, and the rule meets its own errors only."""
 
     def fail(*_):
         raise ZeroDivisionError

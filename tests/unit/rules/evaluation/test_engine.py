@@ -237,7 +237,7 @@ def test_a_trial_that_cannot_be_read_ends_all_rules_with_an_error(trial, monkeyp
 
 
 def test_a_running_trial_is_followed_to_its_end(tmp_path):
-    """Without following, what is there is judged and that is all."""
+    """Without following, what is there is evaluated and that is all."""
     job = SmallTrial(tmp_path)
     job.write(TRAIN, 0, {"x": np.ones(1)})
     trial = create_trial(str(tmp_path))
@@ -280,7 +280,7 @@ def test_built_in_rules_read_each_tensor_once(trial, monkeypatch):
 
 
 def test_no_rules_are_soon_done(trial):
-    """Nothing to judge."""
+    """Nothing to evaluate."""
     assert evaluate([], trial).run() == []
 
 
