@@ -17,7 +17,7 @@ from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules.base import NoVerdict, Rule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Need, Selection
-from sagemaker_debug_ext.rules.reading.series import UNSURE, Column, Outlook
+from sagemaker_debug_ext.rules.reading.series import UNSURE, Column, Screening
 from sagemaker_debug_ext.rules.reading.step_view import StepView, StepViews
 
 if TYPE_CHECKING:
@@ -118,11 +118,11 @@ class BuiltinRule(Rule):
         return self.evaluates_only_tensors and _speaks_for(type(self), "evaluates_only_tensors")
 
     @property
-    def foresees(self) -> bool:
-        """Whether the rule has a `foresee` that speaks for it; likewise."""
-        return _origin(type(self), "foresee") is not BuiltinRule and _speaks_for(type(self), "foresee")
+    def can_screen_block(self) -> bool:
+        """Whether the rule has a `screen_block` that speaks for it; likewise."""
+        return _origin(type(self), "screen_block") is not BuiltinRule and _speaks_for(type(self), "screen_block")
 
-    def foresee(self, columns: Mapping[str, Column], num_steps: int) -> Outlook:  # noqa: ARG002 - for subclasses
+    def screen_block(self, columns: Mapping[str, Column], num_steps: int) -> Screening:  # noqa: ARG002 - for subclasses
         """Tell at which steps of a block the rule finds nothing for certain. Optional; see `rules.columns`.
 
         Args:
@@ -201,16 +201,16 @@ class TensorRule(BuiltinRule):
     """A rule that evaluates each of its tensors by itself, and names those that meet its condition in one issue.
 
     Subclasses write `measure` and `describe`; those whose verdict at a step follows from the trial alone may also write
-    `outlook`, which spares evaluating steps at which they find nothing.
+    `screen`, which spares evaluating steps at which they find nothing.
 
     Attributes:
-        looks_back: Whether `outlook` compares values with those saved before.
+        looks_back: Whether `screen` compares values with those saved before.
         needs_sums_for_outlook: Whether it wants the sums of large values.
         readings: What was measured of tensors that meet the condition, by global step; see `evaluate_share`.
     """
 
-    looks_back: ClassVar[bool] = False
-    needs_sums_for_outlook: ClassVar[bool] = False
+    compares_with_previous: ClassVar[bool] = False
+    screen_needs_sums: ClassVar[bool] = False
     evaluates_only_tensors = True
     _share: tuple[int, int] | None = None
     readings: dict[int, dict[str, Reading]]
@@ -223,19 +223,19 @@ class TensorRule(BuiltinRule):
         return (self.selection,)
 
     @property
-    def tells_outlook(self) -> bool:
-        """Whether `outlook` speaks for the rule: it does not for a subclass that evaluates in its own way."""
-        return _origin(type(self), "outlook") is not TensorRule and _speaks_for(type(self), "outlook", "measure")
+    def can_screen(self) -> bool:
+        """Whether `screen` speaks for the rule: it does not for a subclass that evaluates in its own way."""
+        return _origin(type(self), "screen") is not TensorRule and _speaks_for(type(self), "screen", "measure")
 
-    def outlook(self, column: Column) -> Outlook:
+    def screen(self, column: Column) -> Screening:
         """Tell at which steps a tensor does not meet the condition for certain; see `rules.columns`.
 
         It must be right for each value by itself, and is called by several threads.
         """
-        return column.all_unsure()
+        return column.all_undecided()
 
     def num_leading(self, num_entries: int) -> int:  # noqa: ARG002 - for subclasses
-        """Return how many entries along the first axis of a large value, of so many, `outlook` wants to see."""
+        """Return how many entries along the first axis of a large value, of so many, `screen` wants to see."""
         return 0
 
     @abc.abstractmethod

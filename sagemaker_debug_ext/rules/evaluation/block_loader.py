@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.series import UNSURE, Column, DigestedPart, Outlook, Part
+from sagemaker_debug_ext.rules.reading.series import UNSURE, Column, DigestedPart, Part, Screening
 from sagemaker_debug_ext.rules.reading.step_view import usable_value
 from sagemaker_debug_ext.trials.values.series_summary import Wish
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LATEST_BYTES: Final = 256 * 2**20
 """How many bytes of large tensors are kept for the comparison with the next block; others are read again."""
 
-Known: TypeAlias = tuple[npt.NDArray[np.intp], Outlook]
+Known: TypeAlias = tuple[npt.NDArray[np.intp], Screening]
 """Positions in a block, and what is known there."""
 
 
@@ -34,7 +34,7 @@ class Loaded:
     """What a thread has found out about some tensors of a block: their columns, and what rules know of them."""
 
     columns: Mapping[str, Column]
-    outlooks: Mapping[int, Sequence[Known]]
+    screenings: Mapping[int, Sequence[Known]]
 
 
 class LatestValues:
@@ -98,18 +98,18 @@ class Loader:
             are_large: Keep only what rules are asked about; values they may ask for, but seldom do.
         """
         columns: dict[str, Column] = {}
-        outlooks: dict[int, list[Known]] = {}
+        screenings: dict[int, list[Known]] = {}
         with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
             for name, parts in (self._digest_all if are_large else self._read_all)(names).items():
                 is_complete = sum(len(part.positions) for part in parts) == len(self._saved[name])
                 column = Column(name, parts, self._modes, is_complete=is_complete, before=self._before(name, are_large))
-                unsure = self._ask(column, outlooks)
+                unsure = self._ask(column, screenings)
                 if are_large:
                     self._remember(name, column)
                     columns[name] = column if self._keeps_all else column.only_at(unsure)
                 else:
                     columns[name] = column
-        return Loaded(columns, outlooks)
+        return Loaded(columns, screenings)
 
     def _read_all(self, names: Sequence[str]) -> dict[str, list[Part | DigestedPart]]:
         parts: dict[str, list[Part | DigestedPart]] = {name: [] for name in names}
@@ -154,12 +154,12 @@ class Loader:
         rules = self._wanted[name]
         return Wish(
             num_leading=lambda num_entries: max((rule.num_leading(num_entries) for rule in rules), default=0),
-            has_sums=any(rule.needs_sums_for_outlook for rule in rules),
+            has_sums=any(rule.screen_needs_sums for rule in rules),
         )
 
     def _before(self, name: str, is_large: bool) -> Column | None:
         """Return the column of the value saved before the block, if a rule needs it; gone through if it is large."""
-        if not any(rule.looks_back for rule in self._wanted[name]):
+        if not any(rule.compares_with_previous for rule in self._wanted[name]):
             return None
         reader = self._trial.index_reader
         with reader.lock:
@@ -192,7 +192,7 @@ class Loader:
         """Keep the last value for the next block, if a rule looks back at it."""
         position = self._saved[name][-1]
         # what was saved last may be empty, or impossible to read
-        if position in column.positions[-1:] and any(rule.looks_back for rule in self._wanted[name]):
+        if position in column.positions[-1:] and any(rule.compares_with_previous for rule in self._wanted[name]):
             self._latest.keep(name, self._steps[position], column.only_last())
 
     def _read(self, name: str, step: int) -> Array | None:
@@ -201,7 +201,7 @@ class Loader:
         except (OSError, DebugExtError):  # as above
             return None
 
-    def _ask(self, column: Column, outlooks: dict[int, list[Known]]) -> set[int]:
+    def _ask(self, column: Column, screenings: dict[int, list[Known]]) -> set[int]:
         """Add what rules know of a tensor, and return where one of them is not sure."""
         positions = column.positions
         saved = self._saved[column.name]
@@ -210,13 +210,13 @@ class Loader:
             missing = np.setdiff1d(np.array(saved, np.intp), positions)
         unsure: set[int] = set()
         for rule in self._wanted[column.name]:
-            known = outlooks.setdefault(id(rule), [])
+            known = screenings.setdefault(id(rule), [])
             if len(missing):
                 known.append((missing, np.full(len(missing), UNSURE, np.int8)))
             if len(positions):
-                outlook = rule.outlook(column)
-                known.append((positions, outlook))
-                unsure.update(positions[outlook == UNSURE].tolist())
+                screen = rule.screen(column)
+                known.append((positions, screen))
+                unsure.update(positions[screen == UNSURE].tolist())
         return unsure
 
 

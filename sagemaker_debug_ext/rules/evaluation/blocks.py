@@ -1,6 +1,6 @@
 """Some steps of a trial at once: their tensors read together, in several threads, and what is clear about them told.
 
-Rules that can say of many steps together that they find nothing there (`TensorRule.outlook`) need not be asked step by
+Rules that can say of many steps together that they find nothing there (`TensorRule.screen`) need not be asked step by
 step; see `rules.columns`. While the rules evaluate one block, the next one is read.
 """
 
@@ -102,7 +102,7 @@ class Block:
         self._parts = parts
         self._positions = {step: position for position, step in enumerate(steps)}
         self._columns: dict[str, Column] | None = None
-        self._outlooks: dict[int, list[int]] = {}
+        self._screenings: dict[int, list[int]] = {}
         self._asked: Sequence[Rule] = ()
         self._rows: list[tuple[int, ...]] = []  # of the rules asked about last, for each step
         self._idle = idle
@@ -110,13 +110,13 @@ class Block:
     def __contains__(self, step: int) -> bool:
         return step in self._positions
 
-    def outlooks(self, rules: Sequence[Rule], step: int) -> Sequence[int]:
+    def screenings(self, rules: Sequence[Rule], step: int) -> Sequence[int]:
         """Return what is clear about a step for each of some rules; `UNSURE` for one that cannot tell."""
         self._gather()
         if self._asked != rules:
             self._asked = rules
             unsure = [UNSURE] * len(self.steps)
-            self._rows = list(zip(*(self._outlooks.get(id(rule), unsure) for rule in rules), strict=True))
+            self._rows = list(zip(*(self._screenings.get(id(rule), unsure) for rule in rules), strict=True))
         return self._rows[self._positions[step]]
 
     def value(self, name: str, step: int) -> Array | None:
@@ -134,16 +134,16 @@ class Block:
         for part in self._parts:
             loaded = part()
             columns.update(loaded.columns)
-            for key, outlooks in loaded.outlooks.items():
-                known[key] += outlooks
+            for key, screenings in loaded.screenings.items():
+                known[key] += screenings
         self._parts = ()
-        self._outlooks = {key: join(len(self.steps), outlooks).tolist() for key, outlooks in known.items()}
-        self._outlooks.update(self._idle)
+        self._screenings = {key: join(len(self.steps), screenings).tolist() for key, screenings in known.items()}
+        self._screenings.update(self._idle)
         with np.errstate(all="ignore"):
             for rule in self._foreseeing:
-                foreseen = rule.foresee(columns, len(self.steps)).tolist()
-                found = self._outlooks.get(id(rule), foreseen)
-                self._outlooks[id(rule)] = list(map(min, found, foreseen))  # whatever is known is less than UNSURE
+                screened = rule.screen_block(columns, len(self.steps)).tolist()
+                found = self._screenings.get(id(rule), screened)
+                self._screenings[id(rule)] = list(map(min, found, screened))  # whatever is known is less than UNSURE
         return columns
 
 
@@ -211,7 +211,7 @@ class Blocks:
     def _make(self, step: int, rules: Sequence[BuiltinRule]) -> Block:
         """Begin to read a block that begins with a step."""
         tensor_rules = [rule for rule in rules if isinstance(rule, TensorRule)]
-        screeners = [rule for rule in tensor_rules if rule.tells_outlook]
+        screeners = [rule for rule in tensor_rules if rule.can_screen]
         others = [rule for rule in rules if rule.needs_tensors and rule not in screeners]
         wanted: dict[str, list[TensorRule]] = {}
         saved: dict[str, list[int]] = {}
@@ -241,7 +241,7 @@ class Blocks:
             names_at.append(names)
         parts = self._start(steps, wanted, saved, large)
         idle = {id(rule): self._idle(rule, names_at) for rule in others}
-        foreseeing = [rule for rule in rules if rule.foresees]
+        foreseeing = [rule for rule in rules if rule.can_screen_block]
         return Block(steps, screeners, foreseeing, parts, kept, idle)
 
     def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
@@ -265,7 +265,7 @@ class Blocks:
             for name in self._views.selected(rule.selection, names):
                 choice.setdefault(name, []).append(rule)
         for of_rules in choice.values():  # what those who look back find out of a tensor, the others can use
-            of_rules.sort(key=lambda rule: not rule.looks_back)
+            of_rules.sort(key=lambda rule: not rule.compares_with_previous)
         return choice
 
     def _measure(

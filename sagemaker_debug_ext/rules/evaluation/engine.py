@@ -74,7 +74,7 @@ class _Run:
                 modified_at=self._modified_at,
             )
 
-    def pass_over(self, *, is_evaluated: bool) -> None:
+    def skip(self, *, is_evaluated: bool) -> None:
         """Take note of a step at which the rule is known to find nothing, or to have nothing to evaluate."""
         self._num_steps += is_evaluated
         self._num_skipped += not is_evaluated
@@ -87,7 +87,7 @@ class _Run:
             issues = self.rule.result_at(step)
         except (*NO_VERDICT, StepNotYetAvailable, NoMoreData) as reason:
             LOG.debug("rule %s gives no verdict at step %d: %s", self._status.name, step, reason)
-            self.pass_over(is_evaluated=False)
+            self.skip(is_evaluated=False)
             return []
         except RuleEvaluationConditionMet as met:  # raised by a rule itself, as some custom rules do
             issues = [self.rule.issue(step)]
@@ -95,7 +95,7 @@ class _Run:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule is foreign code; the others go on without it
             self.fail(error)
             return []
-        self.pass_over(is_evaluated=issues is not None)
+        self.skip(is_evaluated=issues is not None)
         if not issues:
             return []
         recorded = self._record(step, issues)
@@ -259,19 +259,19 @@ class Evaluation(Iterator[Issue]):
         found: list[Issue] = []
         with no_refresh(self._trials):
             active = [run for run in self._runs if run.is_active]
-            for run, outlook in zip(active, self._look_ahead(step, active), strict=True):
-                if outlook == UNSURE:
+            for run, screen in zip(active, self._prescreen(step, active), strict=True):
+                if screen == UNSURE:
                     found += run.evaluate(step)
                 else:
-                    run.pass_over(is_evaluated=outlook == CLEAR)
+                    run.skip(is_evaluated=screen == CLEAR)
         return found
 
-    def _look_ahead(self, step: int, active: Sequence[_Run]) -> Sequence[int]:
+    def _prescreen(self, step: int, active: Sequence[_Run]) -> Sequence[int]:
         """Return what is known of a step for each rule before it is evaluated."""
         try:
             block = self._blocks.at(step, [run.rule for run in active]) if self._looks_ahead else None
             if block is not None:
-                return block.outlooks([run.rule for run in active], step)
+                return block.screenings([run.rule for run in active], step)
         except Exception:  # rules may be foreign; the one that is wrong is to meet its error where it evaluates
             LOG.debug("steps are evaluated one by one", exc_info=True)
             self._looks_ahead = False

@@ -28,7 +28,7 @@ CLEAR: Final = 1
 UNSURE: Final = 2
 """The rule has to evaluate the step."""
 
-Outlook: TypeAlias = npt.NDArray[np.int8]
+Screening: TypeAlias = npt.NDArray[np.int8]
 """What is known of each of some steps before they are evaluated: `CLEAR`, `NOTHING` or `UNSURE`."""
 
 ModeStep: TypeAlias = tuple[ModeKeys, "int | None"]
@@ -284,11 +284,11 @@ class Column:
         before = self._before
         return 0 if before is None or not before.is_gapless else len(before.positions) + before.num_before
 
-    def all_unsure(self) -> Outlook:
+    def all_undecided(self) -> Screening:
         """Return that nothing is known."""
         return np.full(len(self.positions), UNSURE, np.int8)
 
-    def clear_where(self, proved: Flags) -> Outlook:
+    def pass_where(self, proved: Flags) -> Screening:
         """Return `CLEAR` where something is proved, and `UNSURE` elsewhere."""
         return np.where(proved, CLEAR, UNSURE).astype(np.int8)
 
@@ -510,14 +510,14 @@ def _differ(later: Array, earlier: Array | None, atol: float, rtol: float) -> Fl
     return found
 
 
-def join(size: int, outlooks: Iterable[tuple[npt.NDArray[np.intp], Outlook]]) -> Outlook:
+def join(size: int, screenings: Iterable[tuple[npt.NDArray[np.intp], Screening]]) -> Screening:
     """Return what is known of the steps of a block, from what is known for each of some tensors.
 
     Args:
         size: Number of steps of the block.
         outlooks: For each tensor, positions in the block and what is known there.
     """
-    joined: Outlook = np.full(size, NOTHING, np.int8)
-    for positions, outlook in outlooks:
-        joined[positions] = np.maximum(joined[positions], outlook)
+    joined: Screening = np.full(size, NOTHING, np.int8)
+    for positions, screen in screenings:
+        joined[positions] = np.maximum(joined[positions], screen)
     return joined

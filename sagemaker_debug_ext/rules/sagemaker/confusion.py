@@ -14,7 +14,7 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, Matrix, confusion_matrix, joined_ids
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Need, Selection
-from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE, Column, Outlook
+from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE, Column, Screening
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 Flags = npt.NDArray[np.bool_]
@@ -131,9 +131,9 @@ class Confusion(BuiltinRule):
         names = [*of_labels, *of_predictions]
         return [self.found(view, worst.text, tensors=names, value=worst.value, threshold=worst.threshold)]
 
-    def foresee(self, columns: Mapping[str, Column], num_steps: int) -> Outlook:
+    def screen_block(self, columns: Mapping[str, Column], num_steps: int) -> Screening:
         """Tell where classes that are whole numbers are not confused."""
-        outlook = np.full(num_steps, UNSURE, np.int8)
+        screen = np.full(num_steps, UNSURE, np.int8)
         found = [columns[name].alike for what in self._collections if (name := self.parameters[what]) in columns]
         parts = [part for part in found if part and part.dtype.kind in "iu" and math.prod(part.shape) <= _MAX_LABELS]
         if len(parts) == 2 and np.array_equal(parts[0].positions, parts[1].positions):
@@ -141,8 +141,8 @@ class Confusion(BuiltinRule):
             matrices = confusion_matrices(labels, predictions, self.parameters["category_no"])
             if matrices is not None:
                 clear = are_clear(matrices, self.parameters["min_diag"], self.parameters["max_off_diag"])
-                outlook[parts[0].positions[clear]] = CLEAR
-        return outlook
+                screen[parts[0].positions[clear]] = CLEAR
+        return screen
 
     def _names(self, view: StepView, what: str) -> list[str]:
         name: str = self.parameters[what]

@@ -10,7 +10,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.activations import is_guess, may_be_rectified
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import Column, Outlook, num_telling_samples
+from sagemaker_debug_ext.rules.reading.series import Column, Screening, num_telling_samples
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
@@ -65,15 +65,15 @@ class DeadRelu(TensorRule):
         """Choose the tensors."""
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
 
-    def outlook(self, column: Column) -> Outlook:
+    def screen(self, column: Column) -> Screening:
         """Tell where the first samples show that enough units are alive."""
         if self._is_guess():  # whether the outputs are of ReLU shows in all their values
-            return column.all_unsure()
+            return column.all_undecided()
         limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
-        return column.clear_where(column.have_active_units(lambda output: output > 0, *limits))
+        return column.pass_where(column.have_active_units(lambda output: output > 0, *limits))
 
     def num_leading(self, num_entries: int) -> int:
-        """Return how many samples `outlook` looks at."""
+        """Return how many samples `screen` looks at."""
         return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
 
     def measure(self, view: StepView, name: str) -> Reading | None:

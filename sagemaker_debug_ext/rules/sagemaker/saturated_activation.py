@@ -10,7 +10,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.activations import is_guess, squashed_input
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import NOTHING, Column, Outlook, num_telling_samples
+from sagemaker_debug_ext.rules.reading.series import NOTHING, Column, Screening, num_telling_samples
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
@@ -88,20 +88,20 @@ class SaturatedActivation(TensorRule):
             kind: (given[f"threshold_{kind}_min"], given[f"threshold_{kind}_max"]) for kind in ("tanh", "sigmoid")
         }
 
-    def outlook(self, column: Column) -> Outlook:
+    def screen(self, column: Column) -> Screening:
         """Tell where the first samples show that enough inputs lie between the limits."""
         if is_guess(self.selection, Role.SQUASHED, self.base_trial):
-            return column.all_unsure()
+            return column.all_undecided()
         kind = activation_of(column.name)
         if kind is None:
             return np.full(len(column.positions), NOTHING, np.int8)
         low, high = self._limits[kind]
         limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
         proved = column.have_active_units(lambda inputs: (inputs > low) & (inputs < high), *limits)
-        return column.clear_where(proved)
+        return column.pass_where(proved)
 
     def num_leading(self, num_entries: int) -> int:
-        """Return how many samples `outlook` looks at."""
+        """Return how many samples `screen` looks at."""
         return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
 
     def measure(self, view: StepView, name: str) -> Reading | None:

@@ -9,7 +9,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.statistics import variance
 from sagemaker_debug_ext.rules.reading.selection import Need, Selection
-from sagemaker_debug_ext.rules.reading.series import MARGIN, Column, Outlook
+from sagemaker_debug_ext.rules.reading.series import MARGIN, Column, Screening
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -34,7 +34,7 @@ class TensorVariance(TensorRule):
 
     spec_name = "TensorVariance"
     is_stateless = True
-    needs_sums_for_outlook = True
+    screen_needs_sums = True
     advice = (
         "A variance that is too large hints at a bad initialisation, unscaled inputs or a learning rate that is too "
         "high; one that is too small at units that all do the same."
@@ -48,7 +48,7 @@ class TensorVariance(TensorRule):
         """Return the tensors, values or reductions of them."""
         return (Need("tensors", self.selection, takes_reductions=True),)
 
-    def outlook(self, column: Column) -> Outlook:
+    def screen(self, column: Column) -> Screening:
         """Tell where the variance is within both limits."""
         squares = column.mean_squares
         high, low = self.parameters["max_threshold"], self.parameters["min_threshold"]
@@ -57,7 +57,7 @@ class TensorVariance(TensorRule):
             proved &= squares * (1 + MARGIN) < high  # the variance is not above the mean square
         if low is not None:
             proved &= squares * (1 - MARGIN) - np.square(column.sums / column.sizes) > low
-        return column.clear_where(proved)
+        return column.pass_where(proved)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return the variance of a tensor."""

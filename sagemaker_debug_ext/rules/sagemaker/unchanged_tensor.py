@@ -9,7 +9,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import Column, Outlook
+from sagemaker_debug_ext.rules.reading.series import Column, Screening
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -43,7 +43,7 @@ class UnchangedTensor(TensorRule):
     """
 
     spec_name = "UnchangedTensor"
-    looks_back = True
+    compares_with_previous = True
     is_stateless = True
     advice = (
         "Check that the tensor is meant to change: that its parameters are in the optimizer and not frozen, that the "
@@ -54,14 +54,14 @@ class UnchangedTensor(TensorRule):
         """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
 
-    def outlook(self, column: Column) -> Outlook:
+    def screen(self, column: Column) -> Screening:
         """Tell where a tensor differs from its value before, those before that being known as well."""
         if not column.is_gapless:
-            return column.all_unsure()
+            return column.all_undecided()
         proved = column.differ_from_the_one_before(self.parameters["atol"], self.parameters["rtol"])
         # whether enough was saved before the first ones is not known here
         proved[: max(self.parameters["num_steps"] - 1 - column.num_before, 0)] = False
-        return column.clear_where(proved)
+        return column.pass_where(proved)
 
     def measure(self, view: StepView, name: str) -> Reading | None:
         """Return for how many saved steps the tensor has not changed."""

@@ -10,7 +10,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.updates import update_ratio
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Need, Selection
-from sagemaker_debug_ext.rules.reading.series import Column, Outlook
+from sagemaker_debug_ext.rules.reading.series import Column, Screening
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -52,7 +52,7 @@ class WeightUpdateRatio(TensorRule):
     """
 
     spec_name = "WeightUpdateRatio"
-    looks_back = True
+    compares_with_previous = True
     is_stateless = True
     advice = (
         "Lower the learning rate if the ratio is too large, raise it if too small; ratios of about 0.001 are usual. A "
@@ -64,15 +64,15 @@ class WeightUpdateRatio(TensorRule):
         """Return the weights."""
         return (Need("weights", self.selection),)
 
-    def outlook(self, column: Column) -> Outlook:
+    def screen(self, column: Column) -> Screening:
         """Tell where a weight changed by as much as it should since the step before."""
         mode = ModeKeys.TRAIN if self._has_trained() else ModeKeys.GLOBAL
         weights = column.of_mode(mode)
-        known = column.all_unsure()
+        known = column.all_undecided()
         if self.parameters["num_steps"] is None and len(weights.positions) and weights.is_gapless:
             limits = self.parameters["small_threshold"], self.parameters["large_threshold"]
             proved = weights.have_update_ratio_within(*limits, self.parameters["epsilon"])
-            known[column.are_of(mode)] = weights.clear_where(proved)
+            known[column.are_of(mode)] = weights.pass_where(proved)
         return known
 
     def _has_trained(self) -> bool:

@@ -141,9 +141,9 @@ class TestConfusion:
                 evaluation = evaluate([create_rule("Confusion", trial, given)], trial, clock=lambda: 0.0)
                 return [issue.to_json() for issue in evaluation], evaluation.statuses
 
-            foreseen = found()
-            patch.setattr(BuiltinRule, "foresees", False)
-            assert foreseen == found()
+            screened = found()
+            patch.setattr(BuiltinRule, "can_screen_block", False)
+            assert screened == found()
 
     def test_sound_steps_are_not_judged_one_by_one(self, make_trial, monkeypatch):
         """Even if not each class occurs at each step."""

@@ -101,7 +101,7 @@ def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, room_by
         patch.setattr(digests_module, "_ROOM_BYTES", room_bytes)
         patch.setattr(blocks_module, "BLOCK_BYTES", 4000)
         found = evaluate(folder)
-        patch.setattr(TensorRule, "tells_outlook", property(lambda self: False))
+        patch.setattr(TensorRule, "can_screen", property(lambda self: False))
         assert found == evaluate(folder)
         assert all(status.status != "Error" for status in found[1])
 
@@ -220,7 +220,7 @@ def test_a_subclass_that_measures_in_its_own_way_judges_each_step(tmp_path):
 
     write(tmp_path, [(ModeKeys.TRAIN, {"x": np.ones(3)}, False)])
     trial = create_trial(str(tmp_path))
-    assert not Strict(trial).tells_outlook
+    assert not Strict(trial).can_screen
     assert [issue.step for issue in evaluate([Strict(trial)], trial)] == [0]
 
 
@@ -256,7 +256,7 @@ def test_a_damaged_tensor_is_the_error_of_the_rules_that_need_it(tmp_path):
     assert [status.status for status in evaluation.statuses] == ["Error", "NoIssuesFound"]
 
 
-@pytest.mark.parametrize("method", ["outlook", "needs"])
+@pytest.mark.parametrize("method", ["screen", "needs"])
 def test_a_rule_that_cannot_look_ahead_harms_nobody(tmp_path, method):
     """Steps are evaluated one by one then, and the rule meets its own errors only."""
 
