@@ -17,7 +17,7 @@ from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules.base import NoVerdict, Rule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Need, Selection
-from sagemaker_debug_ext.rules.reading.series import UNSURE, Column, Screening
+from sagemaker_debug_ext.rules.reading.series import UNSURE, Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView, StepViews
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class BuiltinRule(Rule):
         """Whether the rule has a `screen_block` that speaks for it; likewise."""
         return _origin(type(self), "screen_block") is not BuiltinRule and _speaks_for(type(self), "screen_block")
 
-    def screen_block(self, columns: Mapping[str, Column], num_steps: int) -> Screening:  # noqa: ARG002 - for subclasses
+    def screen_block(self, columns: Mapping[str, TensorSeries], num_steps: int) -> Screening:  # noqa: ARG002 - for subclasses
         """Tell at which steps of a block the rule finds nothing for certain. Optional; see `rules.columns`.
 
         Args:
@@ -227,7 +227,7 @@ class TensorRule(BuiltinRule):
         """Whether `screen` speaks for the rule: it does not for a subclass that evaluates in its own way."""
         return _origin(type(self), "screen") is not TensorRule and _speaks_for(type(self), "screen", "measure")
 
-    def screen(self, column: Column) -> Screening:
+    def screen(self, column: TensorSeries) -> Screening:
         """Tell at which steps a tensor does not meet the condition for certain; see `rules.columns`.
 
         It must be right for each value by itself, and is called by several threads.

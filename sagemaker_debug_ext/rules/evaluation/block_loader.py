@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.series import UNSURE, Column, DigestedPart, Part, Screening
+from sagemaker_debug_ext.rules.reading.series import UNSURE, Screening, SeriesChunk, SummarizedChunk, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import usable_value
 from sagemaker_debug_ext.trials.values.series_summary import Wish
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -33,7 +33,7 @@ Known: TypeAlias = tuple[npt.NDArray[np.intp], Screening]
 class Loaded:
     """What a thread has found out about some tensors of a block: their columns, and what rules know of them."""
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, TensorSeries]
     screenings: Mapping[int, Sequence[Known]]
 
 
@@ -42,16 +42,16 @@ class LatestValues:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._columns: dict[str, tuple[int, Column]] = {}
+        self._columns: dict[str, tuple[int, TensorSeries]] = {}
         self._num_bytes = 0
 
-    def of(self, name: str, step: int) -> Column | None:
+    def of(self, name: str, step: int) -> TensorSeries | None:
         """Return the column of a tensor's value at a step; None if that is not kept."""
         with self._lock:
             found = self._columns.get(name)
         return None if found is None or found[0] != step else found[1]
 
-    def keep(self, name: str, step: int, column: Column) -> None:
+    def keep(self, name: str, step: int, column: TensorSeries) -> None:
         """Keep the column of a tensor's last value, in place of the one before, if there is room for it."""
         with self._lock:
             if name in self._columns:
@@ -97,12 +97,14 @@ class Loader:
             names: The tensors.
             are_large: Keep only what rules are asked about; values they may ask for, but seldom do.
         """
-        columns: dict[str, Column] = {}
+        columns: dict[str, TensorSeries] = {}
         screenings: dict[int, list[Known]] = {}
         with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
             for name, parts in (self._digest_all if are_large else self._read_all)(names).items():
                 is_complete = sum(len(part.positions) for part in parts) == len(self._saved[name])
-                column = Column(name, parts, self._modes, is_complete=is_complete, before=self._before(name, are_large))
+                column = TensorSeries(
+                    name, parts, self._modes, is_complete=is_complete, before=self._before(name, are_large)
+                )
                 unsure = self._ask(column, screenings)
                 if are_large:
                     self._remember(name, column)
@@ -111,34 +113,34 @@ class Loader:
                     columns[name] = column
         return Loaded(columns, screenings)
 
-    def _read_all(self, names: Sequence[str]) -> dict[str, list[Part | DigestedPart]]:
-        parts: dict[str, list[Part | DigestedPart]] = {name: [] for name in names}
+    def _read_all(self, names: Sequence[str]) -> dict[str, list[SeriesChunk | SummarizedChunk]]:
+        parts: dict[str, list[SeriesChunk | SummarizedChunk]] = {name: [] for name in names}
         place = {step: position for position, step in enumerate(self._steps)}
         reader = self._trial.index_reader
         try:
             for name, steps, values in reader.read_columns(names, self._steps, ModeKeys.GLOBAL, None):
                 positions = np.array([place[step] for step in steps], np.intp)
                 if isinstance(values, np.ndarray):
-                    parts[name].append(Part(positions, values))
+                    parts[name].append(SeriesChunk(positions, values))
                     continue
                 for position, step, value in zip(positions.tolist(), steps, values, strict=True):
                     found = self._read(name, step) if value is None else value
                     if found is not None:
-                        parts[name].append(Part(np.array([position]), found[np.newaxis]))
+                        parts[name].append(SeriesChunk(np.array([position]), found[np.newaxis]))
         except (OSError, DebugExtError):  # the rule that needs what cannot be read is to meet the error
             return {name: [] for name in names}
         return parts
 
-    def _digest_all(self, names: Sequence[str]) -> dict[str, list[Part | DigestedPart]]:
+    def _digest_all(self, names: Sequence[str]) -> dict[str, list[SeriesChunk | SummarizedChunk]]:
         """Go through large tensors; what cannot be gone through is read."""
-        parts: dict[str, list[Part | DigestedPart]] = {name: [] for name in names}
+        parts: dict[str, list[SeriesChunk | SummarizedChunk]] = {name: [] for name in names}
         missing = {name: set(self._saved[name]) for name in names}
         place = {step: position for position, step in enumerate(self._steps)}
         wishes = {name: self._wish(name) for name in names}
         try:
             for name, digest in self._trial.index_reader.read_digests(wishes, self._steps, ModeKeys.GLOBAL):
                 positions = [place[step] for step in digest.steps]
-                parts[name].append(DigestedPart(np.array(positions, np.intp), digest))
+                parts[name].append(SummarizedChunk(np.array(positions, np.intp), digest))
                 missing[name].difference_update(positions)
         except (OSError, DebugExtError):  # the rule that needs what cannot be read is to meet the error
             return {name: [] for name in names}
@@ -146,7 +148,7 @@ class Loader:
             for position in sorted(missing[name]):
                 found = self._read(name, self._steps[position])
                 if found is not None:
-                    parts[name].append(Part(np.array([position]), found[np.newaxis]))
+                    parts[name].append(SeriesChunk(np.array([position]), found[np.newaxis]))
         return parts
 
     def _wish(self, name: str) -> Wish:
@@ -157,7 +159,7 @@ class Loader:
             has_sums=any(rule.screen_needs_sums for rule in rules),
         )
 
-    def _before(self, name: str, is_large: bool) -> Column | None:
+    def _before(self, name: str, is_large: bool) -> TensorSeries | None:
         """Return the column of the value saved before the block, if a rule needs it; gone through if it is large."""
         if not any(rule.compares_with_previous for rule in self._wanted[name]):
             return None
@@ -173,22 +175,22 @@ class Loader:
             return known
         # what is gone through cannot be compared with what is read
         part = (self._digest(name, step) if is_large else None) or self._read_part(name, step)
-        return None if part is None else Column(name, [part], {0: _mode_of(self._trial, step)})
+        return None if part is None else TensorSeries(name, [part], {0: _mode_of(self._trial, step)})
 
-    def _digest(self, name: str, step: int) -> DigestedPart | None:
+    def _digest(self, name: str, step: int) -> SummarizedChunk | None:
         """Go through one value; None if that cannot be done."""
         try:
             digests = dict(self._trial.index_reader.read_digests({name: self._wish(name)}, [step], ModeKeys.GLOBAL))
         except (OSError, DebugExtError):  # as above
             return None
         digest = digests.get(name)
-        return DigestedPart(np.array([0]), digest) if digest is not None and digest.steps else None
+        return SummarizedChunk(np.array([0]), digest) if digest is not None and digest.steps else None
 
-    def _read_part(self, name: str, step: int) -> Part | None:
+    def _read_part(self, name: str, step: int) -> SeriesChunk | None:
         value = self._read(name, step)
-        return None if value is None else Part(np.array([0]), value[np.newaxis])
+        return None if value is None else SeriesChunk(np.array([0]), value[np.newaxis])
 
-    def _remember(self, name: str, column: Column) -> None:
+    def _remember(self, name: str, column: TensorSeries) -> None:
         """Keep the last value for the next block, if a rule looks back at it."""
         position = self._saved[name][-1]
         # what was saved last may be empty, or impossible to read
@@ -201,7 +203,7 @@ class Loader:
         except (OSError, DebugExtError):  # as above
             return None
 
-    def _ask(self, column: Column, screenings: dict[int, list[Known]]) -> set[int]:
+    def _ask(self, column: TensorSeries, screenings: dict[int, list[Known]]) -> set[int]:
         """Add what rules know of a tensor, and return where one of them is not sure."""
         positions = column.positions
         saved = self._saved[column.name]

@@ -20,7 +20,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, TensorRule
 from sagemaker_debug_ext.rules.evaluation.block_loader import Known, LatestValues, Loaded, Loader
 from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.series import NOTHING, UNSURE, Column, join
+from sagemaker_debug_ext.rules.reading.series import NOTHING, UNSURE, TensorSeries, join
 from sagemaker_debug_ext.rules.reading.step_view import StepViews
 from sagemaker_debug_ext.trials.values.series_summary import can_digest, find_template
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -101,7 +101,7 @@ class Block:
         self._foreseeing = foreseeing
         self._parts = parts
         self._positions = {step: position for position, step in enumerate(steps)}
-        self._columns: dict[str, Column] | None = None
+        self._columns: dict[str, TensorSeries] | None = None
         self._screenings: dict[int, list[int]] = {}
         self._asked: Sequence[Rule] = ()
         self._rows: list[tuple[int, ...]] = []  # of the rules asked about last, for each step
@@ -124,11 +124,11 @@ class Block:
         column = self._gather().get(name) if step in self._positions else None
         return None if column is None else column.value(self._positions[step])
 
-    def _gather(self) -> dict[str, Column]:
+    def _gather(self) -> dict[str, TensorSeries]:
         """Wait for the threads, and put together what they found."""
         if self._columns is not None:
             return self._columns
-        columns: dict[str, Column] = {}
+        columns: dict[str, TensorSeries] = {}
         self._columns = columns  # should a rule fail now, what is here is all there is: values are read where they lie
         known: dict[int, list[Known]] = {id(rule): [] for rule in self._rules}
         for part in self._parts:

@@ -1,4 +1,4 @@
-"""One tensor at many steps, and what can be told of all of them at once: `Column`.
+"""One tensor at many steps, and what can be told of all of them at once: `TensorSeries`.
 
 Most steps of most jobs are sound, and that is cheaper to prove than a statistic is to compute: one pass in the tensor's
 own precision bounds its mean, its variance and its norm closely enough. What is not proved is evaluated step by step, in
@@ -38,7 +38,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 MARGIN: Final = 1e-2
-"""Relative error that bounds allow for; those of `Column` are ten times better."""
+"""Relative error that bounds allow for; those of `TensorSeries` are ten times better."""
 
 _SAMPLE: Final = 1024
 """How many elements are looked at first where few may do."""
@@ -50,7 +50,7 @@ _TINY: Final = 1e-30
 """A mean square below this may have lost elements whose squares are too small for single precision."""
 
 
-class Part(NamedTuple):
+class SeriesChunk(NamedTuple):
     """Values of the same shape and type: at which positions of the block, and the values, the first axis being those.
 
     Both are ascending in the steps.
@@ -99,17 +99,17 @@ class Part(NamedTuple):
         """Memory that is held."""
         return self.values.nbytes
 
-    def rows(self, chosen: Sequence[bool] | slice) -> Part:
+    def rows(self, chosen: Sequence[bool] | slice) -> SeriesChunk:
         """Return the values at some of the positions."""
-        return Part(self.positions[chosen], self.values[chosen])
+        return SeriesChunk(self.positions[chosen], self.values[chosen])
 
-    def last(self) -> Part:
+    def last(self) -> SeriesChunk:
         """Return the last value, which does not keep the memory of the others."""
-        return self if len(self.positions) == 1 else Part(self.positions[-1:], self.values[-1:].copy())
+        return self if len(self.positions) == 1 else SeriesChunk(self.positions[-1:], self.values[-1:].copy())
 
 
-class DigestedPart(NamedTuple):
-    """What is left of values of the same shape and type that were not kept; otherwise as `Part`."""
+class SummarizedChunk(NamedTuple):
+    """What is left of values of the same shape and type that were not kept; otherwise as `SeriesChunk`."""
 
     positions: npt.NDArray[np.intp]
     digest: Digest
@@ -153,16 +153,16 @@ class DigestedPart(NamedTuple):
         """Memory that is held."""
         return self.digest.leading.nbytes + self.digest.sample.nbytes
 
-    def rows(self, chosen: Sequence[bool] | slice) -> DigestedPart:
+    def rows(self, chosen: Sequence[bool] | slice) -> SummarizedChunk:
         """Return what is left of the values at some of the positions."""
-        return DigestedPart(self.positions[chosen], self.digest.rows(chosen))
+        return SummarizedChunk(self.positions[chosen], self.digest.rows(chosen))
 
-    def last(self) -> DigestedPart:
+    def last(self) -> SummarizedChunk:
         """Return what is left of the last value."""
         return self.rows([False] * (len(self.positions) - 1) + [True])
 
 
-class Column:
+class TensorSeries:
     """One tensor at some steps of a block: the values of the default worker, and bounds of their statistics.
 
     Everything that returns an array returns an element for each value, in the order of `positions`.
@@ -178,11 +178,11 @@ class Column:
     def __init__(
         self,
         name: str,
-        parts: Sequence[Part | DigestedPart],
+        parts: Sequence[SeriesChunk | SummarizedChunk],
         modes: Mapping[int, ModeStep],
         *,
         is_complete: bool = True,
-        before: Column | None = None,
+        before: TensorSeries | None = None,
     ) -> None:
         self.name = name
         self._modes = modes
@@ -203,25 +203,27 @@ class Column:
             self._places = {
                 each: (part.values, row)
                 for part in self._parts
-                if isinstance(part, Part)
+                if isinstance(part, SeriesChunk)
                 for row, each in enumerate(part.positions.tolist())
             }
         place = self._places.get(position)
         return None if place is None else place[0][place[1]]
 
     @property
-    def alike(self) -> Part | None:
+    def alike(self) -> SeriesChunk | None:
         """All values together, if they are kept and of one shape and type."""
-        kept = [part for part in self._parts if isinstance(part, Part)]
+        kept = [part for part in self._parts if isinstance(part, SeriesChunk)]
         if len(kept) < len(self._parts) or len({(part.shape, part.dtype) for part in kept}) != 1:
             return None
-        return kept[0] if len(kept) == 1 else Part(self.positions, np.concatenate([part.values for part in kept]))
+        return (
+            kept[0] if len(kept) == 1 else SeriesChunk(self.positions, np.concatenate([part.values for part in kept]))
+        )
 
     def are_of(self, mode: ModeKeys) -> Flags:
         """Whether the steps are of a mode."""
         return np.array([self._modes[each][0] is mode for each in self.positions.tolist()], np.bool_)
 
-    def of_mode(self, mode: ModeKeys) -> Column:
+    def of_mode(self, mode: ModeKeys) -> TensorSeries:
         """Return the values of the steps of one mode."""
         parts = []
         for part in self._parts:
@@ -233,7 +235,7 @@ class Column:
         before = self._before
         if before is not None and (before.last_mode is None or before.last_mode[0] is not mode):
             before = None
-        return Column(self.name, parts, self._modes, is_complete=self._is_complete, before=before)
+        return TensorSeries(self.name, parts, self._modes, is_complete=self._is_complete, before=before)
 
     @property
     def num_bytes(self) -> int:
@@ -246,27 +248,27 @@ class Column:
         return self._modes[int(self.positions[-1])] if len(self.positions) else None
 
     @property
-    def last_part(self) -> Part | DigestedPart | None:
+    def last_part(self) -> SeriesChunk | SummarizedChunk | None:
         """What holds the last value; None without values."""
         return self._parts[-1] if self._parts else None
 
-    def only_last(self) -> Column:
+    def only_last(self) -> TensorSeries:
         """Return a column of the last value alone, which knows what is known of it already."""
         parts = [part.last() for part in self._parts[-1:]]
-        last = Column(self.name, parts, self._modes, is_complete=self._is_complete)
+        last = TensorSeries(self.name, parts, self._modes, is_complete=self._is_complete)
         for name in ("square_sums", "sums"):
             if name in vars(self):
                 vars(last)[name] = vars(self)[name][-1:]
         return last
 
-    def only_at(self, positions: Container[int]) -> Column:
+    def only_at(self, positions: Container[int]) -> TensorSeries:
         """Return a column of those values at some positions that are kept."""
         parts = []
         for part in self._parts:
             chosen = [each in positions for each in part.positions.tolist()]
-            if isinstance(part, Part) and any(chosen):
+            if isinstance(part, SeriesChunk) and any(chosen):
                 parts.append(part if all(chosen) else part.rows(chosen))
-        return Column(self.name, parts, self._modes, is_complete=False)
+        return TensorSeries(self.name, parts, self._modes, is_complete=False)
 
     @functools.cached_property
     def is_gapless(self) -> bool:
@@ -390,15 +392,15 @@ class Column:
                 yield flat[1:], flat[:-1]
             last = part
 
-    def _flags_of_parts(self, function: Callable[[Part | DigestedPart], bool]) -> Flags:
+    def _flags_of_parts(self, function: Callable[[SeriesChunk | SummarizedChunk], bool]) -> Flags:
         flags = [np.full(len(part.positions), function(part)) for part in self._parts]
         return np.concatenate(flags) if flags else np.empty(0, np.bool_)
 
-    def _of_parts(self, function: Callable[[Part | DigestedPart], Floats]) -> Floats:
+    def _of_parts(self, function: Callable[[SeriesChunk | SummarizedChunk], Floats]) -> Floats:
         return np.concatenate([function(part) for part in self._parts]) if self._parts else np.empty(0)
 
 
-def _in_order(parts: Sequence[Part | DigestedPart]) -> list[Part | DigestedPart]:
+def _in_order(parts: Sequence[SeriesChunk | SummarizedChunk]) -> list[SeriesChunk | SummarizedChunk]:
     """Return the values in the order of the steps: in more parts, where files that are laid out in turns mix them."""
     found = sorted(parts, key=lambda part: int(part.positions[0]))
     if all(part.positions[-1] < later.positions[0] for part, later in itertools.pairwise(found)):
@@ -413,12 +415,15 @@ def _in_order(parts: Sequence[Part | DigestedPart]) -> list[Part | DigestedPart]
 
 
 def num_telling_samples(threshold_inactivity: float, num_samples: int) -> int:
-    """Return how many of a layer's samples `Column.have_active_units` looks at, at most."""
+    """Return how many of a layer's samples `TensorSeries.have_active_units` looks at, at most."""
     return max(8, 4 * math.ceil(threshold_inactivity * num_samples / 100))
 
 
 def _have_active_units(
-    part: Part | DigestedPart, is_active: Callable[[Array], Flags], threshold_inactivity: float, threshold_layer: float
+    part: SeriesChunk | SummarizedChunk,
+    is_active: Callable[[Array], Flags],
+    threshold_inactivity: float,
+    threshold_layer: float,
 ) -> Flags:
     none = np.zeros(len(part.positions), np.bool_)
     num_samples = part.shape[0] if part.shape else 1
@@ -437,11 +442,11 @@ def _is_plain(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" and dtype.itemsize >= 4
 
 
-def _unknown(part: Part) -> Floats:
+def _unknown(part: SeriesChunk) -> Floats:
     return np.full(len(part.positions), np.nan)
 
 
-def _sums(part: Part) -> Floats:
+def _sums(part: SeriesChunk) -> Floats:
     kind = part.dtype.kind
     if kind not in "fc":
         return _unknown(part)

@@ -9,7 +9,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import Column, Screening
+from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -46,7 +46,7 @@ class AllZero(TensorRule):
         """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
 
-    def screen(self, column: Column) -> Screening:
+    def screen(self, column: TensorSeries) -> Screening:
         """Tell where enough elements are not 0."""
         share = 100.0 * (column.sizes - column.some_non_zero) / column.sizes
         return column.pass_where(share < self.parameters["threshold"])

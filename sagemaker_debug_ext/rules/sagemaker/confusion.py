@@ -14,7 +14,7 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, Matrix, confusion_matrix, joined_ids
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Need, Selection
-from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE, Column, Screening
+from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE, Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 Flags = npt.NDArray[np.bool_]
@@ -131,7 +131,7 @@ class Confusion(BuiltinRule):
         names = [*of_labels, *of_predictions]
         return [self.found(view, worst.text, tensors=names, value=worst.value, threshold=worst.threshold)]
 
-    def screen_block(self, columns: Mapping[str, Column], num_steps: int) -> Screening:
+    def screen_block(self, columns: Mapping[str, TensorSeries], num_steps: int) -> Screening:
         """Tell where classes that are whole numbers are not confused."""
         screen = np.full(num_steps, UNSURE, np.int8)
         found = [columns[name].alike for what in self._collections if (name := self.parameters[what]) in columns]

@@ -10,7 +10,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.activations import is_guess, may_be_rectified
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import Column, Screening, num_telling_samples
+from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries, num_telling_samples
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
@@ -65,7 +65,7 @@ class DeadRelu(TensorRule):
         """Choose the tensors."""
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
 
-    def screen(self, column: Column) -> Screening:
+    def screen(self, column: TensorSeries) -> Screening:
         """Tell where the first samples show that enough units are alive."""
         if self._is_guess():  # whether the outputs are of ReLU shows in all their values
             return column.all_undecided()

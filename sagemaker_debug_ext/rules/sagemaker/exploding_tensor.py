@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.inference.statistics import (
     find_counter,
 )
 from sagemaker_debug_ext.rules.reading.selection import ALL_WITHOUT_GAPS, Need, Selection
-from sagemaker_debug_ext.rules.reading.series import Column, Screening
+from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import ReductionKey, StepView
 
 EXTREMES: Final = (frozenset({("min", False), ("max", False)}), frozenset({("max", True)}))
@@ -71,7 +71,7 @@ class ExplodingTensor(TensorRule):
         """Return the tensors, values or reductions of them."""
         return (Need("tensors", self.selection, takes_reductions=True),)
 
-    def screen(self, column: Column) -> Screening:
+    def screen(self, column: TensorSeries) -> Screening:
         """Tell where all elements are finite."""
         return column.pass_where(column.are_finite)
 

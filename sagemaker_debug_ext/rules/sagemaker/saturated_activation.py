@@ -10,7 +10,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.activations import is_guess, squashed_input
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import NOTHING, Column, Screening, num_telling_samples
+from sagemaker_debug_ext.rules.reading.series import NOTHING, Screening, TensorSeries, num_telling_samples
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
@@ -88,7 +88,7 @@ class SaturatedActivation(TensorRule):
             kind: (given[f"threshold_{kind}_min"], given[f"threshold_{kind}_max"]) for kind in ("tanh", "sigmoid")
         }
 
-    def screen(self, column: Column) -> Screening:
+    def screen(self, column: TensorSeries) -> Screening:
         """Tell where the first samples show that enough inputs lie between the limits."""
         if is_guess(self.selection, Role.SQUASHED, self.base_trial):
             return column.all_undecided()

@@ -9,7 +9,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.statistics import variance
 from sagemaker_debug_ext.rules.reading.selection import Need, Selection
-from sagemaker_debug_ext.rules.reading.series import MARGIN, Column, Screening
+from sagemaker_debug_ext.rules.reading.series import MARGIN, Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -48,7 +48,7 @@ class TensorVariance(TensorRule):
         """Return the tensors, values or reductions of them."""
         return (Need("tensors", self.selection, takes_reductions=True),)
 
-    def screen(self, column: Column) -> Screening:
+    def screen(self, column: TensorSeries) -> Screening:
         """Tell where the variance is within both limits."""
         squares = column.mean_squares
         high, low = self.parameters["max_threshold"], self.parameters["min_threshold"]

@@ -9,7 +9,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import Column, Screening
+from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -54,7 +54,7 @@ class UnchangedTensor(TensorRule):
         """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
 
-    def screen(self, column: Column) -> Screening:
+    def screen(self, column: TensorSeries) -> Screening:
         """Tell where a tensor differs from its value before, those before that being known as well."""
         if not column.is_gapless:
             return column.all_undecided()

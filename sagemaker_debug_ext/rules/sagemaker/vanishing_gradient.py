@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.statistics import mean_abs
 from sagemaker_debug_ext.rules.reading.selection import Need, Selection
-from sagemaker_debug_ext.rules.reading.series import Column, Screening
+from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -40,7 +40,7 @@ class VanishingGradient(TensorRule):
         """Return the gradients, values or reductions of them."""
         return (Need("gradients", self.selection, takes_reductions=True),)
 
-    def screen(self, column: Column) -> Screening:
+    def screen(self, column: TensorSeries) -> Screening:
         """Tell where a gradient is large enough."""
         return column.pass_where(column.have_mean_abs_above(self.parameters["threshold"]))
 

@@ -10,7 +10,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.updates import update_ratio
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Need, Selection
-from sagemaker_debug_ext.rules.reading.series import Column, Screening
+from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -64,7 +64,7 @@ class WeightUpdateRatio(TensorRule):
         """Return the weights."""
         return (Need("weights", self.selection),)
 
-    def screen(self, column: Column) -> Screening:
+    def screen(self, column: TensorSeries) -> Screening:
         """Tell where a weight changed by as much as it should since the step before."""
         mode = ModeKeys.TRAIN if self._has_trained() else ModeKeys.GLOBAL
         weights = column.of_mode(mode)
