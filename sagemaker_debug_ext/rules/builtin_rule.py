@@ -16,9 +16,9 @@ from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules.base import NoVerdict, Rule
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import UNSURE, Screening, TensorSeries
-from sagemaker_debug_ext.rules.reading.step_view import StepView, StepViews
+from sagemaker_debug_ext.rules.reading.step_view import StepReader, StepView
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -84,7 +84,7 @@ class BuiltinRule(Rule):
         self.parameters: dict[str, Any] = spec.parse_parameters(given)
         self._given = given
         self.clock = clock
-        self.views = StepViews(base_trial)
+        self.views = StepReader(base_trial)
         for group in spec.at_least_one_of:
             if not any(self.parameters[name] for name in group):
                 raise InsufficientInformationForRuleInvocation(
@@ -104,9 +104,9 @@ class BuiltinRule(Rule):
         """Tell whether a parameter was given, rather than filled in with its default."""
         return self._given.get(name) not in (None, "", "None", [], ())
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return what the rule looks at, for `rules.explain`."""
-        return (Need("tensors", self.selection),)
+        return (TensorRequirement("tensors", self.selection),)
 
     def looks_at(self) -> tuple[Selection, ...]:
         """Return all that the rule looks at."""
@@ -179,7 +179,7 @@ class BuiltinRule(Rule):
 
 
 @attrs.frozen
-class Reading:
+class Measurement:
     """What a rule measured of one tensor at a step.
 
     Args:
@@ -213,7 +213,7 @@ class TensorRule(BuiltinRule):
     screen_needs_sums: ClassVar[bool] = False
     evaluates_only_tensors = True
     _share: tuple[int, int] | None = None
-    readings: dict[int, dict[str, Reading]]
+    measurements: dict[int, dict[str, Measurement]]
 
     def _is_mine(self, name: str) -> bool:
         return self._share is None or _share_of(name, self._share[1]) == self._share[0]
@@ -239,32 +239,32 @@ class TensorRule(BuiltinRule):
         return 0
 
     @abc.abstractmethod
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return what was measured of a tensor saved at the step; None if it cannot be evaluated."""
 
     @abc.abstractmethod
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Return the message for the tensors that fire, the loudest first, of which `first` was measured."""
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the tensors that meet the condition, the loudest first."""
-        readings = self._measure_all(view)
-        if not readings:
+        measurements = self._measure_all(view)
+        if not measurements:
             return None
         if self._share is None:
-            return self.issues_of(view, readings)
-        self.readings[view.step] = {name: reading for name, reading in readings.items() if reading.fires}
+            return self.issues_of(view, measurements)
+        self.measurements[view.step] = {name: reading for name, reading in measurements.items() if reading.fires}
         return []
 
-    def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
+    def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue that names those of some tensors that meet the condition, the loudest first."""
         names = sorted(
-            (name for name, reading in readings.items() if reading.fires),
-            key=lambda name: (-_rank(readings[name].severity), name),
+            (name for name, reading in measurements.items() if reading.fires),
+            key=lambda name: (-_rank(measurements[name].severity), name),
         )
         if not names:
             return []
-        first = readings[names[0]]
+        first = measurements[names[0]]
         message = self.describe(names, first)
         return [self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)]
 
@@ -276,9 +276,9 @@ class TensorRule(BuiltinRule):
             num_shares: How many there are.
         """
         self._share = (number, num_shares)
-        self.readings = {}
+        self.measurements = {}
 
-    def _measure_all(self, view: StepView) -> Mapping[str, Reading]:
+    def _measure_all(self, view: StepView) -> Mapping[str, Measurement]:
         measured = {name: self.measure(view, name) for name in self.selection.names(view) if self._is_mine(name)}
         return {name: reading for name, reading in measured.items() if reading is not None}
 

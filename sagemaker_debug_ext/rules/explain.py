@@ -1,4 +1,4 @@
-"""What a rule looks at, and whether a trial has it: `Need`, `explain` and `Explanation`."""
+"""What a rule looks at, and whether a trial has it: `TensorRequirement`, `explain` and `Explanation`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.errors import did_you_mean
 from sagemaker_debug_ext.rules._validation import check_trial
 from sagemaker_debug_ext.rules.base import check_rule
-from sagemaker_debug_ext.rules.reading.selection import Need
-from sagemaker_debug_ext.rules.reading.step_view import usable_value
-from sagemaker_debug_ext.rules.reading.tensor_roles import NOTHING, scheme_of
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
+from sagemaker_debug_ext.rules.reading.step_view import numeric_value
+from sagemaker_debug_ext.rules.reading.tensor_roles import NOTHING, naming_scheme_of
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen(kw_only=True)
-class NeedMatch:
+class RequirementMatch:
     """What a trial has of something that a rule looks at.
 
     Args:
@@ -52,7 +52,7 @@ class Explanation:
     """
 
     rule: str
-    needs: tuple[NeedMatch, ...] = ()
+    needs: tuple[RequirementMatch, ...] = ()
     problems: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -100,12 +100,12 @@ def explain(rule: Rule, trial: Trial | None = None) -> Explanation:
     return Explanation(rule=rule.rule_name, needs=needs, problems=tuple(_problems(needs, rule)))
 
 
-def _needs_of(rule: Rule) -> Iterable[Need]:
+def _needs_of(rule: Rule) -> Iterable[TensorRequirement]:
     declared = getattr(rule, "needs", None)
     return declared() if callable(declared) else ()
 
 
-def _problems(needs: Iterable[NeedMatch], rule: Rule) -> list[str]:
+def _problems(needs: Iterable[RequirementMatch], rule: Rule) -> list[str]:
     found = [need.problem for need in needs if need.problem and need.is_required]
     optional = [need for need in needs if not need.is_required]
     if not any(need.is_required for need in needs) and optional and all(need.problem for need in optional):
@@ -117,7 +117,7 @@ def _problems(needs: Iterable[NeedMatch], rule: Rule) -> list[str]:
     return found
 
 
-def _match(need: Need, trial: Trial) -> NeedMatch:
+def _match(need: TensorRequirement, trial: Trial) -> RequirementMatch:
     saved = trial.tensor_names()
     announced = {name for group in trial.collections().values() for name in group.tensor_names}
     names = need.selection.among(sorted({*saved, *announced}), trial)
@@ -126,7 +126,7 @@ def _match(need: Need, trial: Trial) -> NeedMatch:
         for group in trial.collections().values()
         if any(group.matches(name) for name in names) and group.name not in ("all", "default")
     )
-    return NeedMatch(
+    return RequirementMatch(
         purpose=need.purpose,
         selection=str(need.selection),
         tensors=tuple(names),
@@ -136,13 +136,13 @@ def _match(need: Need, trial: Trial) -> NeedMatch:
     )
 
 
-def _problem(need: Need, trial: Trial, names: list[str]) -> str:
+def _problem(need: TensorRequirement, trial: Trial, names: list[str]) -> str:
     if names:
         return "" if need.takes_reductions else _only_reductions(trial, names)
     if need.selection.is_everything:
         return "the trial has no tensors so far; is the hook attached to the model?"
     reasons = [_missing_collection(name, trial) for name in need.selection.collections]
-    scheme = scheme_of(trial)
+    scheme = naming_scheme_of(trial)
     unknown = [role.value for role in need.selection.roles if scheme.patterns[role] is NOTHING]
     if unknown:
         reasons.append(f"the hook of {scheme.framework} saves no {' or '.join(unknown)}")
@@ -172,7 +172,7 @@ def _only_reductions(trial: Trial, names: list[str]) -> str:
     """Return a problem if of the first saved tensor there are reductions only: its neighbours were saved likewise."""
     name = next((name for name in names if trial.has_tensor(name)), None)
     steps = trial.tensor(name).steps()[:1] if name else []
-    if name is None or not steps or usable_value(trial, name, steps[0]) is not None:
+    if name is None or not steps or numeric_value(trial, name, steps[0]) is not None:
         return ""
     if not trial.tensor(name).reduction_values(steps[0]):
         return ""

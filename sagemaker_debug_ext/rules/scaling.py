@@ -23,7 +23,7 @@ from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules.base import Rule
-from sagemaker_debug_ext.rules.builtin_rule import Reading
+from sagemaker_debug_ext.rules.builtin_rule import Measurement
 from sagemaker_debug_ext.rules.evaluation.blocks import num_cores
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.evaluation.status import RuleStatus, condition_met_details
@@ -140,7 +140,7 @@ class Shard:
     share: tuple[int, int] | None = None
 
 
-Readings: TypeAlias = Mapping[str, Mapping[int, Mapping[str, Reading]]]
+Readings: TypeAlias = Mapping[str, Mapping[int, Mapping[str, Measurement]]]
 """Rule → global step → tensor → what was measured of it."""
 
 
@@ -156,19 +156,19 @@ class ShardResult:
 
     issues: tuple[Issue, ...]
     statuses: tuple[RuleStatus, ...]
-    readings: Readings = attrs.field(factory=dict)
+    measurements: Readings = attrs.field(factory=dict)
 
     def to_json_dict(self) -> JSONObject:
         """Return the evaluation as an object for Python's JSON, which may hold NaN."""
         return {
             "issues": [issue.to_json_dict() for issue in self.issues],
             "statuses": [status.to_json_dict() for status in self.statuses],
-            "readings": {
+            "measurements": {
                 rule: {
-                    str(step): {name: attrs.asdict(reading) for name, reading in readings.items()}
-                    for step, readings in steps.items()
+                    str(step): {name: attrs.asdict(reading) for name, reading in measurements.items()}
+                    for step, measurements in steps.items()
                 }
-                for rule, steps in self.readings.items()
+                for rule, steps in self.measurements.items()
             },
         }
 
@@ -180,10 +180,10 @@ class ShardResult:
             tuple(RuleStatus(**each) for each in described["statuses"]),
             {
                 rule: {
-                    int(step): {name: Reading(**each) for name, each in readings.items()}
-                    for step, readings in steps.items()
+                    int(step): {name: Measurement(**each) for name, each in measurements.items()}
+                    for step, measurements in steps.items()
                 }
-                for rule, steps in described["readings"].items()
+                for rule, steps in described["measurements"].items()
             },
         )
 
@@ -274,7 +274,7 @@ def judge_shard(shard: Shard) -> ShardResult:
     issues = tuple(evaluation)
     if shard.share is None:
         return ShardResult(issues, evaluation.statuses)
-    return ShardResult((), evaluation.statuses, {name: rule.readings for name, rule in rules.items()})
+    return ShardResult((), evaluation.statuses, {name: rule.measurements for name, rule in rules.items()})
 
 
 def merge(rules: Mapping[str, RuleChoice], parts: Iterable[ShardResult], trial: Trial) -> ShardResult:
@@ -291,11 +291,11 @@ def merge(rules: Mapping[str, RuleChoice], parts: Iterable[ShardResult], trial: 
     statuses: dict[str, RuleStatus] = {}
     for status in (status for part in evaluation for status in part.statuses):
         statuses[status.name] = _joined(statuses[status.name], status) if status.name in statuses else status
-    shared: dict[str, dict[int, dict[str, Reading]]] = {}
-    for name, steps in ((name, steps) for part in evaluation for name, steps in part.readings.items()):
+    shared: dict[str, dict[int, dict[str, Measurement]]] = {}
+    for name, steps in ((name, steps) for part in evaluation for name, steps in part.measurements.items()):
         of_rule = shared.setdefault(name, {})  # though there may be none at all
-        for step, readings in steps.items():
-            of_rule.setdefault(step, {}).update(readings)
+        for step, measurements in steps.items():
+            of_rule.setdefault(step, {}).update(measurements)
     for name, found in shared.items():
         made = _issues_of_readings(name, rules[name], found, trial)
         statuses[name] = _status_of_readings(statuses[name], trial, len(found), made)
@@ -305,7 +305,7 @@ def merge(rules: Mapping[str, RuleChoice], parts: Iterable[ShardResult], trial: 
 
 
 def _issues_of_readings(
-    name: str, choice: RuleChoice, found: Mapping[int, Mapping[str, Reading]], trial: Trial
+    name: str, choice: RuleChoice, found: Mapping[int, Mapping[str, Measurement]], trial: Trial
 ) -> list[Issue]:
     rule = make_rule(choice.without_actions(), trial)
     issues = [issue for step in sorted(found) for issue in rule.issues_of(rule.views.at(step), found[step])]

@@ -1,4 +1,4 @@
-"""Reads tensors at the steps of a block, or goes through them, and asks rules what is clear about them: `Loader`."""
+"""Reads tensors at the steps of a block, or goes through them, and asks rules what is clear about them: `BlockLoader`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.series import UNSURE, Screening, SeriesChunk, SummarizedChunk, TensorSeries
-from sagemaker_debug_ext.rules.reading.step_view import usable_value
+from sagemaker_debug_ext.rules.reading.step_view import numeric_value
 from sagemaker_debug_ext.trials.values.series_summary import Wish
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 _LATEST_BYTES: Final = 256 * 2**20
 """How many bytes of large tensors are kept for the comparison with the next block; others are read again."""
 
-Known: TypeAlias = tuple[npt.NDArray[np.intp], Screening]
+KnownSteps: TypeAlias = tuple[npt.NDArray[np.intp], Screening]
 """Positions in a block, and what is known there."""
 
 
 @attrs.frozen
-class Loaded:
+class LoadedBlock:
     """What a thread has found out about some tensors of a block: their columns, and what rules know of them."""
 
     columns: Mapping[str, TensorSeries]
-    screenings: Mapping[int, Sequence[Known]]
+    screenings: Mapping[int, Sequence[KnownSteps]]
 
 
-class LatestValues:
+class PreviousValues:
     """The last value of large tensors in a block, for the comparison with the next one; threads share it."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class LatestValues:
                 self._num_bytes += column.num_bytes
 
 
-class Loader:
+class BlockLoader:
     """Reads tensors at the steps of a block, and asks rules about them. Several threads may use one.
 
     Args:
@@ -79,7 +79,7 @@ class Loader:
         wanted: Mapping[str, Sequence[TensorRule]],
         saved: Mapping[str, Sequence[int]],
         *,
-        latest: LatestValues,
+        latest: PreviousValues,
     ) -> None:
         self._trial = trial
         self._steps = steps
@@ -90,7 +90,7 @@ class Loader:
         self._keeps_all = trial.index_reader.events.backend.is_remote
         self._modes = {position: _mode_of(trial, step) for position, step in enumerate(steps)}
 
-    def load(self, names: Sequence[str], *, are_large: bool = False) -> Loaded:
+    def load(self, names: Sequence[str], *, are_large: bool = False) -> LoadedBlock:
         """Read tensors, each event file once, and ask rules about them.
 
         Args:
@@ -98,7 +98,7 @@ class Loader:
             are_large: Keep only what rules are asked about; values they may ask for, but seldom do.
         """
         columns: dict[str, TensorSeries] = {}
-        screenings: dict[int, list[Known]] = {}
+        screenings: dict[int, list[KnownSteps]] = {}
         with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
             for name, parts in (self._digest_all if are_large else self._read_all)(names).items():
                 is_complete = sum(len(part.positions) for part in parts) == len(self._saved[name])
@@ -111,7 +111,7 @@ class Loader:
                     columns[name] = column if self._keeps_all else column.only_at(unsure)
                 else:
                     columns[name] = column
-        return Loaded(columns, screenings)
+        return LoadedBlock(columns, screenings)
 
     def _read_all(self, names: Sequence[str]) -> dict[str, list[SeriesChunk | SummarizedChunk]]:
         parts: dict[str, list[SeriesChunk | SummarizedChunk]] = {name: [] for name in names}
@@ -199,11 +199,11 @@ class Loader:
 
     def _read(self, name: str, step: int) -> Array | None:
         try:
-            return usable_value(self._trial, name, step)
+            return numeric_value(self._trial, name, step)
         except (OSError, DebugExtError):  # as above
             return None
 
-    def _ask(self, column: TensorSeries, screenings: dict[int, list[Known]]) -> set[int]:
+    def _ask(self, column: TensorSeries, screenings: dict[int, list[KnownSteps]]) -> set[int]:
         """Add what rules know of a tensor, and return where one of them is not sure."""
         positions = column.positions
         saved = self._saved[column.name]

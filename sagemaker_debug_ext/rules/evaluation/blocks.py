@@ -18,10 +18,10 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, TensorRule
-from sagemaker_debug_ext.rules.evaluation.block_loader import Known, LatestValues, Loaded, Loader
+from sagemaker_debug_ext.rules.evaluation.block_loader import BlockLoader, KnownSteps, LoadedBlock, PreviousValues
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.series import NOTHING, UNSURE, TensorSeries, join
-from sagemaker_debug_ext.rules.reading.step_view import StepViews
+from sagemaker_debug_ext.rules.reading.step_view import StepReader
 from sagemaker_debug_ext.trials.values.series_summary import can_digest, find_template
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -74,7 +74,7 @@ class _Sizes:
     large: Mapping[str, int]
 
 
-class Block:
+class StepBlock:
     """Consecutive steps of a trial.
 
     Args:
@@ -91,7 +91,7 @@ class Block:
         steps: Sequence[int],
         rules: Sequence[TensorRule],
         foreseeing: Sequence[BuiltinRule],
-        parts: Sequence[Callable[[], Loaded]],
+        parts: Sequence[Callable[[], LoadedBlock]],
         num_bytes: int,
         idle: Mapping[int, list[int]],
     ) -> None:
@@ -130,7 +130,7 @@ class Block:
             return self._columns
         columns: dict[str, TensorSeries] = {}
         self._columns = columns  # should a rule fail now, what is here is all there is: values are read where they lie
-        known: dict[int, list[Known]] = {id(rule): [] for rule in self._rules}
+        known: dict[int, list[KnownSteps]] = {id(rule): [] for rule in self._rules}
         for part in self._parts:
             loaded = part()
             columns.update(loaded.columns)
@@ -147,7 +147,7 @@ class Block:
         return columns
 
 
-class Blocks:
+class BlockReader:
     """Gives the block that a step is in. For the rules of one evaluation, which visits steps in order.
 
     Args:
@@ -156,18 +156,20 @@ class Blocks:
         only_steps: Global steps that are evaluated; None for all.
     """
 
-    def __init__(self, views: StepViews, end_step: int | None = None, only_steps: Container[int] | None = None) -> None:
+    def __init__(
+        self, views: StepReader, end_step: int | None = None, only_steps: Container[int] | None = None
+    ) -> None:
         self._views = views
         self._trial = views.trial
         self._end_step = end_step
         self._only_steps = only_steps
-        self._current: Block | None = None
-        self._next: Block | None = None
+        self._current: StepBlock | None = None
+        self._next: StepBlock | None = None
         self._pool: Pool | None = None
-        self._latest = LatestValues()
+        self._latest = PreviousValues()
         self._is_remote = views.trial.index_reader.events.backend.is_remote
 
-    def at(self, step: int, active: Sequence[Rule]) -> Block | None:
+    def at(self, step: int, active: Sequence[Rule]) -> StepBlock | None:
         """Return the block of a global step; None if no rule has any use for one.
 
         Args:
@@ -208,7 +210,7 @@ class Blocks:
         # a block has no gap, so that each value in it follows the one before in the trial
         return found if self._only_steps is None else list(itertools.takewhile(self._only_steps.__contains__, found))
 
-    def _make(self, step: int, rules: Sequence[BuiltinRule]) -> Block:
+    def _make(self, step: int, rules: Sequence[BuiltinRule]) -> StepBlock:
         """Begin to read a block that begins with a step."""
         tensor_rules = [rule for rule in rules if isinstance(rule, TensorRule)]
         screeners = [rule for rule in tensor_rules if rule.can_screen]
@@ -242,7 +244,7 @@ class Blocks:
         parts = self._start(steps, wanted, saved, large)
         idle = {id(rule): self._idle(rule, names_at) for rule in others}
         foreseeing = [rule for rule in rules if rule.can_screen_block]
-        return Block(steps, screeners, foreseeing, parts, kept, idle)
+        return StepBlock(steps, screeners, foreseeing, parts, kept, idle)
 
     def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
         """Return at which steps a rule has nothing to evaluate, as none of its tensors is among the names saved there."""
@@ -311,8 +313,8 @@ class Blocks:
         wanted: Mapping[str, list[TensorRule]],
         saved: Mapping[str, list[int]],
         large: Mapping[str, int],
-    ) -> list[Callable[[], Loaded]]:
-        loader = Loader(self._trial, steps, wanted, saved, latest=self._latest)
+    ) -> list[Callable[[], LoadedBlock]]:
+        loader = BlockLoader(self._trial, steps, wanted, saved, latest=self._latest)
         small = [name for name in saved if name not in large]
         threaded = {name: size for name, size in large.items() if self._is_remote or size >= _THREADED_BYTES}
         middling = [name for name in large if name not in threaded]
@@ -327,7 +329,7 @@ class Blocks:
             parts.append(self._submit(task) if self._is_remote else task)
         return parts
 
-    def _submit(self, task: Callable[[], Loaded]) -> Callable[[], Loaded]:
+    def _submit(self, task: Callable[[], LoadedBlock]) -> Callable[[], LoadedBlock]:
         if self._pool is None:
             self._pool = Pool(_MAX_THREADS if self._is_remote else num_threads(), "rules")
         return self._pool.submit(task).result

@@ -24,7 +24,7 @@ from sagemaker_debug_ext.errors import (
 from sagemaker_debug_ext.rules._validation import check_trial
 from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule, check_rule
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
-from sagemaker_debug_ext.rules.evaluation.blocks import Blocks
+from sagemaker_debug_ext.rules.evaluation.blocks import BlockReader
 from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, write_result
 from sagemaker_debug_ext.rules.evaluation.status import (
     EvaluationStatus,
@@ -35,7 +35,7 @@ from sagemaker_debug_ext.rules.evaluation.status import (
 from sagemaker_debug_ext.rules.evaluation.steps import POLL_SECONDS, follow_steps
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE
-from sagemaker_debug_ext.rules.reading.step_view import StepViews
+from sagemaker_debug_ext.rules.reading.step_view import StepReader
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -213,7 +213,7 @@ class Evaluation(Iterator[Issue]):
         )
         self._trials = list(dict.fromkeys(each for run in self._runs for each in run.rule.trials))
         views = _share_views([run.rule for run in self._runs], trial)
-        self._blocks = Blocks(views, end_step, only_steps)
+        self._blocks = BlockReader(views, end_step, only_steps)
         self._looks_ahead = True
         self._issues = self._evaluate()
 
@@ -385,9 +385,9 @@ def _as_file_name(name: str) -> str:
     return re.sub(r"[^\w.\- ]", "_", name).lstrip(".") or "_"
 
 
-def _share_views(rules: Iterable[Rule], trial: Trial) -> StepViews:
+def _share_views(rules: Iterable[Rule], trial: Trial) -> StepReader:
     """Let the rules that read through views read each tensor once."""
-    views = StepViews(trial)
+    views = StepReader(trial)
     for rule in rules:
         if isinstance(rule, BuiltinRule):
             rule.views = views

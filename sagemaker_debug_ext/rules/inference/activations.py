@@ -14,7 +14,7 @@ from sagemaker_debug_ext.rules.inference.training import used_value
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -29,7 +29,7 @@ CLOSE: Final = 1e-3
 
 def is_guess(selection: Selection, role: Role, trial: Trial) -> bool:
     """Tell whether tensors that may have a role were chosen by names that do not tell whether they have it."""
-    scheme = scheme_of(trial)
+    scheme = naming_scheme_of(trial)
     return scheme.hides_kinds and any(scheme.patterns[role] in pattern.pattern for pattern in selection.patterns)
 
 
@@ -41,7 +41,7 @@ def may_be_rectified(view: StepView, name: str) -> bool:
     if output.any():
         return bool(np.min(output) >= 0)
     # a layer that starts with weights of 0 gives only 0 as well
-    beside = scheme_of(view.trial).parameters_beside(name, view.tensor_names)
+    beside = naming_scheme_of(view.trial).parameters_beside(name, view.tensor_names)
     weights = [used_value(view, parameter) for parameter in beside if _is_matrix(view, parameter)]
     return any(weight is not None and weight.any() for weight in weights)
 
@@ -73,7 +73,7 @@ def sums_to_one(values: Array) -> bool:
 
 def is_plain(view: StepView, weight: str, given: str, output: str) -> bool:
     """Tell whether the output of a fully connected layer is its input times its weight, with no activation after it."""
-    scheme = scheme_of(view.trial)
+    scheme = naming_scheme_of(view.trial)
     if not scheme.fuses_activations:
         return True
     kernel, inputs, outputs = used_value(view, weight), view.value(given), view.value(output)
@@ -102,7 +102,7 @@ def takes_unchanged(view: StepView, name: str) -> bool:
     of_matrices = [each for each in layers if any(_is_matrix(view, mine) for mine in _parameters_of(view, each))]
     if not of_matrices or any(_holds(view.value(each), given) for each in of_matrices):
         return True
-    if scheme_of(view.trial).hides_kinds:
+    if naming_scheme_of(view.trial).hides_kinds:
         return False
     others = [each for each in layers if each not in of_matrices and _parameters_of(view, each)]
     is_normalised = any(_is_equal(view.value(each), given) for each in others)
@@ -112,8 +112,8 @@ def takes_unchanged(view: StepView, name: str) -> bool:
 
 def _parameters_of(view: StepView, layer_input: str) -> list[str]:
     """Return the parameters of the layer that has an input, not those of layers within it."""
-    beside = scheme_of(view.trial).parameters_beside(layer_input, view.tensor_names)
-    if beside or scheme_of(view.trial).hides_kinds:
+    beside = naming_scheme_of(view.trial).parameters_beside(layer_input, view.tensor_names)
+    if beside or naming_scheme_of(view.trial).hides_kinds:
         return beside
     layer = re.escape(re.sub(r"_input_\d+$", "", layer_input))
     own = re.compile(rf"(^|[_.]){layer}[._][a-z_]*weight[^.]*$")  # of recurrent layers, and of attention
@@ -133,7 +133,7 @@ def _is_equal(one: Array | None, other: Array) -> bool:
 
 def _has_activation(view: StepView, name: str) -> bool:
     """Tell a layer that may have an activation from one that only hands on, as those that flatten or encode do."""
-    beside = scheme_of(view.trial).parameters_beside(name, view.tensor_names)
+    beside = naming_scheme_of(view.trial).parameters_beside(name, view.tensor_names)
     return ACTIVATION.search(name) is not None or any(_is_matrix(view, parameter) for parameter in beside)
 
 

@@ -12,7 +12,7 @@ from sagemaker_debug_ext.errors import SMDebugCustomerError
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 ClassIds = npt.NDArray[np.int64]
@@ -106,7 +106,7 @@ def has_one_for_each_sample(view: StepView, targets: Array) -> bool:
 
 def has_unit_for_each(view: StepView, num_classes: int) -> bool:
     """Tell whether a layer may have a unit for each class, as far as parameters were saved; True if they were not."""
-    scheme = scheme_of(view.trial)
+    scheme = naming_scheme_of(view.trial)
     shapes = [value.shape for name in view.selected(PARAMETERS) if (value := view.value(name)) is not None]
     axes = (0, -1) if scheme.framework == "Keras" else (0,)
     return not shapes or any(num_classes == shape[axis] for shape in shapes if shape for axis in axes)

@@ -21,12 +21,12 @@ from sagemaker_debug_ext.rules.inference.training import loss_at
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 Numbers = npt.NDArray[np.float64]
 
 INPUTS: Final = Selection(roles=(Role.ANSWER_OR_TARGET,))
-"""Scores and targets as hooks name them, for `Need`."""
+"""Scores and targets as hooks name them, for `TensorRequirement`."""
 
 LEAST: Final = 1e-7
 """Probabilities below this count as this, as they do for Keras."""
@@ -136,7 +136,7 @@ def losses_at(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossVie
         view: The step.
         keeps_shares: Leave probabilities as they are, where they would be brought into the form of scores.
     """
-    scheme = scheme_of(view.trial)
+    scheme = naming_scheme_of(view.trial)
     for names in scheme.answers(view.tensor_names):
         value = math.nan if names.loss == names.answers else loss_at(view, names.loss)
         scores, targets = view.value(names.answers), view.value(names.targets)
@@ -209,7 +209,7 @@ def _wants_both_ways(view: StepView, stem: str) -> bool:
 
 def class_labels(view: StepView, name: str) -> Array | None:
     """Return labels as they were saved; where names do not tell whether they are of classes, None unless they are."""
-    if not scheme_of(view.trial).hides_kinds:
+    if not naming_scheme_of(view.trial).hides_kinds:
         return view.value(name)
     for loss in losses_at(view):
         if loss.targets_name == name and (loss.num_classes is not None or loss.is_binary):
@@ -219,7 +219,7 @@ def class_labels(view: StepView, name: str) -> Array | None:
 
 def class_answers(view: StepView, name: str) -> Array | None:
     """Return answers as they were saved; where names do not tell whether they are of classes, a row for each label."""
-    if not scheme_of(view.trial).hides_kinds:
+    if not naming_scheme_of(view.trial).hides_kinds:
         return view.value(name)
     for loss in losses_at(view):
         if loss.answers_name == name and loss.num_classes is not None:
@@ -231,7 +231,7 @@ def class_answers(view: StepView, name: str) -> Array | None:
 
 def labels_in(view: StepView, names: Sequence[str]) -> ClassIds | None:
     """Return the labels in some tensors of a step, one after the other; None if none of them has any."""
-    if not scheme_of(view.trial).hides_kinds:
+    if not naming_scheme_of(view.trial).hides_kinds:
         return joined_ids(view, names)
     found = [labels.reshape(-1) for name in names if (labels := class_labels(view, name)) is not None]
     return np.concatenate(found) if found else None

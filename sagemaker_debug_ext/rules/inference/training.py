@@ -15,11 +15,11 @@ import numpy as np
 from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.rules.builtin_rule import Reading
+    from sagemaker_debug_ext.rules.builtin_rule import Measurement
     from sagemaker_debug_ext.trials import Trial
 
 RUNNING_BATCH: Final = "batch"
@@ -48,7 +48,7 @@ def is_last(view: StepView, name: str) -> bool:
 
 def gradient_in(view: StepView, parameter: str) -> str | None:
     """Return the name of a parameter's gradient; None if it was not saved at the step."""
-    return scheme_of(view.trial).gradient_of(parameter, view.tensor_names)
+    return naming_scheme_of(view.trial).gradient_of(parameter, view.tensor_names)
 
 
 def used_value(view: StepView, parameter: str) -> Array | None:
@@ -57,7 +57,7 @@ def used_value(view: StepView, parameter: str) -> Array | None:
     Where a hook saves what the step leaves, that is what the step before has left; and if there is none, what the step
     itself leaves, if its gradient is 0.
     """
-    if view.mode in (ModeKeys.EVAL, ModeKeys.PREDICT) or not scheme_of(view.trial).is_updated(parameter):
+    if view.mode in (ModeKeys.EVAL, ModeKeys.PREDICT) or not naming_scheme_of(view.trial).is_updated(parameter):
         return view.value(parameter)
     if view.step:
         return view.earlier_value(parameter, view.step - 1)
@@ -68,7 +68,7 @@ def used_value(view: StepView, parameter: str) -> Array | None:
 
 def num_summed(view: StepView) -> int:
     """Return over how many samples gradients are summed, as far as the losses tell; 1 where they are means."""
-    if not scheme_of(view.trial).has_sample_losses:
+    if not naming_scheme_of(view.trial).has_sample_losses:
         return 1
     values = [view.value(name) for name in view.selected(LOSSES)]
     return max((value.size for value in values if value is not None), default=1)
@@ -81,7 +81,7 @@ def loss_at(view: StepView, name: str) -> float | None:
     it is that of the batches since the loss was saved before.
     """
     loss = as_loss(view.value(name), view.trial)
-    if loss is None or not scheme_of(view.trial).has_running_losses:
+    if loss is None or not naming_scheme_of(view.trial).has_running_losses:
         return loss
     return _since_before(view, name, loss)
 
@@ -91,7 +91,7 @@ def as_loss(value: Array | None, trial: Trial) -> float | None:
 
     Where a hook saves a number for each sample, that is their mean.
     """
-    if value is None or value.dtype.kind == "c" or not scheme_of(trial).has_sample_losses:
+    if value is None or value.dtype.kind == "c" or not naming_scheme_of(trial).has_sample_losses:
         return as_scalar(value)
     return float(to_float64(value).mean())
 
@@ -147,9 +147,9 @@ class Pending:
     """Readings that are no issues yet, as the job may still mend what it does, but will be if no step is to come."""
 
     def __init__(self) -> None:
-        self._readings: dict[tuple[str, ModeKeys], tuple[StepView, Reading]] = {}
+        self._readings: dict[tuple[str, ModeKeys], tuple[StepView, Measurement]] = {}
 
-    def settle(self, view: StepView, name: str, reading: Reading, *, is_late: bool) -> Reading:
+    def settle(self, view: StepView, name: str, reading: Measurement, *, is_late: bool) -> Measurement:
         """Return a reading that fires if it is late, or if the job has ended; else it waits for that.
 
         Args:
@@ -164,12 +164,12 @@ class Pending:
         self._readings[name, view.mode] = (view, reading)
         return attrs.evolve(reading, fires=False)
 
-    def take(self) -> list[tuple[StepView, dict[str, Reading]]]:
+    def take(self) -> list[tuple[StepView, dict[str, Measurement]]]:
         """Return what has waited for the end of the job, by step, in their order; nothing before the end.
 
         What waits at a step after which more was saved, which nobody looked at, says nothing of the end.
         """
-        ended: dict[int, tuple[StepView, dict[str, Reading]]] = {}
+        ended: dict[int, tuple[StepView, dict[str, Measurement]]] = {}
         for (name, mode), (view, reading) in list(self._readings.items()):
             if is_last(view, name):
                 ended.setdefault(view.step, (view, {}))[1][name] = reading

@@ -12,9 +12,9 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
 from sagemaker_debug_ext.rules.inference.training import Recent
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
-from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 
@@ -37,9 +37,9 @@ class UpdateSizeRule(BuiltinRule):
         self._from_zero = set()
         self._norms: dict[str, float] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights."""
-        return (Need("weights", self.selection),)
+        return (TensorRequirement("weights", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if the updates of the weights are out of bounds."""
@@ -47,7 +47,7 @@ class UpdateSizeRule(BuiltinRule):
         step = view.step_in(mode)
         if step is None:
             return None
-        is_offset = scheme_of(view.trial).is_offset  # what starts at 0 changes by much of its size
+        is_offset = naming_scheme_of(view.trial).is_offset  # what starts at 0 changes by much of its size
         names = [name for name in view.selected(self.selection) if not is_offset(name)]
         for name in names:
             self._observe(view, name, mode, step)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -84,13 +84,13 @@ class Selection:
             for name in names
             if any(pattern.search(name) for pattern in patterns) or any(group.matches(name) for group in groups)
         ]
-        return scheme_of(trial).without_losses(found, names, trial) if Role.MODEL_INPUT in self.roles else found
+        return naming_scheme_of(trial).without_losses(found, names, trial) if Role.MODEL_INPUT in self.roles else found
 
     def patterns_in(self, trial: Trial) -> tuple[re.Pattern[str], ...]:
         """Return the patterns, with those that the names of the roles have in a trial."""
         if not self.roles:
             return self.patterns
-        scheme = scheme_of(trial)
+        scheme = naming_scheme_of(trial)
         return (*self.patterns, *(re.compile(scheme.patterns[role]) for role in self.roles))
 
     def __str__(self) -> str:
@@ -115,7 +115,7 @@ ALL_WITHOUT_GAPS = Selection(patterns=("^(?!trees/(Split|Yes|No|Missing|Category
 
 
 @attrs.frozen
-class Need:
+class TensorRequirement:
     """A choice of tensors that a rule looks at.
 
     Args:

@@ -15,7 +15,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, is_numer
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.rules.evaluation.blocks import Block
+    from sagemaker_debug_ext.rules.evaluation.blocks import StepBlock
     from sagemaker_debug_ext.rules.reading.selection import Selection
     from sagemaker_debug_ext.trials import Trial
 
@@ -31,7 +31,7 @@ KEPT_VALUES: Final = 2**14
 """How many values of earlier steps are kept."""
 
 
-def usable_value(trial: Trial, name: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> Array | None:
+def numeric_value(trial: Trial, name: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> Array | None:
     """Return a tensor's value of the default worker, or None where a rule has nothing to look at.
 
     That is the case when only reductions, or nothing, was saved at the step, when the trial does not have the step or
@@ -53,13 +53,13 @@ class StepView:
         views: What keeps values from one step to the next; of this step alone when not given.
     """
 
-    def __init__(self, trial: Trial, step: int, views: StepViews | None = None) -> None:
+    def __init__(self, trial: Trial, step: int, views: StepReader | None = None) -> None:
         self.trial = trial
         self.step = step
         mode, mode_step = trial.mode_modestep(step)
         self.mode = mode or ModeKeys.GLOBAL
         self.mode_step = mode_step
-        self._views = views or StepViews(trial)
+        self._views = views or StepReader(trial)
         self._reductions: dict[str, dict[ReductionKey, float]] = {}
         self._statistics: dict[tuple[str, Callable[[Array], Any]], Any] = {}
 
@@ -73,7 +73,7 @@ class StepView:
         return self._views.selected(selection, self.tensor_names)
 
     def value(self, name: str) -> Array | None:
-        """Return the tensor's value of the default worker; None as in `usable_value`."""
+        """Return the tensor's value of the default worker; None as in `numeric_value`."""
         return self._views.value(name, self.step)
 
     def earlier_value(self, name: str, global_step: int) -> Array | None:
@@ -121,7 +121,7 @@ class StepView:
         return min(self.trial.tensor(name).workers(self.step))
 
 
-class StepViews:
+class StepReader:
     """Gives the view of a step; rules that share an instance share what they read.
 
     Only the latest step is kept, because rules visit steps in order; of earlier ones only values of those tensors that
@@ -140,7 +140,7 @@ class StepViews:
         self._looked_back: set[str] = set()
         self._selected: dict[tuple[Selection, int], tuple[int, list[str], int]] = {}
         self._names: dict[tuple[int, ...], tuple[list[object], tuple[str, ...]]] = {}
-        self._blocks: tuple[Block, ...] = ()
+        self._blocks: tuple[StepBlock, ...] = ()
         self._saved_steps: dict[tuple[str, ModeKeys], list[int]] = {}
 
     def at(self, step: int) -> StepView:
@@ -151,7 +151,7 @@ class StepViews:
         return self._latest
 
     def value(self, name: str, step: int, *, is_earlier: bool = False, keeps: bool = True) -> Array | None:
-        """Return a tensor's value at a global step, from memory if it is kept there; None as in `usable_value`."""
+        """Return a tensor's value at a global step, from memory if it is kept there; None as in `numeric_value`."""
         if is_earlier:
             self._looked_back.add(name)
         key = (name, step)
@@ -160,7 +160,7 @@ class StepViews:
                 return kept[key]
         value = next((found for block in self._blocks if (found := block.value(name, step)) is not None), None)
         if value is None:
-            value = usable_value(self.trial, name, step)
+            value = numeric_value(self.trial, name, step)
         if not keeps:
             return value
         self._values[key] = value
@@ -182,7 +182,7 @@ class StepViews:
             _, dropped = self._earlier.popitem(last=False)
             self._kept_bytes -= 0 if dropped is None else dropped.nbytes
 
-    def use(self, block: Block) -> None:
+    def use(self, block: StepBlock) -> None:
         """Take values from a block of steps, and from the block used before, rather than read them again."""
         if not self._blocks or self._blocks[0] is not block:
             self._blocks = (block, *self._blocks[:1])

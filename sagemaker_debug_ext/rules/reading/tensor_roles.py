@@ -1,4 +1,4 @@
-"""What tensors are, by the names that each framework's hook gives them: `Role`, `Scheme` and `scheme_of`.
+"""What tensors are, by the names that each framework's hook gives them: `Role`, `NamingScheme` and `naming_scheme_of`.
 
 Rules ask for weights, gradients and losses by collection, and for the rest by role. Which names have a role, which
 gradient belongs to which parameter, along which axis a layer's units lie and what is known of the time at which a value
@@ -63,7 +63,7 @@ class AnswerNames(NamedTuple):
     targets: str
 
 
-class Scheme:
+class NamingScheme:
     """How a hook names tensors, and what it saves under the names; here those of PyTorch, and of boosted trees.
 
     Attributes:
@@ -195,7 +195,7 @@ class Scheme:
         return 0
 
 
-class _GluonScheme(Scheme):
+class _GluonScheme(NamingScheme):
     """MXNet's Gluon: names as in PyTorch but for classes in lower case with a number, and values after the update."""
 
     framework = "MXNet"
@@ -203,7 +203,7 @@ class _GluonScheme(Scheme):
     has_loose_targets = True
     has_sample_losses = True
     patterns: ClassVar[Mapping[Role, str]] = {
-        **Scheme.patterns,
+        **NamingScheme.patterns,
         Role.MODEL_INPUT: r"^[a-z_]*(sequential|net|model)[0-9]+_input_0$",
         Role.ANSWER: r"loss[0-9]*_input_0$",
         Role.CLASS_ANSWER: r"crossentropyloss[0-9]*_input_0$",
@@ -241,7 +241,7 @@ class _GluonScheme(Scheme):
         return beta if beta in names else None
 
 
-class _KerasScheme(Scheme):
+class _KerasScheme(NamingScheme):
     """Keras: ``<layer>/outputs``, ``<layer>/weights/<path>:0`` after the update, ``gradients/<path>Grad``."""
 
     framework = "Keras"
@@ -330,7 +330,7 @@ class _KerasScheme(Scheme):
         return re.sub(r"^(.*/)?weights/", "", parameter).removesuffix(":0")
 
 
-PYTORCH: Final = Scheme()
+PYTORCH: Final = NamingScheme()
 GLUON: Final = _GluonScheme()
 KERAS: Final = _KerasScheme()
 
@@ -341,10 +341,10 @@ _ONLY_KERAS: Final = frozenset({CollectionKeys.LAYERS, CollectionKeys.OPTIMIZER_
 _GLUON_LOSSES: Final = frozenset({r"[Ll]oss\d*_(?!input).*output", ".*loss._(?!input).*output"})
 """Patterns of collection ``losses`` as MXNet's hooks, this package's and the original, have them."""
 
-_KNOWN: Final[weakref.WeakKeyDictionary[Trial, Scheme]] = weakref.WeakKeyDictionary()
+_KNOWN: Final[weakref.WeakKeyDictionary[Trial, NamingScheme]] = weakref.WeakKeyDictionary()
 
 
-def scheme_of(trial: Trial) -> Scheme:
+def naming_scheme_of(trial: Trial) -> NamingScheme:
     """Return how the hook that wrote a trial names tensors, as its collections tell."""
     known = _KNOWN.get(trial)
     if known is not None:
@@ -364,5 +364,5 @@ def scheme_of(trial: Trial) -> Scheme:
 def pattern_of(role: Role, trial: Trial) -> str:
     """Return the pattern of a role's names in a trial; while its framework cannot be told, those of all frameworks."""
     if trial.collections():
-        return scheme_of(trial).patterns[role]
+        return naming_scheme_of(trial).patterns[role]
     return "|".join(dict.fromkeys(f"(?:{scheme.patterns[role]})" for scheme in SCHEMES))

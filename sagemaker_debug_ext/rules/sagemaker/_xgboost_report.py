@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sagemaker_debug_ext.rules.inference.class_labels import confusion_matrix
 from sagemaker_debug_ext.rules.inference.loss_pairs import loss_pairs
 from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar
-from sagemaker_debug_ext.rules.reading.step_view import usable_value
+from sagemaker_debug_ext.rules.reading.step_view import numeric_value
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -130,7 +130,7 @@ def _ratio(above: Numbers, below: npt.NDArray[Any]) -> Numbers:
 
 
 def _numbers(trial: Trial, name: str, step: int) -> Numbers | None:
-    value: Array | None = usable_value(trial, name, step)
+    value: Array | None = numeric_value(trial, name, step)
     return None if value is None or value.dtype.kind == "c" else value.astype(np.float64)
 
 
@@ -162,7 +162,7 @@ def _metrics(trial: Trial) -> dict[str, Any]:
 
 
 def _course(trial: Trial, name: str) -> list[list[float]]:
-    numbers = ((step, as_scalar(usable_value(trial, name, step))) for step in trial.tensor(name).steps())
+    numbers = ((step, as_scalar(numeric_value(trial, name, step))) for step in trial.tensor(name).steps())
     return [[step, number] for step, number in numbers if number is not None]
 
 
@@ -175,7 +175,7 @@ def _importance(trial: Trial, kind: str) -> dict[str, float]:
         name.removeprefix(prefix): number
         for name in names
         for step in last
-        if (number := as_scalar(usable_value(trial, name, step))) is not None
+        if (number := as_scalar(numeric_value(trial, name, step))) is not None
     }
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
@@ -51,14 +51,14 @@ class AllZero(TensorRule):
         share = 100.0 * (column.sizes - column.some_non_zero) / column.sizes
         return column.pass_where(share < self.parameters["threshold"])
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of zeros."""
         share = view.statistic(name, zero_percent)
         if share is None:
             return None
         limit: float = self.parameters["threshold"]
-        return Reading(share, fires=share >= limit, threshold=limit, severity=share)
+        return Measurement(share, fires=share >= limit, threshold=limit, severity=share)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many elements are zero."""
         return f"Zeros in {naming(names)}: {first.value:.4g} % of the first are 0, the limit is {first.threshold:g} %."

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -65,7 +65,7 @@ class CheckInputImages(TensorRule):
         self.selection = Selection(patterns=self.parameters["regex"])
         self._tallies: dict[str, _Tally] = {}
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the channel mean that is furthest from 0."""
         images = view.value(name)
         axis: int = self.parameters["channel"]
@@ -80,9 +80,9 @@ class CheckInputImages(TensorRule):
             return None
         mean = tally.largest_mean()
         limit: float = self.parameters["threshold_mean"]
-        return Reading(mean, fires=mean > limit, threshold=limit, severity=mean, text=str(tally.images))
+        return Measurement(mean, fires=mean > limit, threshold=limit, severity=mean, text=str(tally.images))
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how far the images are from being centred."""
         return (
             f"Images are not centred in {naming(names)}: over {first.text} images of the first, the mean of a channel "

@@ -12,7 +12,7 @@ from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS, Class
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, class_labels, labels_in, losses_at
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 PLAIN: Final = 0.01
@@ -103,14 +103,17 @@ class ClassImbalance(BuiltinRule):
         self._wrong: collections.Counter[int] = collections.Counter()
         self._weighed: set[str] = set()
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return labels, and predictions, which may be missing."""
-        labels, predictions = Need("labels", self._labels), Need("predictions", self._predictions, is_required=False)
+        labels, predictions = (
+            TensorRequirement("labels", self._labels),
+            TensorRequirement("predictions", self._predictions, is_required=False),
+        )
         found = [labels, predictions]
         if self.parameters["per_sample"]:
-            found.append(Need("inputs of the model", MODEL_INPUTS, is_required=False))
+            found.append(TensorRequirement("inputs of the model", MODEL_INPUTS, is_required=False))
         if self.parameters["unless_weighed"]:
-            found.append(Need("inputs of losses", INPUTS, is_required=False))
+            found.append(TensorRequirement("inputs of losses", INPUTS, is_required=False))
         return tuple(found)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

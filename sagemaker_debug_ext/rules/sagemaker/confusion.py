@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, Matrix, confusion_matrix, joined_ids
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE, Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
@@ -111,10 +111,10 @@ class Confusion(BuiltinRule):
             what: Selection(collections=(self.parameters[f"{what}_collection"],)) for what in ("labels", "predictions")
         }
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return labels and predictions."""
         return tuple(
-            Need(what, Selection(selection.collections, (f"^{re.escape(self.parameters[what])}$",)))
+            TensorRequirement(what, Selection(selection.collections, (f"^{re.escape(self.parameters[what])}$",)))
             for what, selection in self._collections.items()
         )
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.sagemaker._xgboost_report import render_html, xgboost_report
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -42,7 +42,7 @@ class CreateXgboostReport(BuiltinRule):
         self._has_material = False
         self._selections = [need.selection for need in self.needs()]
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return what the report is made of, each of which may be missing."""
         collections = (
             CollectionKeys.METRICS,
@@ -51,7 +51,7 @@ class CreateXgboostReport(BuiltinRule):
             CollectionKeys.PREDICTIONS,
             CollectionKeys.LABELS,
         )
-        return tuple(Need(name, Selection(collections=(name,)), is_required=False) for name in collections)
+        return tuple(TensorRequirement(name, Selection(collections=(name,)), is_required=False) for name in collections)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Find nothing; the step counts as evaluated if the report has a use for it."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.activations import is_guess, may_be_rectified
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
 from sagemaker_debug_ext.rules.reading.selection import Selection
@@ -76,7 +76,7 @@ class DeadRelu(TensorRule):
         """Return how many samples `screen` looks at."""
         return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of dead units of a layer."""
         if self._is_guess() and not may_be_rectified(view, name):
             return None
@@ -85,12 +85,12 @@ class DeadRelu(TensorRule):
             return None
         dead = dead_percent(activity, self.parameters["threshold_inactivity"])
         limit: float = self.parameters["threshold_layer"]
-        return Reading(dead, fires=dead > limit, threshold=limit, severity=dead)
+        return Measurement(dead, fires=dead > limit, threshold=limit, severity=dead)
 
     def _is_guess(self) -> bool:
         return is_guess(self.selection, Role.RELU_OUTPUT, self.base_trial)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many units of the worst layer are dead."""
         return (
             f"Dead units in {naming(names)}: {first.value:.1f} % of the first layer's units are positive for less "

@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.statistics import (
     count_nan,
     find_counter,
 )
-from sagemaker_debug_ext.rules.reading.selection import ALL_WITHOUT_GAPS, Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import ALL_WITHOUT_GAPS, Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import ReductionKey, StepView
 
@@ -67,26 +67,26 @@ class ExplodingTensor(TensorRule):
         self.selection = given or ALL_WITHOUT_GAPS
         self.ignores_masks = not given
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the tensors, values or reductions of them."""
-        return (Need("tensors", self.selection, takes_reductions=True),)
+        return (TensorRequirement("tensors", self.selection, takes_reductions=True),)
 
     def screen(self, column: TensorSeries) -> Screening:
         """Tell where all elements are finite."""
         return column.pass_where(column.are_finite)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return how many elements are not finite; of reductions, whether one is not."""
         only_nan: bool = self.parameters["only_nan"]
         count = view.statistic(name, count_nan if only_nan else find_counter(name, self.ignores_masks))
         if count is not None:
-            return Reading(count, fires=count > 0, threshold=0, text=f"{count} of the elements")
+            return Measurement(count, fires=count > 0, threshold=0, text=f"{count} of the elements")
         reductions = view.reductions(name)
         if not reductions:
             return None
-        return Reading(None, fires=reductions_explode(reductions, only_nan), threshold=0, text="saved reductions")
+        return Measurement(None, fires=reductions_explode(reductions, only_nan), threshold=0, text="saved reductions")
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many elements of the first tensor are not finite."""
         kind = "NaN" if self.parameters["only_nan"] else "NaN or infinite"
         return f"Values that are not finite in {naming(names)}: {first.text} of the first are {kind}."

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -48,9 +48,9 @@ class FeatureImportanceOverweight(BuiltinRule):
         """Choose the tensors."""
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the importances."""
-        return (Need("importances of features", self.selection),)
+        return (TensorRequirement("importances of features", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the leading features, the largest first."""

@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
 from sagemaker_debug_ext.rules.inference.training import as_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.step_view import StepView, usable_value
+from sagemaker_debug_ext.rules.reading.step_view import StepView, numeric_value
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 PREFERRED_MODES: Final = (ModeKeys.EVAL, ModeKeys.TRAIN)
@@ -130,7 +130,7 @@ class LossNotDecreasing(BuiltinRule):
         if earlier is None:
             return None
         self._last_checks[name, mode] = step
-        reference = as_loss(usable_value(view.trial, name, earlier, mode), view.trial)
+        reference = as_loss(numeric_value(view.trial, name, earlier, mode), view.trial)
         return None if reference is None else _Check(current, reference, earlier)
 
     def _is_due(self, name: str, mode: ModeKeys, step: int) -> bool:

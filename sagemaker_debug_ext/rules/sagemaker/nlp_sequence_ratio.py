@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -55,7 +55,7 @@ class NLPSequenceRatio(TensorRule):
         self._limits = dict(zip(values, limits, strict=True))
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the share of the token that exceeds its threshold by most."""
         tokens = view.value(name)
         if tokens is None:
@@ -63,11 +63,11 @@ class NLPSequenceRatio(TensorRule):
         shares = {token: token_percent(tokens, token) for token in self._limits}
         worst = max(shares, key=lambda token: shares[token] - self._limits[token])
         excess = shares[worst] - self._limits[worst]
-        return Reading(
+        return Measurement(
             shares[worst], fires=excess > 0, threshold=self._limits[worst], severity=excess, text=f"{worst:g}"
         )
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how frequent the token is."""
         return (
             f"Token {first.text} is too frequent in {naming(names)}: it makes up {first.value:.1f} % of the first, "

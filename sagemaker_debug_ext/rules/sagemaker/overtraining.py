@@ -11,7 +11,7 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
 from sagemaker_debug_ext.rules.inference.loss_pairs import loss_pairs
 from sagemaker_debug_ext.rules.inference.training import loss_values
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -71,9 +71,9 @@ class Overtraining(BuiltinRule):
         self._courses: dict[str, _Course] = {}
         self._has_modes = False
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the losses."""
-        return (Need("losses", self.selection),)
+        return (TensorRequirement("losses", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the losses that no longer improve."""

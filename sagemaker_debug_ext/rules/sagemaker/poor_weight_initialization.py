@@ -14,7 +14,7 @@ from sagemaker_debug_ext.rules.inference.statistics import variance
 from sagemaker_debug_ext.rules.inference.training import loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import variance_bounds
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -131,12 +131,12 @@ class PoorWeightInitialization(BuiltinRule):
         self._watches: dict[str, _LossWatch] = {}
         self._last_step: int | None = None  # the global step after which none is among the first any more
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return what the three checks look at, each of which may be missing."""
         return (
-            Need("inputs of activations", self._inputs, is_required=False),
-            Need("gradients", self._gradients, is_required=False),
-            Need("losses", self._losses, is_required=False),
+            TensorRequirement("inputs of activations", self._inputs, is_required=False),
+            TensorRequirement("gradients", self._gradients, is_required=False),
+            TensorRequirement("losses", self._losses, is_required=False),
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

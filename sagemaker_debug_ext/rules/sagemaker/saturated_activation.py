@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.activations import is_guess, squashed_input
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
 from sagemaker_debug_ext.rules.reading.selection import Selection
@@ -104,7 +104,7 @@ class SaturatedActivation(TensorRule):
         """Return how many samples `screen` looks at."""
         return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of saturated nodes of a layer."""
         kind, inputs = self._inputs(view, name)
         activity = None if kind is None or inputs is None else unsaturated_percent(inputs, *self._limits[kind])
@@ -112,7 +112,7 @@ class SaturatedActivation(TensorRule):
             return None
         share = saturated_percent(activity, self.parameters["threshold_inactivity"])
         limit: float = self.parameters["threshold_layer"]
-        return Reading(share, fires=share > limit, threshold=limit, severity=share, text=kind or "")
+        return Measurement(share, fires=share > limit, threshold=limit, severity=share, text=kind or "")
 
     def _inputs(self, view: StepView, name: str) -> tuple[str | None, Array | None]:
         """Return the activation, and what went into it."""
@@ -121,7 +121,7 @@ class SaturatedActivation(TensorRule):
         kind = activation_of(name)
         return kind, None if kind is None else view.value(name)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many nodes of the worst layer are saturated."""
         low, high = self._limits[first.text]
         return (

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import ALL_TENSORS, Selection
-from sagemaker_debug_ext.rules.reading.step_view import StepView, usable_value
+from sagemaker_debug_ext.rules.reading.step_view import StepView, numeric_value
 
 RTOL: Final = 1e-5
 ATOL: Final = 1e-8
@@ -65,17 +65,17 @@ class SimilarAcrossRuns(TensorRule):
         given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
         self.selection = given or ALL_TENSORS
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return how far a tensor is from that of the other trials."""
-        others = [usable_value(trial, name, view.step) for trial in self.other_trials or ()]
+        others = [numeric_value(trial, name, view.step) for trial in self.other_trials or ()]
         mine = None if all(each is None for each in others) else view.value(name)
         if mine is None:
             return None
         distances = [times_tolerance(mine, each) for each in others if each is not None]
         worst = max(distances)
-        return Reading(worst, fires=worst > 1, threshold=1, severity=worst)
+        return Measurement(worst, fires=worst > 1, threshold=1, severity=worst)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say by how much the runs differ."""
         how = "by its shape or by values that are not finite"
         if first.value != float("inf"):

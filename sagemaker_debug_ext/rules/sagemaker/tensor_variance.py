@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.statistics import variance
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import MARGIN, Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
@@ -44,9 +44,9 @@ class TensorVariance(TensorRule):
         """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the tensors, values or reductions of them."""
-        return (Need("tensors", self.selection, takes_reductions=True),)
+        return (TensorRequirement("tensors", self.selection, takes_reductions=True),)
 
     def screen(self, column: TensorSeries) -> Screening:
         """Tell where the variance is within both limits."""
@@ -59,7 +59,7 @@ class TensorVariance(TensorRule):
             proved &= squares * (1 - MARGIN) - np.square(column.sums / column.sizes) > low
         return column.pass_where(proved)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the variance of a tensor."""
         if view.value(name) is None:
             measured = view.reductions(name).get(("variance", False))
@@ -69,10 +69,10 @@ class TensorVariance(TensorRule):
             return None
         high, low = self.parameters["max_threshold"], self.parameters["min_threshold"]
         if high is not None and measured > high:
-            return Reading(measured, fires=True, threshold=high, severity=measured, text="above")
-        return Reading(measured, fires=low is not None and measured < low, threshold=low, text="below")
+            return Measurement(measured, fires=True, threshold=high, severity=measured, text="above")
+        return Measurement(measured, fires=low is not None and measured < low, threshold=low, text="below")
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how large the variance is."""
         return (
             f"Variance out of bounds in {naming(names)}: that of the first is {first.value:.4g}, {first.text} the "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -46,14 +46,14 @@ class TreeDepth(TensorRule):
     advice = "Lower max_depth, or raise min_child_weight or gamma, if the model overfits."
     selection = Selection(patterns=(r"(^|/)trees/Node$",))
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the depth of the tree."""
         depth = view.statistic(name, tree_depth)
         if depth is None:
             return None
         limit: float = self.parameters["depth"]
-        return Reading(depth, fires=depth > limit, threshold=limit, severity=depth)
+        return Measurement(depth, fires=depth > limit, threshold=limit, severity=depth)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how deep the tree is."""
         return f"The tree in {naming(names)} has a depth of {first.value:g}, more than {first.threshold:g}."

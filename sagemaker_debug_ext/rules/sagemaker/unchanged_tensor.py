@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
@@ -63,7 +63,7 @@ class UnchangedTensor(TensorRule):
         proved[: max(self.parameters["num_steps"] - 1 - column.num_before, 0)] = False
         return column.pass_where(proved)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return for how many saved steps the tensor has not changed."""
         num_steps: int = self.parameters["num_steps"]
         step = view.step_in(view.mode)
@@ -77,12 +77,12 @@ class UnchangedTensor(TensorRule):
         options = (self.parameters["rtol"], self.parameters["atol"], self.parameters["equal_nan"])
         # the newest first: a tensor that changes is told from the step before alone
         fires = all(is_close(each, current, *options) for each in reversed(earlier) if each is not None)
-        return Reading(num_steps if fires else 0, fires=fires, threshold=num_steps)
+        return Measurement(num_steps if fires else 0, fires=fires, threshold=num_steps)
 
     def _earlier(self, view: StepView, name: str, mode_step: int) -> Array | None:
         global_step = view.trial.global_step(view.mode, mode_step)
         return None if global_step is None else view.earlier_value(name, global_step)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say for how long the tensors have not changed."""
         return f"Nothing changes in {naming(names)}: the last {first.value:g} saved values of each are the same."

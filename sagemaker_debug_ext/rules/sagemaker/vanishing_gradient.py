@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.statistics import mean_abs
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -36,15 +36,15 @@ class VanishingGradient(TensorRule):
     )
     selection = Selection(collections=(CollectionKeys.GRADIENTS,))
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the gradients, values or reductions of them."""
-        return (Need("gradients", self.selection, takes_reductions=True),)
+        return (TensorRequirement("gradients", self.selection, takes_reductions=True),)
 
     def screen(self, column: TensorSeries) -> Screening:
         """Tell where a gradient is large enough."""
         return column.pass_where(column.have_mean_abs_above(self.parameters["threshold"]))
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the mean absolute value, that of the saved reductions where there is no other."""
         value = view.statistic(name, mean_abs)
         if value is None:
@@ -52,9 +52,9 @@ class VanishingGradient(TensorRule):
         if value is None or math.isnan(value):
             return None
         threshold: float = self.parameters["threshold"]
-        return Reading(value, fires=value < threshold, threshold=threshold, severity=-value)
+        return Measurement(value, fires=value < threshold, threshold=threshold, severity=-value)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how small the smallest gradient is."""
         return (
             f"Gradients have vanished in {naming(names)}: the mean absolute value of the first is {first.value:.3g}, "

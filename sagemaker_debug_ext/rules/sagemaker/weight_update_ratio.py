@@ -6,10 +6,10 @@ import bisect
 import math
 from collections.abc import Sequence
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.updates import update_ratio
 from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -60,9 +60,9 @@ class WeightUpdateRatio(TensorRule):
     )
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights."""
-        return (Need("weights", self.selection),)
+        return (TensorRequirement("weights", self.selection),)
 
     def screen(self, column: TensorSeries) -> Screening:
         """Tell where a weight changed by as much as it should since the step before."""
@@ -81,7 +81,7 @@ class WeightUpdateRatio(TensorRule):
         with reader.lock:
             return reader.index.last_step(ModeKeys.TRAIN) is not None
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the ratio of a weight's change to the weight."""
         mode = train_or_all(view)
         step = view.step_in(mode)
@@ -93,8 +93,8 @@ class WeightUpdateRatio(TensorRule):
         large: float = self.parameters["large_threshold"]
         small: float = self.parameters["small_threshold"]
         if ratio > large:
-            return Reading(ratio, fires=True, threshold=large, severity=_distance(ratio, large), text="above")
-        return Reading(ratio, fires=ratio < small, threshold=small, severity=_distance(small, ratio), text="below")
+            return Measurement(ratio, fires=True, threshold=large, severity=_distance(ratio, large), text="above")
+        return Measurement(ratio, fires=ratio < small, threshold=small, severity=_distance(small, ratio), text="below")
 
     def _earlier(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
         saved_steps = self.views.saved_steps(name, mode, step)
@@ -102,7 +102,7 @@ class WeightUpdateRatio(TensorRule):
         global_step = None if found is None else view.trial.global_step(mode, found)
         return None if global_step is None else view.earlier_value(name, global_step)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how large the ratio is."""
         return (
             f"Updates do not suit the size of the weights in {naming(names)}: the first changed by {first.value:.3g} "

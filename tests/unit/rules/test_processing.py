@@ -7,7 +7,7 @@ import math
 import pytest
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.builtin_rule import Reading
+from sagemaker_debug_ext.rules.builtin_rule import Measurement
 from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.processing import parse_rules
@@ -36,6 +36,6 @@ def test_what_an_instance_found_reads_back_as_it_was():
     """Numbers that JSON lacks included, and readings of shares."""
     issue = Issue(rule="a", step=3, mode=ModeKeys.EVAL, mode_step=1, tensors=("x",), value=math.inf, threshold=1.0)
     status = RuleStatus(name="a", rule="A", status="IssuesFound", first_issue_step=3, num_issues=1)
-    readings = {"b": {4: {"y": Reading(2.0, fires=True, severity=1.0, text="t")}, 5: {}}}
-    found = ShardResult((issue,), (status,), readings)
+    measurements = {"b": {4: {"y": Measurement(2.0, fires=True, severity=1.0, text="t")}, 5: {}}}
+    found = ShardResult((issue,), (status,), measurements)
     assert ShardResult.from_json_dict(found.to_json_dict()) == found

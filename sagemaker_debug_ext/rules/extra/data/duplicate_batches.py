@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, row_digests
 from sagemaker_debug_ext.rules.inference.training import Streaks, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array
@@ -98,7 +98,7 @@ class DuplicateBatches(TensorRule):
         self._shared = Streaks()
         self._of_evaluation: dict[str, set[bytes]] = collections.defaultdict(set)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of different batches, or samples."""
         if view.mode is ModeKeys.EVAL and self.parameters["unless_all"]:
             digests = view.statistic(name, row_digests)
@@ -125,19 +125,21 @@ class DuplicateBatches(TensorRule):
         if (view.statistic(name, num_samples) or 0) >= MAY_BE_ALL or self._may_be_all(name):
             of_batches = 100.0
         if shared >= window:
-            return Reading(0, fires=True, threshold=limit, text=f"in {shared} steps another worker had the same batch")
+            return Measurement(
+                0, fires=True, threshold=limit, text=f"in {shared} steps another worker had the same batch"
+            )
         share, kind = min((of_batches, "batches"), (of_samples, "samples in a batch"))
         text = f"{share:.3g} % of the {kind} of the first are different"
         if len(set(seen)) == 1 and view.statistic(name, is_of_one_sample):
             text = "in the first all samples are equal"
-        return Reading(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
+        return Measurement(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
     def _may_be_all(self, name: str) -> bool:
         """Tell whether the latest batches may be all data there are, as far as evaluation tells."""
         known = [batch for batch in self._samples[name] if batch]
         return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how few batches differ."""
         return f"Training sees the same data again and again in {naming(names)}: {first.text}."
 

@@ -18,7 +18,7 @@ from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, row_digests
 from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, chosen_or
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -170,12 +170,12 @@ class EvaluationMismatch(BuiltinRule):
         self._rounds_off: collections.Counter[str] = collections.Counter()
         self._round_before: dict[str, float] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the inputs and the losses."""
         return (
-            Need("inputs", self.selection),
-            Need("losses", LOSSES, is_required=False),
-            Need("inputs of losses", INPUTS, is_required=False),
+            TensorRequirement("inputs", self.selection),
+            TensorRequirement("losses", LOSSES, is_required=False),
+            TensorRequirement("inputs of losses", INPUTS, is_required=False),
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, row_digests
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
@@ -88,7 +88,7 @@ class EvaluationOverlap(TensorRule):
         self._repeats: dict[str, _Repeats] = collections.defaultdict(_Repeats)
         self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of samples of evaluation that training has seen."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
@@ -115,9 +115,9 @@ class EvaluationOverlap(TensorRule):
         by_chance = min(1.0, SURE * self._repeats[name].share_known_by_chance(len(trained)))
         limit: float = self.parameters["max_share_percent"]
         fires = share > limit + (100 - limit) * by_chance
-        return Reading(share, fires=fires, threshold=limit, severity=share)
+        return Measurement(share, fires=fires, threshold=limit, severity=share)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many samples are known."""
         return (
             f"Evaluation uses training data in {naming(names)}: {first.value:.3g} % of its samples were seen in "

@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.activations import takes_unchanged
 from sagemaker_debug_ext.rules.inference.losses import class_labels, losses_at
 from sagemaker_debug_ext.rules.inference.training import Streaks
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 MATTERS: Final = 0.75
 """Part of the mean of targets that does not matter."""
@@ -50,7 +50,7 @@ def placeholder(values: Array, limit: float) -> float | None:
 
 def are_numbers(view: StepView, targets: str) -> bool:
     """Tell whether targets are numbers to come near to, where a name that may be of those does not tell."""
-    return not scheme_of(view.trial).hides_kinds or class_labels(view, targets) is None
+    return not naming_scheme_of(view.trial).hides_kinds or class_labels(view, targets) is None
 
 
 def comes_near(view: StepView, targets: str, limit: float) -> bool:
@@ -105,7 +105,7 @@ class InputScale(TensorRule):
         self._streaks = Streaks()
         self._placeholders: dict[str, float | None] = {}
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the root mean square of an input."""
         is_target = name in view.selected(self._targets)
         scale = view.statistic(name, scale_of_targets if is_target else largest_scale)
@@ -121,7 +121,9 @@ class InputScale(TensorRule):
         length = self._streaks.observe(name, is_beyond)
         limit = high if scale > high else low
         text = self._missing(view, name, length) if is_target and length else ""
-        return Reading(scale, fires=length >= self.parameters["patience"], threshold=limit, severity=scale, text=text)
+        return Measurement(
+            scale, fires=length >= self.parameters["patience"], threshold=limit, severity=scale, text=text
+        )
 
     def _missing(self, view: StepView, name: str, length: int) -> str:
         """Return what is said of targets beyond the limit for so many steps, if one number alone makes it so."""
@@ -132,7 +134,7 @@ class InputScale(TensorRule):
         self._placeholders[name] = found
         return "" if found is None else f"; {found:g} {STANDS_FOR_MISSING}"
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say what the scale is."""
         return (
             f"Inputs are not scaled in {naming(names)}: the root mean square of the first is {first.value:.4g}, beyond "

@@ -20,7 +20,7 @@ from sagemaker_debug_ext.rules.inference.losses import INPUTS, entropy, losses_a
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection, chosen_or
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
@@ -105,14 +105,14 @@ class LabelMix(BuiltinRule):
         self._labels = chosen_or(self.parameters["labels_regex"], Role.ALL_LABELS)
         self._seen: dict[str, _Labels] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return what goes into losses."""
         return (
-            Need("inputs of losses", INPUTS, is_required=False),
-            Need("labels", self._labels, is_required=False),
-            Need("inputs of the model", MODEL_INPUTS, is_required=False),
-            Need("parameters", PARAMETERS, is_required=False),
-            Need("metrics", METRICS_OF_NUMBERS, is_required=False),
+            TensorRequirement("inputs of losses", INPUTS, is_required=False),
+            TensorRequirement("labels", self._labels, is_required=False),
+            TensorRequirement("inputs of the model", MODEL_INPUTS, is_required=False),
+            TensorRequirement("parameters", PARAMETERS, is_required=False),
+            TensorRequirement("metrics", METRICS_OF_NUMBERS, is_required=False),
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

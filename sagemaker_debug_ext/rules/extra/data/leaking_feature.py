@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, chosen_or
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
@@ -117,9 +117,9 @@ class LeakingFeature(BuiltinRule):
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._tables: dict[str, _Table] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the inputs, and what goes into losses."""
-        return Need("inputs", self.selection), Need("inputs of losses", INPUTS)
+        return TensorRequirement("inputs", self.selection), TensorRequirement("inputs of losses", INPUTS)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if an input tells the target."""

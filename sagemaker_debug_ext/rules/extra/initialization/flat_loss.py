@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.training import LOSSES, gradient_in, is_training, loss_at, num_summed
 from sagemaker_debug_ext.rules.reading.numeric import norm
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -66,12 +66,16 @@ class FlatLoss(TensorRule):
         """Begin without observations."""
         self._seen: dict[str, list[float]] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the losses, the parameters and their gradients."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
-        return Need("losses", LOSSES), Need("parameters", PARAMETERS), Need("gradients", gradients)
+        return (
+            TensorRequirement("losses", LOSSES),
+            TensorRequirement("parameters", PARAMETERS),
+            TensorRequirement("gradients", gradients),
+        )
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return how much the loss depends on the weights."""
         patience: int = self.parameters["patience"]
         seen = self._seen.setdefault(name, [])
@@ -84,9 +88,9 @@ class FlatLoss(TensorRule):
         seen.append(found)
         limit: float = self.parameters["threshold"]
         fires = len(seen) == patience and all(UNRELATED < each < limit for each in seen)
-        return Reading(max(seen), fires=fires, threshold=limit, severity=-max(seen))
+        return Measurement(max(seen), fires=fires, threshold=limit, severity=-max(seen))
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the loss would change."""
         return (
             f"The loss hardly depends on the weights in {naming(names)}: if all of them changed by one percent, the "

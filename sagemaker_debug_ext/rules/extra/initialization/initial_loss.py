@@ -12,7 +12,7 @@ from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 BOOSTED = Selection(patterns=("^(train|validation)-(rmse|m?logloss)$",))
@@ -87,9 +87,11 @@ class InitialLoss(BuiltinRule):
         "so that its first answers are small."
     )
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return what goes into losses."""
-        return Need("inputs of losses", INPUTS, is_required=False), Need("losses", BOOSTED, is_required=False)
+        return TensorRequirement("inputs of losses", INPUTS, is_required=False), TensorRequirement(
+            "losses", BOOSTED, is_required=False
+        )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if the first answers are far too large."""

@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.inference.updates import update_ratio
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 EMBEDDING: Final = re.compile("emb|wte|wpe|lora", re.IGNORECASE)
@@ -98,15 +98,15 @@ class InitialWeights(TensorRule):
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights."""
-        return (Need("weights", self.selection),)
+        return (TensorRequirement("weights", self.selection),)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the gain of a layer."""
         if not is_training(view) or EMBEDDING.search(name):
             return None
-        scheme = scheme_of(view.trial)
+        scheme = naming_scheme_of(view.trial)
         measure = gain_of_last if scheme.has_units_last(name) else gain
         if scheme.is_updated(name):
             first = self._first_value(view, name)
@@ -118,11 +118,11 @@ class InitialWeights(TensorRule):
         high: float = self.parameters["max_gain"] / (OFTEN if RECURRENT.search(name) else 1)
         low: float = self.parameters["min_gain"]
         if view.mode_step == 0 and view.statistic(name, is_of_one_value):
-            return Reading(found, fires=True, threshold=high, severity=math.inf, text=OF_ONE_VALUE)
+            return Measurement(found, fires=True, threshold=high, severity=math.inf, text=OF_ONE_VALUE)
         fires = found > high or found < low
         limit = high if found > high else low
         text = f"makes outputs {found:.3g} times as large as inputs"
-        return Reading(found, fires=fires, threshold=limit, severity=abs(math.log(found)), text=text)
+        return Measurement(found, fires=fires, threshold=limit, severity=abs(math.log(found)), text=text)
 
     def _first_value(self, view: StepView, name: str) -> Array | None:
         """Return a weight after its first update, once the next one tells that updates change it little."""
@@ -137,6 +137,6 @@ class InitialWeights(TensorRule):
             return None
         return first if update_ratio(current, first, epsilon=1e-12) / step <= SMALL_UPDATE else None
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say what the gain is."""
         return f"Weights start as no training can go well from in {naming(names)}: the first {first.text}."

@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.training import Streaks, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 DIGITS: Final = 5
@@ -75,13 +75,13 @@ class UnbrokenSymmetry(TensorRule):
         self._streaks = Streaks()
         self._have_differed: set[str] = set()
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights."""
-        return (Need("weights", self.selection),)
+        return (TensorRequirement("weights", self.selection),)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return for how many steps the units have been the same."""
-        has_units_last = scheme_of(view.trial).has_units_last(name)
+        has_units_last = naming_scheme_of(view.trial).has_units_last(name)
         measure = has_equal_last_units if has_units_last else has_equal_units
         found = view.statistic(name, measure) if is_training(view) else None
         if found is None:
@@ -90,9 +90,9 @@ class UnbrokenSymmetry(TensorRule):
             self._have_differed.add(name)
         length = self._streaks.observe(name, name not in self._have_differed)
         patience: int = self.parameters["patience"]
-        return Reading(length, fires=length >= patience, threshold=patience, severity=length)
+        return Measurement(length, fires=length >= patience, threshold=patience, severity=length)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say for how long."""
         return (
             f"Units are all alike in {naming(names)}: those of the first have had equal weights for "

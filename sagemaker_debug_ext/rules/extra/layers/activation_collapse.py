@@ -9,14 +9,14 @@ from typing import Final
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.statistics import variation
 from sagemaker_debug_ext.rules.inference.training import Streaks, is_training, used_value
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 DROPOUT: Final = Selection(roles=(Role.DROPOUT_OUTPUT,))
 ANSWERS: Final = Selection(roles=(Role.ANSWER,))
@@ -91,7 +91,7 @@ class ActivationCollapse(TensorRule):
         self._streaks = Streaks()
         self._have_varied: set[str] = set()
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the variation of a layer's output."""
         measured = view.statistic(name, variation) if is_training(view) else None
         if measured is None:
@@ -104,14 +104,14 @@ class ActivationCollapse(TensorRule):
             self._have_varied.add(name)
         fires = length >= self.parameters["patience"]
         since = "" if name in self._have_varied else SINCE_FIRST
-        return Reading(measured, fires=fires, threshold=limit, severity=-measured, text=since)
+        return Measurement(measured, fires=fires, threshold=limit, severity=-measured, text=since)
 
     def _without_bias(self, view: StepView, name: str, measured: float) -> float:
         """Return the variation of an output without the bias that its layer adds; what was measured if it has none.
 
         The output of a module may be that of the last layer in it.
         """
-        scheme, output = scheme_of(view.trial), view.value(name)
+        scheme, output = naming_scheme_of(view.trial), view.value(name)
         if output is None:
             return measured
         axis = -1 if scheme.has_channels_last(name) else 1
@@ -127,21 +127,21 @@ class ActivationCollapse(TensorRule):
 
     @staticmethod
     def _bias_of(view: StepView, output: str) -> Array | None:
-        scheme = scheme_of(view.trial)
+        scheme = naming_scheme_of(view.trial)
         beside = scheme.parameters_beside(output, view.tensor_names)
         weights = [each for each in beside if not scheme.is_gradient(each)]
         biases = [bias for each in weights if (bias := scheme.bias_of(each)) != each and bias in view.tensor_names]
         return used_value(view, biases[0]) if len(biases) == 1 else None
 
-    def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
+    def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue, which tells where outputs became equal."""
-        fired = {name: reading for name, reading in readings.items() if reading.fires}
+        fired = {name: reading for name, reading in measurements.items() if reading.fires}
         if any(self._varies(view, name) for name in view.selected(ANSWERS)):
             fired = {name: reading for name, reading in fired.items() if not self._has_constant_input(view, name)}
         where = self._where(view, fired) if fired else ""
         return super().issues_of(view, {name: attrs.evolve(each, text=where) for name, each in fired.items()})
 
-    def _where(self, view: StepView, collapsed: Mapping[str, Reading]) -> str:
+    def _where(self, view: StepView, collapsed: Mapping[str, Measurement]) -> str:
         flat = sorted(name for name in collapsed if self._is_flat(view, name))
         since_first = [name for name in flat if collapsed[name].text]
         if not flat:
@@ -158,20 +158,20 @@ class ActivationCollapse(TensorRule):
     @staticmethod
     def _has_constant_input(view: StepView, name: str) -> bool:
         """Tell whether a layer is given exactly the same for each sample."""
-        given = scheme_of(view.trial).input_of(name)
+        given = naming_scheme_of(view.trial).input_of(name)
         value = view.value(given) if given != name and given in view.tensor_names else None
         return value is not None and value.ndim > 0 and not view.statistic(given, differs)
 
     def _is_silent(self, view: StepView, name: str) -> bool:
         """Tell whether a layer without parameters lets through hardly anything of what it is given."""
-        source = scheme_of(view.trial).input_of(name)
+        source = naming_scheme_of(view.trial).input_of(name)
         given = view.statistic(source, size) if source in view.tensor_names else None
         output = view.statistic(name, size)
         return given is not None and output is not None and output < SILENT * given and self._is_flat(view, name)
 
     def _is_flat(self, view: StepView, name: str) -> bool:
         """Tell whether a layer without parameters gives the same for inputs that differ."""
-        scheme = scheme_of(view.trial)
+        scheme = naming_scheme_of(view.trial)
         given = scheme.input_of(name)
         if given not in view.tensor_names or name in view.selected(DROPOUT) or ATTENTION.search(name):
             return False
@@ -190,7 +190,7 @@ class ActivationCollapse(TensorRule):
         if not any(view.statistic(name, differs) for name in view.selected(MODEL_INPUTS)):
             return None
         for name in collapsed:
-            if ATTENTION.search(name) and self._varies(view, scheme_of(view.trial).input_of(name)):
+            if ATTENTION.search(name) and self._varies(view, naming_scheme_of(view.trial).input_of(name)):
                 return name
         outputs = [value.reshape(-1) for name in collapsed if (value := view.value(name)) is not None]
         for name in view.selected(LAYER_INPUTS):
@@ -202,7 +202,7 @@ class ActivationCollapse(TensorRule):
                 return name
         return None
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the outputs differ."""
         return (
             f"Outputs hardly depend on the input in {naming(names)}: between samples the first varies by "

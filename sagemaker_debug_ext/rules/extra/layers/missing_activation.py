@@ -11,9 +11,9 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
 from sagemaker_debug_ext.rules.inference.activations import is_plain
 from sagemaker_debug_ext.rules.inference.training import Streaks, is_training
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 
@@ -52,9 +52,11 @@ class MissingActivation(BuiltinRule):
         """Begin without observations."""
         self._streaks = Streaks()
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights, and inputs and outputs of layers."""
-        return Need("weights", self.selection), Need("outputs", Selection(roles=(Role.LAYER_OUTPUT,)))
+        return TensorRequirement("weights", self.selection), TensorRequirement(
+            "outputs", Selection(roles=(Role.LAYER_OUTPUT,))
+        )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if layers follow each other."""
@@ -73,7 +75,7 @@ class MissingActivation(BuiltinRule):
     def _layers(self, view: StepView) -> Iterator[_Layer]:
         """Yield the layers of two axes whose input and output were saved."""
         saved = set(view.tensor_names)
-        scheme = scheme_of(view.trial)
+        scheme = naming_scheme_of(view.trial)
         for name in view.selected(self.selection):
             weight = view.value(name)
             if weight is None or weight.ndim != 2:

@@ -11,9 +11,9 @@ from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_
 from sagemaker_debug_ext.rules.inference.training import Recent, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection, chosen_or
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 MIN_ELEMENTS = 64
@@ -83,12 +83,12 @@ class OverRegularisation(BuiltinRule):
         self._first: dict[str, float] = {}
         self._num_steps = 0
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the outputs of dropout layers, and the weights."""
         return (
-            Need("dropout", self._outputs, is_required=False),
-            Need("weights", self._weights, is_required=False),
-            Need("inputs of losses", INPUTS, is_required=False),
+            TensorRequirement("dropout", self._outputs, is_required=False),
+            TensorRequirement("weights", self._weights, is_required=False),
+            TensorRequirement("inputs of losses", INPUTS, is_required=False),
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
@@ -102,7 +102,7 @@ class OverRegularisation(BuiltinRule):
         limit: float = self.parameters["max_dropped"]
         usual = {}
         for name in view.selected(self._outputs):
-            inputs, output = view.value(scheme_of(view.trial).input_of(name)), view.value(name)
+            inputs, output = view.value(naming_scheme_of(view.trial).input_of(name)), view.value(name)
             share = None if inputs is None or output is None else dropped_share(inputs, output)
             if share is not None:
                 self._dropped.add(name, share)

@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.inference.losses import Games, class_answers, cla
 from sagemaker_debug_ext.rules.inference.training import is_last, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, chosen_or
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
@@ -114,9 +114,11 @@ class PredictionCollapse(BuiltinRule):
         self._num_steps = 0
         self._pending: dict[str, tuple[StepView, list[Issue]]] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return labels, and predictions, which may be missing."""
-        return Need("labels", self._labels), Need("predictions", self._predictions, is_required=False)
+        return TensorRequirement("labels", self._labels), TensorRequirement(
+            "predictions", self._predictions, is_required=False
+        )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if one class is all there is."""

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.training import Streaks, used_value
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_ELEMENTS: Final = 64
@@ -137,7 +137,7 @@ class TrainEvalMixup(TensorRule):
         self._has_dropped: set[str] = set()
         self._looks: collections.Counter[str] = collections.Counter()
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return for how many steps a layer has been in the wrong mode."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
@@ -151,9 +151,9 @@ class TrainEvalMixup(TensorRule):
         patience: int = self.parameters["patience"]
         length = self._streaks.observe(f"{view.mode.name} {name}", trains is not in_training)
         text = "evaluation while the job trains" if in_training else "training while the job evaluates"
-        return Reading(length, fires=length >= patience, threshold=patience, severity=length, text=text)
+        return Measurement(length, fires=length >= patience, threshold=patience, severity=length, text=text)
 
-    def _measure_other(self, view: StepView, name: str) -> Reading | None:
+    def _measure_other(self, view: StepView, name: str) -> Measurement | None:
         """Return for how many steps of evaluation a tensor has had zeros by chance."""
         patience: int = self.parameters["patience"]
         if view.mode is not ModeKeys.EVAL or self._looks[name] >= max(NUM_LOOKS, patience):
@@ -172,25 +172,25 @@ class TrainEvalMixup(TensorRule):
         drops = any(drops_by_chance(value, output) for value in itertools.islice(alike, MAX_OTHERS))
         length = self._streaks.observe(name, drops)
         text = "training while the job evaluates: it has zeros by chance"
-        return Reading(length, fires=length >= patience, threshold=patience, severity=length, text=text)
+        return Measurement(length, fires=length >= patience, threshold=patience, severity=length, text=text)
 
     def _trains(self, view: StepView, name: str, output: Array) -> bool | None:
         """Tell whether the layer behaves as in training."""
         if name in view.selected(self._dropout):
-            inputs = view.value(scheme_of(view.trial).input_of(name))
+            inputs = view.value(naming_scheme_of(view.trial).input_of(name))
             found = None if inputs is None else drops(inputs, output)
             if found:
                 self._has_dropped.add(name)
             # a layer that was never seen to drop may have the probability 0
             return found if name in self._has_dropped or view.mode is ModeKeys.EVAL else None
-        scheme = scheme_of(view.trial)
+        scheme = naming_scheme_of(view.trial)
         offset = scheme.offset_of(name, view.tensor_names)
         bias = None if offset is None else used_value(view, offset)
         if bias is None or output.ndim < 2:
             return None
         return is_centred_on(np.moveaxis(output, -1, 1) if scheme.has_channels_last(name) else output, bias)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say which way round."""
         return (
             f"Layers are in the wrong mode in {naming(names)}: the first has behaved as in {first.text}, for "

@@ -12,7 +12,7 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
 from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
 from sagemaker_debug_ext.rules.inference.training import loss_values, losses_or
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -65,9 +65,9 @@ class GeneralizationGap(BuiltinRule):
         self._largest: dict[str, float] = {}
         self._has_eval_steps = False
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the losses."""
-        return (Need("losses", self.selection),)
+        return (TensorRequirement("losses", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue when a round has ended and its validation loss is too high."""

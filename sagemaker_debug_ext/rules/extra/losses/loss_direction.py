@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.inference.statistics import variation
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import norm
-from sagemaker_debug_ext.rules.reading.selection import Need
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 FIRST: Final = 10
@@ -100,9 +100,9 @@ class LossDirection(BuiltinRule):
         self._courses: dict[str, _Course] = {}
         self._contents: dict[str, _Content] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return what goes into losses."""
-        return (Need("inputs of losses", INPUTS),)
+        return (TensorRequirement("inputs of losses", INPUTS),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if loss and answers part."""

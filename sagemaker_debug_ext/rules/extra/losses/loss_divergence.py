@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
 from sagemaker_debug_ext.rules.inference.training import Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -50,7 +50,7 @@ class LossDivergence(TensorRule):
         self._recent = Recent(self.parameters["window"])
         self._first: dict[str, list[float]] = {}
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return how many times what it was at first the loss is."""
         loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
         if loss is None or not math.isfinite(loss):
@@ -67,8 +67,8 @@ class LossDivergence(TensorRule):
         times = min(statistics.fmean(recent), statistics.median(recent)) / first
         factor: float = self.parameters["factor"]
         text = f"{first:.4g} to {statistics.fmean(recent):.4g}"
-        return Reading(times, fires=times > factor, threshold=factor, severity=times, text=text)
+        return Measurement(times, fires=times > factor, threshold=factor, severity=times, text=text)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how far the loss rose."""
         return f"Training makes the loss worse in {naming(names)}: the first went from {first.text}."

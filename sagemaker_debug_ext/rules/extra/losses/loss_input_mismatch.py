@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.losses import LossView, losses_at
 from sagemaker_debug_ext.rules.inference.training import Pending, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role, scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 OF_LOGARITHMS: Final = frozenset({"NLL", "KLDiv"})
 DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
@@ -145,7 +145,7 @@ class _Given(NamedTuple):
 
 def _given(view: StepView, name: str) -> _Given | None:
     """Return what a loss is given, whose answers have a name; None if its kind cannot be told."""
-    scheme = scheme_of(view.trial)
+    scheme = naming_scheme_of(view.trial)
     kind = scheme.kind_of_loss(name) or ("KLDiv" if "KLDivLoss" in name else None)
     if not scheme.has_loose_targets:
         scores = None if kind is None else view.value(name)
@@ -260,7 +260,7 @@ class LossInputMismatch(TensorRule):
         self._sums: dict[str, _Sums] = {}
         self._pending = Pending()
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return what is wrong with the input of a loss."""
         given = _given(view, name) if is_training(view) else None
         if given is None or given.scores.dtype.kind not in "fV":
@@ -269,7 +269,7 @@ class LossInputMismatch(TensorRule):
         patience: int = self.parameters["patience"]
         if kind in DIFFERENCES and targets is not None and targets.shape != scores.shape:
             text = f"gets outputs of shape {scores.shape} and targets of shape {targets.shape}, which are broadcast"
-            return Reading(1, fires=True, threshold=1, severity=np.inf, text=text)
+            return Measurement(1, fires=True, threshold=1, severity=np.inf, text=text)
         self._observe_sum(view, name)
         seen = self._seen.setdefault(name, _Seen())
         if np.isfinite(to_float64(scores)).all():
@@ -279,15 +279,15 @@ class LossInputMismatch(TensorRule):
         problem = problem_of(kind, seen)
         sums = self._sums.get(name)
         if problem or sums is None or not sums.stays:
-            return Reading(seen.steps, fires=bool(problem), threshold=patience, text=problem)
+            return Measurement(seen.steps, fires=bool(problem), threshold=patience, text=problem)
         text = "gives the sum over a batch, which has not fallen: updates suit its mean"
-        found = Reading(seen.steps, fires=True, threshold=patience, text=text)
+        found = Measurement(seen.steps, fires=True, threshold=patience, text=text)
         is_late = seen.steps >= self.parameters["patience_running"]
         return self._pending.settle(view, name, found, is_late=is_late)
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return what was found at the last steps, if no others are to come."""
-        return [issue for view, readings in self._pending.take() for issue in self.issues_of(view, readings)]
+        return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def _observe_sum(self, view: StepView, name: str) -> None:
         known = self._sums.get(name)
@@ -298,6 +298,6 @@ class LossInputMismatch(TensorRule):
                 sums = self._sums.setdefault(name, _Sums(loss.value))
                 sums.add(loss.value, is_sum=is_sum(loss))
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say what the loss is given."""
         return f"The loss does not suit the output in {naming(names)}: it {first.text}."

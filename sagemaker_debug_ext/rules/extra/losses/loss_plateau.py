@@ -6,12 +6,12 @@ import collections
 from collections.abc import Sequence
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.baseline import GAIN, Skill
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, Games
 from sagemaker_debug_ext.rules.inference.training import Pending, Recent, is_training, loss_at, losses_or, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 NUM_STEPS: Final = 20
@@ -67,11 +67,11 @@ class LossPlateau(TensorRule):
         self._games: dict[str, Games] = collections.defaultdict(Games)
         self._pending = Pending()
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the losses, and what goes into them, which may be missing."""
-        return *super().needs(), Need("inputs of losses", INPUTS, is_required=False)
+        return *super().needs(), TensorRequirement("inputs of losses", INPUTS, is_required=False)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return by how much the loss has fallen."""
         loss = loss_at(view, name) if is_training(view) else None
         if loss is None:
@@ -94,14 +94,14 @@ class LossPlateau(TensorRule):
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0
         limit: float = self.parameters["min_fall_percent"]
         stands = not fall >= limit and not (gain is not None and gain >= GAIN)
-        found = Reading(fall, fires=stands, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}")
+        found = Measurement(fall, fires=stands, threshold=limit, severity=-fall, text=f"{first:.4g} to {latest:.4g}")
         return self._pending.settle(view, name, found, is_late=self._seen[name] >= self.parameters["patience_running"])
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return what was found at the last steps, if no others are to come."""
-        return [issue for view, readings in self._pending.take() for issue in self.issues_of(view, readings)]
+        return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the loss has fallen."""
         return (
             f"The loss has hardly moved in {naming(names)}: the mean of the first went from {first.text}, a fall of "

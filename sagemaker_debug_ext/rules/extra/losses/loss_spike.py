@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.training import Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
@@ -54,7 +54,7 @@ class LossSpike(TensorRule):
         self._first: dict[str, float] = {}
         self._num_jumps: collections.Counter[str] = collections.Counter()
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return how many times its usual value a loss is."""
         loss = loss_at(view, name) if is_training(view) else None
         if loss is None:
@@ -63,7 +63,7 @@ class LossSpike(TensorRule):
         is_full = self._recent.is_full(name)
         self._recent.add(name, loss)
         if not math.isfinite(loss):
-            return Reading(math.inf, fires=True, threshold=factor, severity=math.inf, text=f"{loss} now")
+            return Measurement(math.inf, fires=True, threshold=factor, severity=math.inf, text=f"{loss} now")
         first = self._first.setdefault(name, loss)
         if not is_full:
             return None
@@ -74,8 +74,10 @@ class LossSpike(TensorRule):
         jumps = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
         self._num_jumps[name] += jumps
         fires = jumps and self._num_jumps[name] >= self.parameters["patience"]
-        return Reading(times, fires=fires, threshold=factor, severity=times, text=f"{loss:.4g} after about {usual:.4g}")
+        return Measurement(
+            times, fires=fires, threshold=factor, severity=times, text=f"{loss:.4g} after about {usual:.4g}"
+        )
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how high the loss jumped."""
         return f"The loss jumps in {naming(names)}: the first is {first.text}, over {first.threshold:g} times as high."

@@ -7,14 +7,14 @@ from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Reading
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Measurement
 from sagemaker_debug_ext.rules.inference.baseline import (
     Skill,
 )
 from sagemaker_debug_ext.rules.inference.losses import INPUTS, Games, label_entropy
 from sagemaker_debug_ext.rules.inference.training import Pending, is_training
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -81,9 +81,11 @@ class NoSkill(BuiltinRule):
         self._best_gain: dict[str, float] = {}
         self._pending = Pending()
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return what goes into losses, and what boosted trees save instead."""
-        return Need("inputs of losses", INPUTS, is_required=False), Need("labels", BOOSTED_LABELS, is_required=False)
+        return TensorRequirement("inputs of losses", INPUTS, is_required=False), TensorRequirement(
+            "labels", BOOSTED_LABELS, is_required=False
+        )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a constant would do as well."""
@@ -104,15 +106,17 @@ class NoSkill(BuiltinRule):
     def issues_while_waiting(self) -> list[Issue]:
         """Return what was found at the last steps, if no others are to come."""
         return [
-            self._without_skill(view, {name: reading.value or 0.0 for name, reading in readings.items()}, FROM_INPUTS)
-            for view, readings in self._pending.take()
+            self._without_skill(
+                view, {name: reading.value or 0.0 for name, reading in measurements.items()}, FROM_INPUTS
+            )
+            for view, measurements in self._pending.take()
         ]
 
-    def _settled(self, view: StepView, name: str, gain: float) -> Reading:
+    def _settled(self, view: StepView, name: str, gain: float) -> Measurement:
         """Return a reading that fires if a loss is not better than a constant, and it is time to say so."""
         limit: float = self.parameters["min_gain_percent"]
         is_late = self._skill.num_seen(name) >= self.parameters["patience_running"] and self._best_gain[name] < limit
-        return self._pending.settle(view, name, Reading(gain, fires=gain < limit), is_late=is_late)
+        return self._pending.settle(view, name, Measurement(gain, fires=gain < limit), is_late=is_late)
 
     def _without_skill(self, view: StepView, gains: Mapping[str, float], what: str) -> Issue:
         worst = min(gains, key=lambda name: gains[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
 from sagemaker_debug_ext.rules.inference.training import Recent, is_training, loss_at, losses_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -43,7 +43,7 @@ class SlowLearning(TensorRule):
         self._recent = Recent(self.parameters["window"])
         self._judged: set[str] = set()
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return by how much the loss has fallen."""
         loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
         if loss is None or name in self._judged:
@@ -56,9 +56,9 @@ class SlowLearning(TensorRule):
         fall = 100 * (values[0] - values[-1]) / abs(values[0]) if values[0] else 0.0
         limit: float = self.parameters["min_fall_percent"]
         fires = fall < limit and all(later < earlier for earlier, later in pairwise(values))
-        return Reading(fall, fires=fires, threshold=limit, severity=-fall)
+        return Measurement(fall, fires=fires, threshold=limit, severity=-fall)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the loss falls."""
         return (
             f"Learning is too slow in {naming(names)}: the first fell at each of {self.parameters['window']} saved "

@@ -12,7 +12,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -91,9 +91,9 @@ class TreeGrowth(BuiltinRule):
         """Begin without observations."""
         self._course = _Course()
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the tables of trees, and the losses."""
-        return Need("trees", NODES), Need("losses", LOSSES, is_required=False)
+        return TensorRequirement("trees", NODES), TensorRequirement("losses", LOSSES, is_required=False)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue when the rounds have been seen, and nothing can come of them."""

@@ -9,14 +9,14 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.training import LOSSES, Pending, Streaks, gradient_in, loss_values
 from sagemaker_debug_ext.rules.inference.updates import any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
-from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 NOISE: Final = 1e-6
@@ -136,12 +136,14 @@ class FrozenParameters(TensorRule):
         self._have_moved: set[str] = set()
         self._pending = Pending()
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the parameters, and gradients, which may be missing."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
-        return Need("parameters", self.selection), Need("gradients", gradients, is_required=False)
+        return TensorRequirement("parameters", self.selection), TensorRequirement(
+            "gradients", gradients, is_required=False
+        )
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return for how many steps a parameter has not changed."""
         mode = train_or_all(view)
         step = view.step_in(mode)
@@ -156,12 +158,12 @@ class FrozenParameters(TensorRule):
         patience: int = min(self.parameters["patience"], self.parameters["patience_running"])
         reason = self._reason(view, name)
         fires = length >= patience and not (name in self._have_moved and reason in ON_PURPOSE)
-        found = Reading(length, fires=fires, threshold=patience, severity=length, text=reason)
+        found = Measurement(length, fires=fires, threshold=patience, severity=length, text=reason)
         return self._pending.settle(view, name, found, is_late=length >= self.parameters["patience_running"])
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return what was found at the last steps, if no others are to come."""
-        return [issue for view, readings in self._pending.take() for issue in self.issues_of(view, readings)]
+        return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def _before(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
         saved = self.views.saved_steps(name, mode, step - 1)
@@ -181,20 +183,20 @@ class FrozenParameters(TensorRule):
             if view.statistic(gradient, any_non_zero):
                 return HAS_GRADIENT
             return ALL_ZERO if self._nothing_learns(view) else ZERO_GRADIENT
-        if any(map(scheme_of(view.trial).is_gradient, view.tensor_names)):
+        if any(map(naming_scheme_of(view.trial).is_gradient, view.tensor_names)):
             return NO_GRADIENT
         return "gradients were not saved"
 
     @staticmethod
     def _nothing_learns(view: StepView) -> bool:
         """Tell whether no gradient is other than 0, though the loss leaves something to learn."""
-        gradients = [name for name in view.tensor_names if scheme_of(view.trial).is_gradient(name)]
+        gradients = [name for name in view.tensor_names if naming_scheme_of(view.trial).is_gradient(name)]
         losses = loss_values(view, LOSSES).values()
         return any(losses) and not any(view.statistic(name, any_non_zero) for name in gradients)
 
-    def issues_of(self, view: StepView, readings: Mapping[str, Reading]) -> list[Issue]:
+    def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue, unless what does not change is a sliver of the model or frozen on purpose."""
-        frozen = {name: reading for name, reading in readings.items() if reading.fires}
+        frozen = {name: reading for name, reading in measurements.items() if reading.fires}
         taken_out = {name for name, reading in frozen.items() if reading.text == ZERO_GRADIENT}
         taken_out = {name for name in taken_out if self._is_taken_out(view, name)}
         frozen = {name: reading for name, reading in frozen.items() if name not in taken_out}
@@ -207,7 +209,7 @@ class FrozenParameters(TensorRule):
         value = view.value(offset)
         if value is None or value.ndim > 1:
             return False
-        bias_of = scheme_of(view.trial).bias_of
+        bias_of = naming_scheme_of(view.trial).bias_of
         beside = (name for name in view.selected(self.selection) if name != offset and bias_of(name) == offset)
         gradients = (gradient_in(view, name) for name in beside)
         return any(view.statistic(each, any_non_zero) for each in gradients if each is not None)
@@ -219,7 +221,7 @@ class FrozenParameters(TensorRule):
         everything = (value.size for name in view.selected(self.selection) if (value := view.value(name)) is not None)
         return sum(value.size for value in values) < SLIVER * sum(everything)
 
-    def _are_meant(self, view: StepView, frozen: Mapping[str, Reading]) -> bool:
+    def _are_meant(self, view: StepView, frozen: Mapping[str, Measurement]) -> bool:
         """Tell whether layers are frozen on purpose, as far as that shows."""
         reasons = {reading.text for reading in frozen.values()}
         is_all = HAS_GRADIENT in reasons and all(name in frozen for name in view.selected(self.selection))
@@ -237,7 +239,7 @@ class FrozenParameters(TensorRule):
 
     def _weights(self, view: StepView, names: Sequence[str]) -> Iterator[tuple[Array, Array | None, int]]:
         """Yield each weight of some parameters, the offset beside it, and the axis of its units."""
-        scheme = scheme_of(view.trial)
+        scheme = naming_scheme_of(view.trial)
         for name in names:
             weight, bias = view.value(name), scheme.bias_of(name)
             if weight is not None and weight.ndim > 1:
@@ -245,7 +247,7 @@ class FrozenParameters(TensorRule):
                 is_frozen = bias in names or (bias in view.tensor_names and bias not in view.selected(self.selection))
                 yield weight, view.value(bias) if bias != name and is_frozen else None, axis
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say for how long, and why."""
         return (
             f"Parameters do not change in {naming(names)}: the first has been the same for {first.value:g} saved steps "

@@ -9,7 +9,7 @@ from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
 from sagemaker_debug_ext.rules.inference.statistics import mean_abs
 from sagemaker_debug_ext.rules.inference.training import gradient_in, is_training
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -53,10 +53,10 @@ class GradientDecay(BuiltinRule):
         self._num_small = 0
         self._is_over = False
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights and their gradients."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
-        return Need("weights", self.selection), Need("gradients", gradients)
+        return TensorRequirement("weights", self.selection), TensorRequirement("gradients", gradients)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if layers have hardly any gradient beside others."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.training import Recent, is_training, num_summed
 from sagemaker_debug_ext.rules.reading.numeric import norm
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -47,11 +47,11 @@ class GradientOutlier(TensorRule):
         self._recent = Recent(self.parameters["window"])
         self._first: dict[str, float] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the gradients."""
-        return (Need("gradients", self.selection),)
+        return (TensorRequirement("gradients", self.selection),)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the norm of a gradient."""
         measured = view.statistic(name, norm) if is_training(view) else None
         if measured is None:
@@ -66,9 +66,9 @@ class GradientOutlier(TensorRule):
             self._first[name] = statistics.median([*recent, measured])
         self._recent.add(name, measured)
         times = measured / limit if limit else 0.0
-        return Reading(measured, fires=measured > limit, threshold=limit, severity=times)
+        return Measurement(measured, fires=measured > limit, threshold=limit, severity=times)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how large the gradient is."""
         return (
             f"Gradients are too large in {naming(names)}: the norm of the first is {first.value:.4g}, above "

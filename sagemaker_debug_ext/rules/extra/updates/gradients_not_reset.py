@@ -9,12 +9,12 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.inference.training import gradient_in, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 Numbers = npt.NDArray[np.float64]
@@ -165,16 +165,16 @@ class GradientsNotReset(TensorRule):
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
         self._watches: dict[str, _Watch] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights and their gradients."""
         return (
-            Need("weights", self.selection),
-            Need("gradients", Selection(collections=(CollectionKeys.GRADIENTS,))),
+            TensorRequirement("weights", self.selection),
+            TensorRequirement("gradients", Selection(collections=(CollectionKeys.GRADIENTS,))),
         )
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return for how many steps the sum of gradients, and nothing else, has explained a weight's change."""
-        if not is_training(view) or view.mode_step is None or scheme_of(view.trial).is_updated(name):
+        if not is_training(view) or view.mode_step is None or naming_scheme_of(view.trial).is_updated(name):
             return None
         watch = self._watches.get(name) if view.mode_step else None
         count = self._num_followed(view) if watch is None else watch.weight.size
@@ -202,8 +202,8 @@ class GradientsNotReset(TensorRule):
         watch.sums = [each for each in watch.sums if each.refuted < MAX_REFUTED or each is best]
         patience: int = self.parameters["patience"]
         if watch.runs_on >= RUNS_ON and best.length < patience:
-            return Reading(huge, fires=True, threshold=EXPLAINS, text=f"{max(*others, ordinary):.4f}", severity=-1)
-        return Reading(
+            return Measurement(huge, fires=True, threshold=EXPLAINS, text=f"{max(*others, ordinary):.4f}", severity=-1)
+        return Measurement(
             best.explained,
             fires=best.length >= patience,
             threshold=EXPLAINS,
@@ -216,7 +216,7 @@ class GradientsNotReset(TensorRule):
         share = MAX_FOLLOWED // max(len(view.selected(self.selection)), 1)
         return min(max(share, FEWEST_FOLLOWED), NUM_FOLLOWED)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how well the sum explains the change."""
         if first.severity < 0:
             return (

@@ -8,7 +8,7 @@ from typing import Final
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_training, loss_values
 from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 LARGEST: Final = 3.0
@@ -56,9 +56,9 @@ class LearningRateTooHigh(UpdateSizeRule):
         self._has_jumped = False
         self._waiting: dict[str, float] = {}
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights, and losses, which may be missing."""
-        return *super().needs(), Need("losses", LOSSES, is_required=False)
+        return *super().needs(), TensorRequirement("losses", LOSSES, is_required=False)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if updates are too large."""

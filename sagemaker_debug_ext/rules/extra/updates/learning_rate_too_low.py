@@ -14,7 +14,7 @@ from sagemaker_debug_ext.rules.inference.losses import INPUTS
 from sagemaker_debug_ext.rules.inference.training import LOSSES, Recent, gradient_in, is_training, loss_values
 from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -99,14 +99,14 @@ class LearningRateTooLow(UpdateSizeRule):
         self._losses = Recent(NUM_LOSSES)
         self._skill = Skill(NUM_LOSSES)
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights, and what tells whether they should change."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         return (
             *super().needs(),
-            Need("gradients", gradients, is_required=False),
-            Need("losses", LOSSES, is_required=False),
-            Need("inputs of losses", INPUTS, is_required=False),
+            TensorRequirement("gradients", gradients, is_required=False),
+            TensorRequirement("losses", LOSSES, is_required=False),
+            TensorRequirement("inputs of losses", INPUTS, is_required=False),
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

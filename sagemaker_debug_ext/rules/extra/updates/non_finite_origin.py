@@ -7,9 +7,9 @@ from typing import Final
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.statistics import find_counter
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.reading.tensor_roles import scheme_of
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 ALL_BUT_TREES: Final = Selection(patterns=("^(?!trees/)",))
@@ -51,9 +51,9 @@ class NonFiniteOrigin(BuiltinRule):
         self.selection = given or ALL_BUT_TREES
         self.ignores_masks = not given
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the tensors."""
-        return (Need("tensors", self.selection),)
+        return (TensorRequirement("tensors", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the first tensor that is not finite."""
@@ -64,7 +64,7 @@ class NonFiniteOrigin(BuiltinRule):
             return None
         if not any(known.values()):
             return []
-        computed_late = scheme_of(view.trial).computed_late
+        computed_late = naming_scheme_of(view.trial).computed_late
         ordered = sorted(known, key=lambda name: (computed_late(name), _place(view, name), name))
         position = next(index for index, name in enumerate(ordered) if known[name])
         names = [name for name in ordered[position:] if known[name]]

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
-from sagemaker_debug_ext.rules.builtin_rule import Reading, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Need, Selection
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -63,11 +63,11 @@ class ReplicaDivergence(TensorRule):
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
 
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights."""
-        return (Need("weights", self.selection),)
+        return (TensorRequirement("weights", self.selection),)
 
-    def measure(self, view: StepView, name: str) -> Reading | None:
+    def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return how far the furthest worker is from the first."""
         tensor = view.trial.tensor(name)
         workers = tensor.workers(view.step)
@@ -80,9 +80,9 @@ class ReplicaDivergence(TensorRule):
             return None
         worst = max(apart, key=lambda worker: apart[worker])
         limit: float = self.parameters["threshold"]
-        return Reading(apart[worst], fires=apart[worst] > limit, threshold=limit, severity=apart[worst], text=worst)
+        return Measurement(apart[worst], fires=apart[worst] > limit, threshold=limit, severity=apart[worst], text=worst)
 
-    def describe(self, names: Sequence[str], first: Reading) -> str:
+    def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how far apart the workers are."""
         return (
             f"Workers have different weights in {naming(names)}: {first.text} is {first.value:.3g} of the norm away "

@@ -9,7 +9,7 @@ from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.inference.activations import is_plain, may_be_rectified, squashed_input, takes_unchanged
 from sagemaker_debug_ext.rules.inference.losses import as_class_ids, class_answers, class_labels, losses_at
 from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_at, loss_values, num_summed, used_value
-from sagemaker_debug_ext.rules.reading.step_view import StepViews
+from sagemaker_debug_ext.rules.reading.step_view import StepReader
 from sagemaker_debug_ext.rules.reading.tensor_roles import KERAS, Role
 from sagemaker_debug_ext.rules.recommended import recommended_rules
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -24,13 +24,13 @@ X, KERNEL = RNG.normal(size=(8, 4)), RNG.normal(size=(4, 5))
 @pytest.fixture
 def keras_views(make_trial):
     """Return a function that gives the views of a trial of Keras."""
-    return lambda steps: StepViews(make_trial(steps, collections=OF_KERAS))
+    return lambda steps: StepReader(make_trial(steps, collections=OF_KERAS))
 
 
 @pytest.fixture
 def gluon_views(make_trial):
     """Return a function that gives the views of a trial of MXNet."""
-    return lambda steps: StepViews(make_trial(steps, collections=OF_GLUON))
+    return lambda steps: StepReader(make_trial(steps, collections=OF_GLUON))
 
 
 class TestLosses:
@@ -62,7 +62,7 @@ class TestLosses:
 
     def test_pytorch_has_losses_of_one_element(self, make_trial):
         """Others are none."""
-        view = StepViews(make_trial({(TRAIN, 0): {"a_loss": np.ones(2), "b_loss": 3.0}})).at(0)
+        view = StepReader(make_trial({(TRAIN, 0): {"a_loss": np.ones(2), "b_loss": 3.0}})).at(0)
         assert (loss_values(view, LOSSES), num_summed(view)) == ({"b_loss": 3.0}, 1)
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.builtin_rule import TensorRule
 from sagemaker_debug_ext.rules.evaluation import blocks as blocks_module
-from sagemaker_debug_ext.rules.evaluation.blocks import Blocks
-from sagemaker_debug_ext.rules.reading.step_view import StepViews
+from sagemaker_debug_ext.rules.evaluation.blocks import BlockReader
+from sagemaker_debug_ext.rules.reading.step_view import StepReader
 from sagemaker_debug_ext.rules.sagemaker.exploding_tensor import ExplodingTensor
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
@@ -228,7 +228,7 @@ def test_blocks_end_where_the_evaluation_ends(tmp_path):
     """Nothing is read that nobody asked to be evaluated."""
     write(tmp_path, [(ModeKeys.TRAIN, {"x": np.ones(3)}, False)] * 6)
     trial = create_trial(str(tmp_path))
-    block = Blocks(StepViews(trial), end_step=4).at(1, [create_rule("ExplodingTensor", trial)])
+    block = BlockReader(StepReader(trial), end_step=4).at(1, [create_rule("ExplodingTensor", trial)])
     assert block.steps == [1, 2, 3]
 
 
@@ -240,7 +240,7 @@ def test_blocks_end_where_too_much_would_be_kept(tmp_path, monkeypatch, dtype, n
     write(tmp_path, [(ModeKeys.TRAIN, {"x": np.ones(1000, dtype)}, False)] * 7)
     trial = create_trial(str(tmp_path))
     trial.tensor("x").value(1)  # tells how the others are laid out
-    block = Blocks(StepViews(trial)).at(1, [create_rule("ExplodingTensor", trial)])
+    block = BlockReader(StepReader(trial)).at(1, [create_rule("ExplodingTensor", trial)])
     assert len(block.steps) == num_steps
 
 

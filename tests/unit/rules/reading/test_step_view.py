@@ -5,7 +5,7 @@ import pytest
 
 from sagemaker_debug_ext.rules.reading import step_view as step_module
 from sagemaker_debug_ext.rules.reading.numeric import as_scalar, is_numeric, to_float64
-from sagemaker_debug_ext.rules.reading.step_view import StepView, StepViews
+from sagemaker_debug_ext.rules.reading.step_view import StepReader, StepView
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -82,7 +82,7 @@ def test_what_a_rule_cannot_use_is_none(make_trial):
 def test_values_and_statistics_are_read_once_per_step(make_trial):
     """Rules that share views share what was read."""
     trial = CountingTrial(make_trial(STEPS))
-    views = StepViews(trial)
+    views = StepReader(trial)
     for _ in range(3):
         assert views.at(0).statistic("x", np.sum) == 6
         assert views.at(0).value("x").sum() == 6

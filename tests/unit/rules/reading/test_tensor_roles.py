@@ -18,8 +18,8 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import (
     SCHEMES,
     AnswerNames,
     Role,
+    naming_scheme_of,
     pattern_of,
-    scheme_of,
 )
 from sagemaker_debug_ext.rules.recommended import recommended_parameters
 from sagemaker_debug_ext.testing.trials import PATTERNS, SmallTrial
@@ -87,7 +87,7 @@ def test_names_of_a_role_are_found_and_no_others(open_trial, scheme, role):
     """Among all names of the framework's hook."""
     names = list(dict.fromkeys([*itertools.chain(*NAMES[scheme].values()), *OTHERS[scheme]]))
     trial = open_trial(scheme, *names)
-    assert scheme_of(trial) is scheme
+    assert naming_scheme_of(trial) is scheme
     assert sorted(Selection(roles=(role,)).among(names, trial)) == sorted(NAMES[scheme][role])
 
 
@@ -215,7 +215,7 @@ def test_while_nothing_tells_the_framework_all_names_count(tmp_path):
     """As before the hook of a running job has written its collections."""
     SmallTrial(tmp_path, collections={})
     trial = create_trial(str(tmp_path))
-    assert scheme_of(trial) is PYTORCH
+    assert naming_scheme_of(trial) is PYTORCH
     pattern = pattern_of(Role.RELU_OUTPUT, trial)
     assert all(re.search(pattern, name) for name in ("relu1_output_0", "hid/outputs"))
     assert re.search(pattern, "relu1_input_0") is None
