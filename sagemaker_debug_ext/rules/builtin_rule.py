@@ -28,7 +28,7 @@ _EVALUATING: Final = ("evaluate", "_measure_all", *_WAYS)
 """The methods by which a rule comes to a verdict; who overrides one of them evaluates in a way of its own."""
 
 
-def naming(tensors: Sequence[str]) -> str:
+def describe_tensors(tensors: Sequence[str]) -> str:
     """Name the first of some tensors, and say how many more there are."""
     more = len(tensors) - 1
     if not more:

@@ -51,7 +51,7 @@ _MAX_MESSAGE: Final = 1024
 
 
 @attrs.frozen(kw_only=True)
-class Surroundings:
+class ProcessingEnvironment:
     """What an instance knows of the job that it is part of.
 
     Args:
@@ -74,7 +74,7 @@ class Surroundings:
         return self.hosts.index(self.host)
 
 
-def read_surroundings(config_folder: str = CONFIG_FOLDER, exchange: str | None = None) -> Surroundings:
+def read_surroundings(config_folder: str = CONFIG_FOLDER, exchange: str | None = None) -> ProcessingEnvironment:
     """Read what SageMaker tells an instance.
 
     Args:
@@ -95,7 +95,7 @@ def read_surroundings(config_folder: str = CONFIG_FOLDER, exchange: str | None =
         output = outputs[RESULTS_OUTPUT]
         index = inputs.get(INDEX_INPUT, {})
         is_sharded = index.get("S3DataDistributionType") == "ShardedByS3Key"
-        return Surroundings(
+        return ProcessingEnvironment(
             host=host,
             hosts=hosts,
             output_folder=output["LocalPath"],
@@ -146,7 +146,7 @@ def parse_rules(text: str) -> dict[str, RuleChoice]:
     return rules
 
 
-def shards_of_host(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: Surroundings) -> list[Shard]:
+def shards_of_host(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: ProcessingEnvironment) -> list[Shard]:
     """Return what one instance evaluates; all instances together evaluate everything once."""
     number, num_hosts = surroundings.number, len(surroundings.hosts)
     alone: dict[str, RuleChoice] = {}
@@ -173,7 +173,7 @@ def shards_of_host(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: 
     return shards
 
 
-def _steps_of_host(trial: Trial, surroundings: Surroundings) -> list[int]:
+def _steps_of_host(trial: Trial, surroundings: ProcessingEnvironment) -> list[int]:
     steps = trial.steps()
     if surroundings.index_folder is None:
         number, num_hosts = surroundings.number, len(surroundings.hosts)
@@ -187,7 +187,7 @@ def _steps_of_host(trial: Trial, surroundings: Surroundings) -> list[int]:
     return [step for step in steps if (step, min(trial.workers_for_global_step(step))) in given]
 
 
-def judge_part(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: Surroundings) -> None:
+def judge_part(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: ProcessingEnvironment) -> None:
     """Evaluate what falls to one instance, and leave what it found for the first one."""
     parts = [judge_shard(shard) for shard in shards_of_host(rules, trial, surroundings)]
     content = json.dumps({"parts": [part.to_json_dict() for part in parts]}).encode()
@@ -197,7 +197,7 @@ def judge_part(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: Surr
 def merge_parts(
     rules: Mapping[str, RuleChoice],
     trial: Trial,
-    surroundings: Surroundings,
+    surroundings: ProcessingEnvironment,
     *,
     timeout_seconds: float,
     sleep: Callable[[float], object] = time.sleep,
@@ -285,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if code == 1 and not options.fail_on_issues else code
 
 
-def _tell_the_first(surroundings: Surroundings, error: Exception) -> None:
+def _tell_the_first(surroundings: ProcessingEnvironment, error: Exception) -> None:
     """Let the first instance know, so that it does not wait."""
     if surroundings.number:
         content = json.dumps({"error": f"{type(error).__name__}: {error}"}).encode()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     # those of SageMaker
     "ClassImbalance": {
-        "labels_regex": Role.COUNTED_LABEL,
+        "labels_regex": Role.LOSS_CLASS_LABEL,
         "predictions_regex": "^$",
         "samples": 400,
         "threshold_imbalance": 20,
@@ -33,7 +33,7 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "FeatureImportanceOverweight": {"nfeatures": 1, "threshold": 0.95, "start_step": 5},
     "Overfit": {"ratio_threshold": 3, "patience": 4, "start_step": 20, "unless_falling": True},
     "SaturatedActivation": {
-        "tensor_regex": Role.SQUASHED,
+        "tensor_regex": Role.SATURATING_INPUT,
         "threshold_tanh_min": -5,
         "threshold_tanh_max": 5,
         "threshold_sigmoid_min": -10,

@@ -1,6 +1,6 @@
 """Rules over a trial that is too large for one process: shards of its steps, evaluated anywhere, merged here.
 
-`Cluster` is all that an engine has to offer; `ProcessPool` is one for this machine, `RayCluster` one for many. Each
+`Executor` is all that an engine has to offer; `ProcessPool` is one for this machine, `RayCluster` one for many. Each
 shard opens the trial by its path, so it must be reachable from everywhere. Rules whose verdict at a step follows from
 the trial alone (`Rule.is_stateless`) are spread over ranges of steps; those with a memory see all steps in order,
 spread over shares of the tensors if they remember each tensor by itself (`Rule.has_per_tensor_state`), else one to a
@@ -40,7 +40,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Cluster(Protocol):
+class Executor(Protocol):
     """Something that calls a function for many arguments, wherever it likes."""
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
@@ -189,7 +189,7 @@ class ShardResult:
 
 
 def evaluate_on(
-    cluster: Cluster, rules: Mapping[str, RuleChoice], trial_path: str, *, num_shards: int = 8
+    cluster: Executor, rules: Mapping[str, RuleChoice], trial_path: str, *, num_shards: int = 8
 ) -> ShardResult:
     """Run rules over the steps that a trial has, spread over a cluster. A running trial is not followed.
 

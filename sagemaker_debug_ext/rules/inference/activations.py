@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.inference.training import used_value
+from sagemaker_debug_ext.rules.inference.training import value_before_update
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 ACTIVATION: Final = re.compile(r"re_?lu|activation|tanh|sigmoid", re.IGNORECASE)
-ANSWERS: Final = Selection(roles=(Role.ANSWER,))
+ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
 SURE: Final = 0.9999
 CLOSE: Final = 1e-3
 """How far, relative to the largest output, a product may be from what the layer has computed."""
 
 
-def is_guess(selection: Selection, role: Role, trial: Trial) -> bool:
+def is_inferred(selection: Selection, role: Role, trial: Trial) -> bool:
     """Tell whether tensors that may have a role were chosen by names that do not tell whether they have it."""
     scheme = naming_scheme_of(trial)
     return scheme.hides_kinds and any(scheme.patterns[role] in pattern.pattern for pattern in selection.patterns)
@@ -42,11 +42,11 @@ def may_be_rectified(view: StepView, name: str) -> bool:
         return bool(np.min(output) >= 0)
     # a layer that starts with weights of 0 gives only 0 as well
     beside = naming_scheme_of(view.trial).parameters_beside(name, view.tensor_names)
-    weights = [used_value(view, parameter) for parameter in beside if _is_matrix(view, parameter)]
+    weights = [value_before_update(view, parameter) for parameter in beside if _is_matrix(view, parameter)]
     return any(weight is not None and weight.any() for weight in weights)
 
 
-def squashed_input(view: StepView, name: str) -> tuple[str, Array] | None:
+def infer_preactivation(view: StepView, name: str) -> tuple[str, Array] | None:
     """Return which of tanh and sigmoid a layer's output seems to be of, and what went into it; None if of neither.
 
     The model's own answers are left out: to be sure of those is what training is for.
@@ -76,7 +76,7 @@ def is_plain(view: StepView, weight: str, given: str, output: str) -> bool:
     scheme = naming_scheme_of(view.trial)
     if not scheme.fuses_activations:
         return True
-    kernel, inputs, outputs = used_value(view, weight), view.value(given), view.value(output)
+    kernel, inputs, outputs = value_before_update(view, weight), view.value(given), view.value(output)
     if kernel is None or inputs is None or outputs is None:
         return False
     if not scheme.has_units_last(weight):
@@ -84,13 +84,13 @@ def is_plain(view: StepView, weight: str, given: str, output: str) -> bool:
     if inputs.size % len(kernel) or inputs.size // len(kernel) * kernel.shape[1] != outputs.size:
         return False
     bias_name = scheme.bias_of(weight)
-    bias = used_value(view, bias_name) if bias_name in view.tensor_names else None
+    bias = value_before_update(view, bias_name) if bias_name in view.tensor_names else None
     product = to_float64(inputs).reshape(-1, len(kernel)) @ to_float64(kernel) + (0 if bias is None else bias)
     wanted = to_float64(outputs).reshape(product.shape)
     return bool(np.abs(product - wanted).max() <= CLOSE * np.abs(wanted).max())
 
 
-def takes_unchanged(view: StepView, name: str) -> bool:
+def reaches_layer_unchanged(view: StepView, name: str) -> bool:
     """Tell whether an input of the model goes into a layer with a matrix of weights as it is, as far as was saved.
 
     Where layers may prepare what they are given, an input that is not scaled is no fault if such a layer comes first.

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.inference.losses import LossView, entropy, label_entropy, losses_at
+from sagemaker_debug_ext.rules.inference.losses import LossObservation, entropy, label_entropy, observed_losses
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
@@ -20,19 +20,19 @@ GAIN: Final = 4.0
 """By how many percent answers must be better than the best constant for the model to have learnt something."""
 
 
-def error_of(loss: LossView) -> float | None:
+def error_of(loss: LossObservation) -> float | None:
     """Return what can be compared with the best constant; None if there is no telling what the loss wants."""
     if loss.num_classes is not None:
         return loss.cross_entropy()
-    if loss.wants_margins:
+    if loss.expects_logits:
         is_probability = np.min(loss.scores) >= 0 and np.max(loss.scores) <= 1
-        return None if is_probability else loss.margin_entropy()
-    if loss.wants_targets:
+        return None if is_probability else loss.bce_with_logits()
+    if loss.is_regression_loss:
         return float(np.mean((to_float64(loss.scores) - to_float64(loss.targets)) ** 2))
     return None
 
 
-class Skill:
+class BaselineComparison:
     """By how much answers of the latest steps are better than the best constant answer.
 
     Args:
@@ -49,12 +49,12 @@ class Skill:
     def observe(self, view: StepView) -> list[str]:
         """Take a step, and return the names of the losses that could be compared."""
         names = []
-        for loss in losses_at(view):
+        for loss in observed_losses(view):
             error = self._error_of(loss)
-            has_classes = loss.num_classes is not None or loss.wants_margins
+            has_classes = loss.num_classes is not None or loss.expects_logits
             of_classes = error is not None and loss.name not in self._weighed and has_classes
             if error is None:
-                error = None if loss.kind is not None else loss.unexplained()
+                error = None if loss.kind is not None else loss.residual_variance()
             if error is None:
                 continue
             targets = loss.targets.reshape(-1)
@@ -65,7 +65,7 @@ class Skill:
             names.append(loss.name)
         return names
 
-    def _error_of(self, loss: LossView) -> float | None:
+    def _error_of(self, loss: LossObservation) -> float | None:
         """Return the error of answers; of those that a loss weighs, what goes with the targets counts.
 
         Where yes counts more than no, answers lean towards it.
@@ -74,7 +74,7 @@ class Skill:
             self._weighed.add(loss.name)
             self._answered.pop(loss.name, None)
             self._num_targets.pop(loss.name, None)
-        return loss.unexplained() if loss.name in self._weighed else error_of(loss)
+        return loss.residual_variance() if loss.name in self._weighed else error_of(loss)
 
     def _keep(self, name: str, latest: _Answered) -> None:
         kept = self._answered.setdefault(name, collections.deque())
@@ -120,9 +120,9 @@ def error_of_constant(targets: Array, of_classes: bool) -> float:
     return entropy(np.array([mean, 1 - mean]))
 
 
-def is_weighed(loss: LossView) -> bool:
+def is_weighed(loss: LossObservation) -> bool:
     """Tell whether a loss of yes and no with margins is another number than their mean cross entropy."""
     if loss.num_classes is not None or not loss.is_binary or loss.kind != "BCEWithLogits":
         return False
-    plain = loss.margin_entropy()
+    plain = loss.bce_with_logits()
     return np.isfinite(loss.value) and abs(loss.value - plain) > WEIGHED * plain

@@ -1,4 +1,4 @@
-"""What goes into a loss and what comes out: `LossView`; and what the best constant answer would get.
+"""What goes into a loss and what comes out: `LossObservation`; and what the best constant answer would get.
 
 PyTorch wants classes as whole numbers along the first axis; where a framework is less strict, answers and targets are
 brought into that form, and probabilities into that of scores.
@@ -25,7 +25,7 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_o
 
 Numbers = npt.NDArray[np.float64]
 
-INPUTS: Final = Selection(roles=(Role.ANSWER_OR_TARGET,))
+INPUTS: Final = Selection(roles=(Role.PREDICTION_OR_TARGET,))
 """Scores and targets as hooks name them, for `TensorRequirement`."""
 
 LEAST: Final = 1e-7
@@ -41,7 +41,7 @@ OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
 
 
 @attrs.frozen
-class LossView:
+class LossObservation:
     """A loss at one step.
 
     Args:
@@ -78,14 +78,14 @@ class LossView:
         return bool(np.all((self.targets == 0) | (self.targets == 1)))
 
     @property
-    def wants_margins(self) -> bool:
+    def expects_logits(self) -> bool:
         """Tell whether the loss is the cross entropy of margins with targets from 0 to 1, by its name or its value."""
         if self.scores.shape != self.targets.shape or np.min(self.targets) < 0 or np.max(self.targets) > 1:
             return False
-        return self.kind == "BCEWithLogits" or (self.is_binary and self._is_same(self.margin_entropy()))
+        return self.kind == "BCEWithLogits" or (self.is_binary and self._is_same(self.bce_with_logits()))
 
     @property
-    def wants_targets(self) -> bool:
+    def is_regression_loss(self) -> bool:
         """Tell whether the loss is least where scores are the targets, by its name or its value."""
         if self.scores.shape != self.targets.shape or self.targets.size == 0:
             return False
@@ -98,12 +98,12 @@ class LossView:
     def _is_same(self, computed: float) -> bool:
         return abs(abs(self.value) - computed) <= SAME * computed  # a loss with the wrong sign counts too
 
-    def margin_entropy(self) -> float:
+    def bce_with_logits(self) -> float:
         """Return the mean cross entropy of margins."""
         scores, targets = to_float64(self.scores), to_float64(self.targets)
         return float(np.mean(np.logaddexp(0, scores) - scores * targets))
 
-    def unexplained(self) -> float | None:
+    def residual_variance(self) -> float | None:
         """Return the variance of the targets that no linear function of the scores explains; None of too few."""
         if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS:
             return None
@@ -129,7 +129,7 @@ class LossView:
         return float(-logs.mean())
 
 
-def losses_at(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossView]:
+def observed_losses(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossObservation]:
     """Yield the losses of a step whose two inputs were saved, and are numbers of a batch.
 
     Args:
@@ -148,13 +148,13 @@ def losses_at(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossVie
             kind = scheme.kind_of_loss(names.answers)
             if scheme.has_loose_targets:
                 has_classes = kind in OF_CLASSES
-                scores, targets = strict_form(
+                scores, targets = to_class_index_form(
                     scores, targets, has_classes, may_be_shares=scheme.hides_kinds and not keeps_shares
                 )
-            yield LossView(names.loss, value, scores, targets, names.answers, names.targets, kind)
+            yield LossObservation(names.loss, value, scores, targets, names.answers, names.targets, kind)
 
 
-class Games:
+class AdversarialLosses:
     """Losses that pull against each other, as those of a generator and a discriminator do.
 
     There a loss of yes and no is computed more than once a step: on what is to be told apart, which has both answers as
@@ -211,7 +211,7 @@ def class_labels(view: StepView, name: str) -> Array | None:
     """Return labels as they were saved; where names do not tell whether they are of classes, None unless they are."""
     if not naming_scheme_of(view.trial).hides_kinds:
         return view.value(name)
-    for loss in losses_at(view):
+    for loss in observed_losses(view):
         if loss.targets_name == name and (loss.num_classes is not None or loss.is_binary):
             return loss.targets.astype(np.int64)
     return None
@@ -221,7 +221,7 @@ def class_answers(view: StepView, name: str) -> Array | None:
     """Return answers as they were saved; where names do not tell whether they are of classes, a row for each label."""
     if not naming_scheme_of(view.trial).hides_kinds:
         return view.value(name)
-    for loss in losses_at(view):
+    for loss in observed_losses(view):
         if loss.answers_name == name and loss.num_classes is not None:
             return np.moveaxis(loss.scores, 1, -1).reshape(-1, loss.num_classes)
         if loss.answers_name == name and loss.is_binary:
@@ -237,7 +237,9 @@ def labels_in(view: StepView, names: Sequence[str]) -> ClassIds | None:
     return np.concatenate(found) if found else None
 
 
-def strict_form(scores: Array, targets: Array, has_classes: bool, *, may_be_shares: bool) -> tuple[Array, Array]:
+def to_class_index_form(
+    scores: Array, targets: Array, has_classes: bool, *, may_be_shares: bool
+) -> tuple[Array, Array]:
     """Return scores and targets as PyTorch would want them.
 
     Args:

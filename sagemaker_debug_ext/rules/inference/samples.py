@@ -14,7 +14,7 @@ MIN_ELEMENTS: Final = 4
 """Samples of fewer elements may be equal by chance."""
 
 
-def row_digests(batch: Array) -> tuple[bytes, ...] | None:
+def sample_hashes(batch: Array) -> tuple[bytes, ...] | None:
     """Return a hash of each sample, axis 0 being the batch; None for samples too small to be told apart."""
     if batch.ndim < 2 or len(batch) == 0 or batch.size // len(batch) < MIN_ELEMENTS:
         return None

@@ -51,7 +51,7 @@ def gradient_in(view: StepView, parameter: str) -> str | None:
     return naming_scheme_of(view.trial).gradient_of(parameter, view.tensor_names)
 
 
-def used_value(view: StepView, parameter: str) -> Array | None:
+def value_before_update(view: StepView, parameter: str) -> Array | None:
     """Return a parameter as the step used it, before any update; None if that was not saved.
 
     Where a hook saves what the step leaves, that is what the step before has left; and if there is none, what the step
@@ -66,7 +66,7 @@ def used_value(view: StepView, parameter: str) -> Array | None:
     return view.value(parameter) if is_unchanged else None
 
 
-def num_summed(view: StepView) -> int:
+def loss_reduction_size(view: StepView) -> int:
     """Return over how many samples gradients are summed, as far as the losses tell; 1 where they are means."""
     if not naming_scheme_of(view.trial).has_sample_losses:
         return 1
@@ -138,12 +138,12 @@ def mean_loss(losses: Sequence[float]) -> float:
         return math.nan
 
 
-def losses_or(patterns: Iterable[str] | None) -> Selection:
+def loss_selection(patterns: Iterable[str] | None) -> Selection:
     """Return the tensors that patterns choose, or the losses if none are given."""
     return Selection(patterns=patterns) if patterns else LOSSES
 
 
-class Pending:
+class DeferredMeasurements:
     """Readings that are no issues yet, as the job may still mend what it does, but will be if no step is to come."""
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class Pending:
         return [ended[step] for step in sorted(ended)]
 
 
-class Recent:
+class RollingWindow:
     """The latest values of each of some tensors.
 
     Args:
@@ -202,7 +202,7 @@ class Recent:
             self._values.setdefault(name, collections.deque(maxlen=self._length)).append(value)
 
 
-class Streaks:
+class StreakCounter:
     """For how many observations in a row something has held, by name."""
 
     def __init__(self) -> None:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
-from sagemaker_debug_ext.rules.inference.training import Recent
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.training import RollingWindow
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -32,7 +32,7 @@ class UpdateSizeRule(BuiltinRule):
 
     def configure(self) -> None:
         """Begin without observations."""
-        self._recent = Recent(self.parameters["window"])
+        self._recent = RollingWindow(self.parameters["window"])
         self._known: set[str] = set()
         self._from_zero = set()
         self._norms: dict[str, float] = {}
@@ -61,7 +61,7 @@ class UpdateSizeRule(BuiltinRule):
         limit: float = self.parameters["threshold"]
         first = moving[beyond[0]]
         message = (
-            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {naming(beyond)}: a step changes "
+            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {describe_tensors(beyond)}: a step changes "
             f"the first by {first:.3g} of its norm, {'above' if self.is_too_large else 'below'} {limit:g}."
         )
         return [self.found(view, message, tensors=beyond, value=first, threshold=limit)]

@@ -29,15 +29,15 @@ class Role(enum.Enum):
     LAYER_INPUT = "inputs of layers"
     LAYER_OUTPUT = "outputs of layers"
     RELU_OUTPUT = "outputs of ReLU"
-    SQUASHED = "inputs of tanh and sigmoid"
+    SATURATING_INPUT = "inputs of tanh and sigmoid"
     DROPOUT_OUTPUT = "outputs of dropout layers"
     NORM_OUTPUT = "outputs of batch normalisations"
-    ANSWER = "answers that losses are given"
-    ANSWER_OR_TARGET = "answers and targets that losses are given"
-    CLASS_ANSWER = "answers of classifiers"
+    PREDICTION = "answers that losses are given"
+    PREDICTION_OR_TARGET = "answers and targets that losses are given"
+    CLASS_SCORES = "answers of classifiers"
     CLASS_LABEL = "labels of classes"
-    COUNTED_LABEL = "labels of classes that losses are given"
-    NUMBER_TARGET = "targets of losses of differences"
+    LOSS_CLASS_LABEL = "labels of classes that losses are given"
+    REGRESSION_TARGET = "targets of losses of differences"
     ALL_LABELS = "labels that are all saved at each step"
 
 
@@ -52,7 +52,7 @@ _NLL: Final = "(?<!Poisson)(?<!Gaussian)NLL"
 """The likelihood of classes; those of counts and of numbers have targets of another kind."""
 
 
-class AnswerNames(NamedTuple):
+class LossTensorNames(NamedTuple):
     """Names of a loss, of the answers that it is given, and of what they should be.
 
     The loss is named like the answers where it was not saved by itself.
@@ -87,15 +87,15 @@ class NamingScheme:
         Role.LAYER_INPUT: r"_input_[0-9]+$",
         Role.LAYER_OUTPUT: r"_output_[0-9]+$",
         Role.RELU_OUTPUT: r"relu[0-9_]*output",
-        Role.SQUASHED: r"(tanh|sigmoid)[0-9_]*input",
+        Role.SATURATING_INPUT: r"(tanh|sigmoid)[0-9_]*input",
         Role.DROPOUT_OUTPUT: r"drop.*_output_0$",
         Role.NORM_OUTPUT: r"(bn|batch_?norm).*_output_0$",
-        Role.ANSWER: r"Loss(_[0-9]+)?_input_0$",
-        Role.ANSWER_OR_TARGET: r"[Ll]oss.*_input_[01]$",
-        Role.CLASS_ANSWER: rf"(CrossEntropy|{_NLL}|BCEWithLogits).*_input_0$|predictions$",
+        Role.PREDICTION: r"Loss(_[0-9]+)?_input_0$",
+        Role.PREDICTION_OR_TARGET: r"[Ll]oss.*_input_[01]$",
+        Role.CLASS_SCORES: rf"(CrossEntropy|{_NLL}|BCEWithLogits).*_input_0$|predictions$",
         Role.CLASS_LABEL: rf"(CrossEntropy|{_NLL}|BCE).*_input_1$|labels$",
-        Role.COUNTED_LABEL: rf"(CrossEntropy|{_NLL}|BCE).*_input_1$",
-        Role.NUMBER_TARGET: r"(MSE|L1|Huber)Loss(_[0-9]+)?_input_1$",
+        Role.LOSS_CLASS_LABEL: rf"(CrossEntropy|{_NLL}|BCE).*_input_1$",
+        Role.REGRESSION_TARGET: r"(MSE|L1|Huber)Loss(_[0-9]+)?_input_1$",
         Role.ALL_LABELS: r"^labels$",
     }
     _gradient_prefix: ClassVar[str] = "gradient/"
@@ -177,13 +177,13 @@ class NamingScheme:
         found = (name for name in names if name.endswith((f"{layer}.bias", f"_{layer}_bias")))
         return next((name for name in found if not name.startswith("gradient")), None)
 
-    def answers(self, names: Names[str]) -> Iterator[AnswerNames]:
+    def answers(self, names: Names[str]) -> Iterator[LossTensorNames]:
         """Yield the losses among some names whose answers and targets are among them too, in their order."""
         known = set(names)
         for name in names:
             stem = name.removesuffix("_output_0")
             if stem != name and {f"{stem}_input_0", f"{stem}_input_1"} <= known:
-                yield AnswerNames(name, f"{stem}_input_0", f"{stem}_input_1")
+                yield LossTensorNames(name, f"{stem}_input_0", f"{stem}_input_1")
 
     def kind_of_loss(self, answer: str) -> str | None:
         """Return PyTorch's name, without ``Loss``, for the loss that an answer goes into; None if names do not tell."""
@@ -205,11 +205,11 @@ class _GluonScheme(NamingScheme):
     patterns: ClassVar[Mapping[Role, str]] = {
         **NamingScheme.patterns,
         Role.MODEL_INPUT: r"^[a-z_]*(sequential|net|model)[0-9]+_input_0$",
-        Role.ANSWER: r"loss[0-9]*_input_0$",
-        Role.CLASS_ANSWER: r"crossentropyloss[0-9]*_input_0$",
+        Role.PREDICTION: r"loss[0-9]*_input_0$",
+        Role.CLASS_SCORES: r"crossentropyloss[0-9]*_input_0$",
         Role.CLASS_LABEL: r"crossentropyloss[0-9]*_input_1$",
-        Role.COUNTED_LABEL: r"crossentropyloss[0-9]*_input_1$",
-        Role.NUMBER_TARGET: r"(l1|l2|huber)loss[0-9]*_input_1$",
+        Role.LOSS_CLASS_LABEL: r"crossentropyloss[0-9]*_input_1$",
+        Role.REGRESSION_TARGET: r"(l1|l2|huber)loss[0-9]*_input_1$",
         Role.ALL_LABELS: NOTHING,
     }
     _kinds: ClassVar[Mapping[str, str]] = {
@@ -254,15 +254,15 @@ class _KerasScheme(NamingScheme):
         Role.LAYER_INPUT: r"/inputs(_[0-9]+)?$",
         Role.LAYER_OUTPUT: r"/outputs(_[0-9]+)?$",
         Role.RELU_OUTPUT: r"/outputs(_[0-9]+)?$",
-        Role.SQUASHED: r"/outputs(_[0-9]+)?$",
+        Role.SATURATING_INPUT: r"/outputs(_[0-9]+)?$",
         Role.DROPOUT_OUTPUT: r"drop[^/]*/outputs(_[0-9]+)?$",
         Role.NORM_OUTPUT: r"(bn|batch_?norm)[^/]*/outputs(_[0-9]+)?$",
-        Role.ANSWER: r"^predictions(_[0-9]+)?$",
-        Role.ANSWER_OR_TARGET: r"^(predictions|labels)(_[0-9]+)?$",
-        Role.CLASS_ANSWER: r"^predictions(_[0-9]+)?$",
+        Role.PREDICTION: r"^predictions(_[0-9]+)?$",
+        Role.PREDICTION_OR_TARGET: r"^(predictions|labels)(_[0-9]+)?$",
+        Role.CLASS_SCORES: r"^predictions(_[0-9]+)?$",
         Role.CLASS_LABEL: r"^labels(_[0-9]+)?$",
-        Role.COUNTED_LABEL: r"^labels(_[0-9]+)?$",
-        Role.NUMBER_TARGET: r"^labels(_[0-9]+)?$",
+        Role.LOSS_CLASS_LABEL: r"^labels(_[0-9]+)?$",
+        Role.REGRESSION_TARGET: r"^labels(_[0-9]+)?$",
         Role.ALL_LABELS: NOTHING,
     }
     _gradient_prefix = "gradients/"
@@ -308,12 +308,12 @@ class _KerasScheme(NamingScheme):
         beside = self.parameters_beside(output, names)
         return next((name for name in beside if re.search(r"(^|/)beta(:0)?$", name)), None)
 
-    def answers(self, names: Names[str]) -> Iterator[AnswerNames]:
+    def answers(self, names: Names[str]) -> Iterator[LossTensorNames]:
         known = set(names)
         for name in names:
             found = re.fullmatch(r"predictions((?:_[0-9]+)?)", name)
             if found and f"labels{found[1]}" in known and "loss" in known:
-                yield AnswerNames("loss" if name == "predictions" else name, name, f"labels{found[1]}")
+                yield LossTensorNames("loss" if name == "predictions" else name, name, f"labels{found[1]}")
 
     def kind_of_loss(self, answer: str) -> str | None:  # noqa: ARG002
         return None

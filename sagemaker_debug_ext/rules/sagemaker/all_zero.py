@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
@@ -61,4 +61,4 @@ class AllZero(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many elements are zero."""
-        return f"Zeros in {naming(names)}: {first.value:.4g} % of the first are 0, the limit is {first.threshold:g} %."
+        return f"Zeros in {describe_tensors(names)}: {first.value:.4g} % of the first are 0, the limit is {first.threshold:g} %."

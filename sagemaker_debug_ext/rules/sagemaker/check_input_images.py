@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -85,6 +85,6 @@ class CheckInputImages(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how far the images are from being centred."""
         return (
-            f"Images are not centred in {naming(names)}: over {first.text} images of the first, the mean of a channel "
+            f"Images are not centred in {describe_tensors(names)}: over {first.text} images of the first, the mean of a channel "
             f"is {first.value:.4g} away from 0, where at most {first.threshold:g} is tolerated."
         )

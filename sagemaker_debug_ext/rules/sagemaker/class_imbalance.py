@@ -9,7 +9,7 @@ from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS, ClassIds, has_one_for_each_sample, joined_ids
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, class_labels, labels_in, losses_at
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, class_labels, labels_in, observed_losses
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -48,13 +48,13 @@ def _is_per_sample(view: StepView, name: str) -> bool:
 
 def is_weighed(view: StepView, labels: str) -> bool:
     """Tell whether a loss of labels is another number than the mean cross entropy, as far as answers tell."""
-    for loss in losses_at(view):
+    for loss in observed_losses(view):
         if loss.targets_name == labels and math.isfinite(loss.value):
             plain = loss.cross_entropy() if loss.num_classes is not None else None
             if plain is None and loss.is_binary:
                 shares = to_float64(loss.scores)
                 are_shares = shares.min() >= 0 and shares.max() <= 1
-                plain = None if are_shares else loss.margin_entropy()
+                plain = None if are_shares else loss.bce_with_logits()
             if plain is not None:
                 return abs(loss.value - plain) > PLAIN * abs(plain)
     return False

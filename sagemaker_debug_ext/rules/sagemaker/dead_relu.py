@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.activations import is_guess, may_be_rectified
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.activations import is_inferred, may_be_rectified
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries, num_telling_samples
@@ -88,11 +88,11 @@ class DeadRelu(TensorRule):
         return Measurement(dead, fires=dead > limit, threshold=limit, severity=dead)
 
     def _is_guess(self) -> bool:
-        return is_guess(self.selection, Role.RELU_OUTPUT, self.base_trial)
+        return is_inferred(self.selection, Role.RELU_OUTPUT, self.base_trial)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many units of the worst layer are dead."""
         return (
-            f"Dead units in {naming(names)}: {first.value:.1f} % of the first layer's units are positive for less "
+            f"Dead units in {describe_tensors(names)}: {first.value:.1f} % of the first layer's units are positive for less "
             f"than {self.parameters['threshold_inactivity']:g} % of samples, more than {first.threshold:g} %."
         )

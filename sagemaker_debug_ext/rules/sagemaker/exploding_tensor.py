@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.statistics import (
     count_nan,
     find_counter,
@@ -89,4 +89,4 @@ class ExplodingTensor(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many elements of the first tensor are not finite."""
         kind = "NaN" if self.parameters["only_nan"] else "NaN or infinite"
-        return f"Values that are not finite in {naming(names)}: {first.text} of the first are {kind}."
+        return f"Values that are not finite in {describe_tensors(names)}: {first.text} of the first are {kind}."

@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.training import as_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection
@@ -168,7 +168,7 @@ class LossNotDecreasing(BuiltinRule):
         if not math.isfinite(first.current):
             wanted = "a finite loss"
         message = (
-            f"{naming(names)} not decreasing: the first went from {first.reference:.6g} (step {first.reference_step}) "
+            f"{describe_tensors(names)} not decreasing: the first went from {first.reference:.6g} (step {first.reference_step}) "
             f"to {first.current:.6g}, where {wanted} was expected."
         )
         return self.found(view, message, tensors=names, value=change, threshold=limit if rising else -limit)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -70,6 +70,6 @@ class NLPSequenceRatio(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how frequent the token is."""
         return (
-            f"Token {first.text} is too frequent in {naming(names)}: it makes up {first.value:.1f} % of the first, "
+            f"Token {first.text} is too frequent in {describe_tensors(names)}: it makes up {first.value:.1f} % of the first, "
             f"more than the {first.threshold:g} % allowed."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import math
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import (
     EvaluationRounds,
     Losses,
@@ -90,7 +90,7 @@ class Overfit(BuiltinRule):
         validation, training = first = compared[names[0]]
         gap, limit = loss_gap(first), self.parameters["ratio_threshold"]
         message = (
-            f"Overfitting shows in {naming(names)}: the first has a validation loss of {validation:.6g} against a "
+            f"Overfitting shows in {describe_tensors(names)}: the first has a validation loss of {validation:.6g} against a "
             f"training loss of {training:.6g}, a gap of {gap:.3g} where at most {limit:g} is tolerated."
         )
         return [self.found(view, message, tensors=names, value=gap, threshold=limit)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import loss_pairs
 from sagemaker_debug_ext.rules.inference.training import loss_values
 from sagemaker_debug_ext.rules.issue import Issue
@@ -88,7 +88,7 @@ class Overtraining(BuiltinRule):
             return []
         first = self._courses[names[0]]
         text = (
-            f"Nothing improves any more in {naming(names)}: the last optimum of the first was {first.training.age} "
+            f"Nothing improves any more in {describe_tensors(names)}: the last optimum of the first was {first.training.age} "
             f"observations ago in training and {first.validation.age} in validation."
         )
         limit: int = self.parameters["patience_validation"]

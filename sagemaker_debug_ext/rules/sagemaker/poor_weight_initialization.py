@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.statistics import variance
 from sagemaker_debug_ext.rules.inference.training import loss_values
 from sagemaker_debug_ext.rules.issue import Issue
@@ -205,7 +205,7 @@ class PoorWeightInitialization(BuiltinRule):
         if not names:
             return None
         text = (
-            f"Gradients hardly differ within {naming(names)}: the 5th and the 95th percentile of the first are "
+            f"Gradients hardly differ within {describe_tensors(names)}: the 5th and the 95th percentile of the first are "
             f"{spreads[names[0]]:.3g} apart, less than {limit:g}."
         )
         return _Finding(names, spreads[names[0]], limit, text)
@@ -216,7 +216,7 @@ class PoorWeightInitialization(BuiltinRule):
         names = sorted((name for name in counts if counts[name] >= patience), key=lambda name: (-counts[name], name))
         if not names:
             return None
-        text = f"The loss does not fall in {naming(names)}: {counts[names[0]]} observations without a new best value."
+        text = f"The loss does not fall in {describe_tensors(names)}: {counts[names[0]]} observations without a new best value."
         return _Finding(names, counts[names[0]], patience, text)
 
 

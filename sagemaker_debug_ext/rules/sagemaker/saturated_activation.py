@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.activations import is_guess, squashed_input
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.activations import infer_preactivation, is_inferred
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.series import NOTHING, Screening, TensorSeries, num_telling_samples
@@ -90,7 +90,7 @@ class SaturatedActivation(TensorRule):
 
     def screen(self, column: TensorSeries) -> Screening:
         """Tell where the first samples show that enough inputs lie between the limits."""
-        if is_guess(self.selection, Role.SQUASHED, self.base_trial):
+        if is_inferred(self.selection, Role.SATURATING_INPUT, self.base_trial):
             return column.all_undecided()
         kind = activation_of(column.name)
         if kind is None:
@@ -116,8 +116,8 @@ class SaturatedActivation(TensorRule):
 
     def _inputs(self, view: StepView, name: str) -> tuple[str | None, Array | None]:
         """Return the activation, and what went into it."""
-        if is_guess(self.selection, Role.SQUASHED, view.trial):
-            return squashed_input(view, name) or (None, None)
+        if is_inferred(self.selection, Role.SATURATING_INPUT, view.trial):
+            return infer_preactivation(view, name) or (None, None)
         kind = activation_of(name)
         return kind, None if kind is None else view.value(name)
 
@@ -125,7 +125,7 @@ class SaturatedActivation(TensorRule):
         """Say how many nodes of the worst layer are saturated."""
         low, high = self._limits[first.text]
         return (
-            f"Saturated nodes in {naming(names)}: {first.value:.1f} % of the first layer's nodes have inputs between "
+            f"Saturated nodes in {describe_tensors(names)}: {first.value:.1f} % of the first layer's nodes have inputs between "
             f"{low:g} and {high:g} for less than {self.parameters['threshold_inactivity']:g} % of the samples, more "
             f"than the {first.threshold:g} % allowed."
         )

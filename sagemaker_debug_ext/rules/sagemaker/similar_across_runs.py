@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import ALL_TENSORS, Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView, numeric_value
@@ -80,4 +80,4 @@ class SimilarAcrossRuns(TensorRule):
         how = "by its shape or by values that are not finite"
         if first.value != float("inf"):
             how = f"by {first.value:.3g} times what is tolerated"
-        return f"The run differs from another one in {naming(names)}: the first differs {how}."
+        return f"The run differs from another one in {describe_tensors(names)}: the first differs {how}."

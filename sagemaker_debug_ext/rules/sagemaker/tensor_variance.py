@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.statistics import variance
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import MARGIN, Screening, TensorSeries
@@ -75,6 +75,6 @@ class TensorVariance(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how large the variance is."""
         return (
-            f"Variance out of bounds in {naming(names)}: that of the first is {first.value:.4g}, {first.text} the "
+            f"Variance out of bounds in {describe_tensors(names)}: that of the first is {first.value:.4g}, {first.text} the "
             f"limit of {first.threshold:g}."
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -56,4 +56,4 @@ class TreeDepth(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how deep the tree is."""
-        return f"The tree in {naming(names)} has a depth of {first.value:g}, more than {first.threshold:g}."
+        return f"The tree in {describe_tensors(names)} has a depth of {first.value:g}, more than {first.threshold:g}."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
 from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
@@ -85,4 +85,6 @@ class UnchangedTensor(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say for how long the tensors have not changed."""
-        return f"Nothing changes in {naming(names)}: the last {first.value:g} saved values of each are the same."
+        return (
+            f"Nothing changes in {describe_tensors(names)}: the last {first.value:g} saved values of each are the same."
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.statistics import mean_abs
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
@@ -57,6 +57,6 @@ class VanishingGradient(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how small the smallest gradient is."""
         return (
-            f"Gradients have vanished in {naming(names)}: the mean absolute value of the first is {first.value:.3g}, "
+            f"Gradients have vanished in {describe_tensors(names)}: the mean absolute value of the first is {first.value:.3g}, "
             f"below {first.threshold:g}; layers with such gradients stop learning."
         )

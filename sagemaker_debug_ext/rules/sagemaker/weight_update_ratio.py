@@ -6,7 +6,7 @@ import bisect
 import math
 from collections.abc import Sequence
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.updates import update_ratio
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -105,7 +105,7 @@ class WeightUpdateRatio(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how large the ratio is."""
         return (
-            f"Updates do not suit the size of the weights in {naming(names)}: the first changed by {first.value:.3g} "
+            f"Updates do not suit the size of the weights in {describe_tensors(names)}: the first changed by {first.value:.3g} "
             f"of its norm, {first.text} the limit of {first.threshold:g}."
         )
 

@@ -13,7 +13,13 @@ import pytest
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.processing import Surroundings, main, merge_parts, read_surroundings, shards_of_host
+from sagemaker_debug_ext.rules.processing import (
+    ProcessingEnvironment,
+    main,
+    merge_parts,
+    read_surroundings,
+    shards_of_host,
+)
 from sagemaker_debug_ext.rules.scaling import ProcessPool, RuleChoice, evaluate_on
 from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.trials import create_trial
@@ -126,7 +132,8 @@ def test_both_instances_have_a_part(trial_path, tmp_path):
     trial = create_trial(str(trial_path))
     rules = {name: RuleChoice(**each) for name, each in RULES.items()}
     surroundings = [
-        Surroundings(host=host, hosts=HOSTS, output_folder=str(tmp_path), exchange=str(tmp_path)) for host in HOSTS
+        ProcessingEnvironment(host=host, hosts=HOSTS, output_folder=str(tmp_path), exchange=str(tmp_path))
+        for host in HOSTS
     ]
     first, second = (shards_of_host(rules, trial, each) for each in surroundings)
     assert first[-1].only_steps | second[-1].only_steps == set(trial.steps())
@@ -159,7 +166,7 @@ def test_what_goes_wrong_is_told_by_every_instance(tmp_path, job):
 def test_an_instance_that_failed_is_not_waited_for(tmp_path, trial_path):
     """What it left says why; one that never comes is given up."""
     trial = create_trial(str(trial_path))
-    surroundings = Surroundings(host="algo-1", hosts=HOSTS, output_folder="o", exchange=str(tmp_path))
+    surroundings = ProcessingEnvironment(host="algo-1", hosts=HOSTS, output_folder="o", exchange=str(tmp_path))
     (tmp_path / "algo-1.json").write_text('{"parts": []}')
     with pytest.raises(SMDebugRuntimeError, match=r"nothing has come from algo-2 for 0 seconds"):
         merge_parts({}, trial, surroundings, timeout_seconds=0, sleep=lambda _: None)

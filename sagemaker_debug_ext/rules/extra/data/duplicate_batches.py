@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, row_digests
-from sagemaker_debug_ext.rules.inference.training import Streaks, is_training
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, sample_hashes
+from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -36,7 +36,7 @@ def num_samples(batch: Array) -> int:
 
 def is_of_one_sample(batch: Array) -> bool:
     """Tell whether a batch has the same sample again and again."""
-    samples = row_digests(batch)
+    samples = sample_hashes(batch)
     return samples is not None and len(samples) > 1 and len(set(samples)) == 1
 
 
@@ -95,13 +95,13 @@ class DuplicateBatches(TensorRule):
         self._seen: dict[str, collections.deque[bytes]] = {}
         self._last: dict[str, int] = {}
         self._samples: dict[str, collections.deque[Sequence[bytes] | None]] = {}
-        self._shared = Streaks()
+        self._shared = StreakCounter()
         self._of_evaluation: dict[str, set[bytes]] = collections.defaultdict(set)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of different batches, or samples."""
         if view.mode is ModeKeys.EVAL and self.parameters["unless_all"]:
-            digests = view.statistic(name, row_digests)
+            digests = view.statistic(name, sample_hashes)
             if len(self._of_evaluation[name]) < MAX_KEPT:
                 self._of_evaluation[name].update(digests or ())
         found = view.statistic(name, digest) if is_training(view) else None
@@ -116,7 +116,7 @@ class DuplicateBatches(TensorRule):
         self._last[name] = step
         seen.append(found)
         samples = self._samples.setdefault(name, collections.deque(maxlen=window))
-        samples.append(view.statistic(name, row_digests))
+        samples.append(view.statistic(name, sample_hashes))
         shared = self._shared.observe(name, _another_worker_has(view, name, found))
         if len(seen) < window:
             return None
@@ -141,7 +141,7 @@ class DuplicateBatches(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how few batches differ."""
-        return f"Training sees the same data again and again in {naming(names)}: {first.text}."
+        return f"Training sees the same data again and again in {describe_tensors(names)}: {first.text}."
 
 
 def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_at
-from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, row_digests
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_values, mean_loss
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
@@ -103,7 +103,7 @@ def features(batch: Array) -> Numbers | None:
     return rows if np.isfinite(rows).all() else None
 
 
-def median_error(loss: LossView) -> float | None:
+def median_error(loss: LossObservation) -> float | None:
     """Return the median difference of answers and targets; None if targets are of classes or of another shape."""
     if loss.num_classes is not None or loss.is_binary or loss.scores.shape != loss.targets.shape:
         return None
@@ -257,13 +257,13 @@ class EvaluationMismatch(BuiltinRule):
             rows = view.statistic(name, features)
             if rows is not None:
                 self._spreads.setdefault((name, view.mode, rows.shape[1]), Spread()).add(rows)
-            digests = view.statistic(name, row_digests)
+            digests = view.statistic(name, sample_hashes)
             if digests is not None and view.mode is ModeKeys.TRAIN and len(self._known) < MAX_KEPT:
                 self._num_seen += len(digests)
                 self._known.update(digests)
 
     def _observe_errors(self, view: StepView) -> None:
-        for loss in losses_at(view):
+        for loss in observed_losses(view):
             error = median_error(loss)
             if error is not None:
                 kept = self._medians.setdefault((loss.name, view.mode), collections.deque(maxlen=RECENT))

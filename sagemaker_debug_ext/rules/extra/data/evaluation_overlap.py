@@ -10,8 +10,8 @@ from typing import Final
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, row_digests
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -92,7 +92,7 @@ class EvaluationOverlap(TensorRule):
         """Return the percentage of samples of evaluation that training has seen."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
-        samples = view.statistic(name, row_digests)
+        samples = view.statistic(name, sample_hashes)
         trained = self._trained[name]
         if samples is None:
             return None
@@ -120,6 +120,6 @@ class EvaluationOverlap(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many samples are known."""
         return (
-            f"Evaluation uses training data in {naming(names)}: {first.value:.3g} % of its samples were seen in "
+            f"Evaluation uses training data in {describe_tensors(names)}: {first.value:.3g} % of its samples were seen in "
             f"training."
         )

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.activations import takes_unchanged
-from sagemaker_debug_ext.rules.inference.losses import class_labels, losses_at
-from sagemaker_debug_ext.rules.inference.training import Streaks
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.activations import reaches_layer_unchanged
+from sagemaker_debug_ext.rules.inference.losses import class_labels, observed_losses
+from sagemaker_debug_ext.rules.inference.training import StreakCounter
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -55,7 +55,7 @@ def are_numbers(view: StepView, targets: str) -> bool:
 
 def comes_near(view: StepView, targets: str, limit: float) -> bool:
     """Tell whether answers differ from their targets by no more than a limit, as far as they were saved."""
-    for loss in losses_at(view):
+    for loss in observed_losses(view):
         if loss.targets_name == targets and loss.scores.shape == loss.targets.shape:
             apart = to_float64(loss.scores) - to_float64(loss.targets)
             return float(np.sqrt(np.mean(np.square(apart)))) <= limit
@@ -100,9 +100,9 @@ class InputScale(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self._targets = chosen_or(self.parameters["targets_regex"], Role.NUMBER_TARGET)
+        self._targets = chosen_or(self.parameters["targets_regex"], Role.REGRESSION_TARGET)
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT).united_with(self._targets)
-        self._streaks = Streaks()
+        self._streaks = StreakCounter()
         self._placeholders: dict[str, float | None] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -117,7 +117,7 @@ class InputScale(TensorRule):
         if is_beyond and is_target:
             is_beyond = are_numbers(view, name) and not comes_near(view, name, high)
         elif is_beyond:
-            is_beyond = takes_unchanged(view, name)
+            is_beyond = reaches_layer_unchanged(view, name)
         length = self._streaks.observe(name, is_beyond)
         limit = high if scale > high else low
         text = self._missing(view, name, length) if is_target and length else ""
@@ -137,6 +137,6 @@ class InputScale(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say what the scale is."""
         return (
-            f"Inputs are not scaled in {naming(names)}: the root mean square of the first is {first.value:.4g}, beyond "
+            f"Inputs are not scaled in {describe_tensors(names)}: the root mean square of the first is {first.value:.4g}, beyond "
             f"{first.threshold:g}{first.text}."
         )

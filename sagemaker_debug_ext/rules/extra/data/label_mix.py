@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.inference.class_labels import (
     has_one_for_each_sample,
     has_unit_for_each,
 )
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, entropy, losses_at
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, entropy, observed_losses
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array
@@ -119,7 +119,7 @@ class LabelMix(BuiltinRule):
         """Return an issue if classes are missing or sorted."""
         issues: list[Issue] = []
         was_judged = False
-        for loss in losses_at(view) if is_training(view) else ():
+        for loss in observed_losses(view) if is_training(view) else ():
             if loss.num_classes is None or not has_one_for_each_sample(view, loss.targets):
                 continue
             was_judged = True

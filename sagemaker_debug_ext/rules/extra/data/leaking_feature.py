@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_at
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
@@ -125,7 +125,7 @@ class LeakingFeature(BuiltinRule):
         """Return an issue if an input tells the target."""
         if not is_training(view) or (self._tables and all(table.is_evaluated for table in self._tables.values())):
             return None
-        losses = list(losses_at(view))
+        losses = list(observed_losses(view))
         was_judged = False
         for name in view.selected(self.selection):
             inputs = view.value(name)
@@ -139,7 +139,7 @@ class LeakingFeature(BuiltinRule):
                     return [self.found(view, f"{text} in {name!r}.", tensors=[name], value=1, threshold=None)]
         return [] if was_judged else None
 
-    def _observe(self, table: _Table, inputs: Array, loss: LossView) -> str:
+    def _observe(self, table: _Table, inputs: Array, loss: LossObservation) -> str:
         wanted: int = self.parameters["samples"]
         if inputs.dtype.kind in "iu":
             is_copy = loss.targets.dtype.kind in "iu" and inputs.ndim > 1 and np.array_equal(inputs, loss.targets)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.training import LOSSES, gradient_in, is_training, loss_at, num_summed
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.training import LOSSES, gradient_in, is_training, loss_at, loss_reduction_size
 from sagemaker_debug_ext.rules.reading.numeric import norm
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -30,7 +30,7 @@ def elasticity(view: StepView, loss: float) -> float | None:
         slope = None if gradient is None else view.statistic(gradient, norm)
         if size is not None and slope is not None:
             products.append(size * slope)
-    return sum(products) / abs(loss) / num_summed(view) if products and loss else None
+    return sum(products) / abs(loss) / loss_reduction_size(view) if products and loss else None
 
 
 class FlatLoss(TensorRule):
@@ -93,6 +93,6 @@ class FlatLoss(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the loss would change."""
         return (
-            f"The loss hardly depends on the weights in {naming(names)}: if all of them changed by one percent, the "
+            f"The loss hardly depends on the weights in {describe_tensors(names)}: if all of them changed by one percent, the "
             f"first would change by {first.value:.2g} percent at most."
         )

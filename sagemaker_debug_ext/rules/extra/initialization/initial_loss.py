@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_at
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import to_float64
@@ -39,7 +39,7 @@ def times_guessing_of_trees(view: StepView) -> dict[str, float]:
     return found
 
 
-def times_guessing(loss: LossView) -> float | None:
+def times_guessing(loss: LossObservation) -> float | None:
     """Return the loss of the answers in terms of that of a model that knows nothing; None for other losses.
 
     With classes that is the cross entropy of equal scores; with numbers, the mean square of the answers against that of
@@ -113,7 +113,7 @@ class InitialLoss(BuiltinRule):
     def _measure(self, view: StepView) -> Iterator[tuple[str, float]]:
         """Yield how many times worse than allowed each loss begins."""
         factor: float = self.parameters["factor"]
-        for loss in losses_at(view):
+        for loss in observed_losses(view):
             times = times_guessing(loss)
             if times is not None:
                 has_classes = loss.num_classes is not None or loss.is_binary

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.inference.updates import update_ratio
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm
@@ -139,4 +139,4 @@ class InitialWeights(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say what the gain is."""
-        return f"Weights start as no training can go well from in {naming(names)}: the first {first.text}."
+        return f"Weights start as no training can go well from in {describe_tensors(names)}: the first {first.text}."

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.training import Streaks, is_training
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -72,7 +72,7 @@ class UnbrokenSymmetry(TensorRule):
         """Choose the tensors."""
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
-        self._streaks = Streaks()
+        self._streaks = StreakCounter()
         self._have_differed: set[str] = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -95,6 +95,6 @@ class UnbrokenSymmetry(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say for how long."""
         return (
-            f"Units are all alike in {naming(names)}: those of the first have had equal weights for "
+            f"Units are all alike in {describe_tensors(names)}: those of the first have had equal weights for "
             f"{first.value:g} saved steps."
         )

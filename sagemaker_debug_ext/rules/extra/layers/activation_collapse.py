@@ -9,9 +9,9 @@ from typing import Final
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.statistics import variation
-from sagemaker_debug_ext.rules.inference.training import Streaks, is_training, used_value
+from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training, value_before_update
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
@@ -19,7 +19,7 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 DROPOUT: Final = Selection(roles=(Role.DROPOUT_OUTPUT,))
-ANSWERS: Final = Selection(roles=(Role.ANSWER,))
+ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
 LAYER_OUTPUTS: Final = Selection(roles=(Role.LAYER_OUTPUT,))
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
@@ -88,7 +88,7 @@ class ActivationCollapse(TensorRule):
     def configure(self) -> None:
         """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.LAYER_OUTPUT)
-        self._streaks = Streaks()
+        self._streaks = StreakCounter()
         self._have_varied: set[str] = set()
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -131,7 +131,7 @@ class ActivationCollapse(TensorRule):
         beside = scheme.parameters_beside(output, view.tensor_names)
         weights = [each for each in beside if not scheme.is_gradient(each)]
         biases = [bias for each in weights if (bias := scheme.bias_of(each)) != each and bias in view.tensor_names]
-        return used_value(view, biases[0]) if len(biases) == 1 else None
+        return value_before_update(view, biases[0]) if len(biases) == 1 else None
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue, which tells where outputs became equal."""
@@ -205,6 +205,6 @@ class ActivationCollapse(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the outputs differ."""
         return (
-            f"Outputs hardly depend on the input in {naming(names)}: between samples the first varies by "
+            f"Outputs hardly depend on the input in {describe_tensors(names)}: between samples the first varies by "
             f"{first.value:.2g} of its size, less than {first.threshold:g}{first.text}."
         )

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.activations import is_plain
-from sagemaker_debug_ext.rules.inference.training import Streaks, is_training
+from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -50,7 +50,7 @@ class MissingActivation(BuiltinRule):
 
     def configure(self) -> None:
         """Begin without observations."""
-        self._streaks = Streaks()
+        self._streaks = StreakCounter()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights, and inputs and outputs of layers."""
@@ -69,7 +69,7 @@ class MissingActivation(BuiltinRule):
         patience: int = self.parameters["patience"]
         if self._streaks.observe("", holds) < patience:
             return []
-        text = f"There is no activation after {naming(following)}: what comes out goes unchanged into the next layer."
+        text = f"There is no activation after {describe_tensors(following)}: what comes out goes unchanged into the next layer."
         return [self.found(view, text, tensors=following, value=len(following), threshold=len(layers) / 2)]
 
     def _layers(self, view: StepView) -> Iterator[_Layer]:

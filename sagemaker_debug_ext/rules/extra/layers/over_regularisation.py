@@ -6,9 +6,9 @@ import statistics
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossView, losses_at
-from sagemaker_debug_ext.rules.inference.training import Recent, is_training
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
@@ -31,7 +31,7 @@ def dropped_share(inputs: Array, output: Array) -> float | None:
     return None if given < MIN_ELEMENTS else float(np.count_nonzero((inputs != 0) & (output == 0)) / given)
 
 
-def smoothing(loss: LossView) -> float | None:
+def smoothing(loss: LossObservation) -> float | None:
     """Return by how much labels must have been smoothed for a cross entropy to have its value; None if unclear.
 
     Smoothing mixes the cross entropy of the labels with that of equal shares of all classes.
@@ -78,8 +78,8 @@ class OverRegularisation(BuiltinRule):
         """Begin without observations."""
         self._outputs = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
         self._weights = Selection(collections=(CollectionKeys.WEIGHTS,))
-        self._dropped = Recent(self.parameters["window"])
-        self._smoothed = Recent(self.parameters["window"])
+        self._dropped = RollingWindow(self.parameters["window"])
+        self._smoothed = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
         self._num_steps = 0
 
@@ -111,12 +111,12 @@ class OverRegularisation(BuiltinRule):
         names = sorted((name for name in usual if usual[name] > limit), key=lambda name: (-usual[name], name))
         if not names:
             return []
-        text = f"Dropout leaves too little in {naming(names)}: the first drops {usual[names[0]]:.0%} of its input."
+        text = f"Dropout leaves too little in {describe_tensors(names)}: the first drops {usual[names[0]]:.0%} of its input."
         return [self.found(view, text, tensors=names, value=usual[names[0]], threshold=limit)]
 
     def _judge_labels(self, view: StepView) -> list[Issue]:
         limit: float = self.parameters["max_smoothing"]
-        for loss in losses_at(view):
+        for loss in observed_losses(view):
             share = smoothing(loss)
             if share is not None:
                 self._smoothed.add(loss.name, share)
@@ -146,7 +146,7 @@ class OverRegularisation(BuiltinRule):
             return []
         names = sorted((name for name in left if left[name] < limit), key=lambda name: (left[name], name))
         text = (
-            f"Weights shrink in {naming(names)}: in the median they have {usual:.0%} of their first norm, the first of "
+            f"Weights shrink in {describe_tensors(names)}: in the median they have {usual:.0%} of their first norm, the first of "
             f"them {left[names[0]]:.0%}."
         )
         return [self.found(view, text, tensors=names, value=usual, threshold=limit)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, class_ids, has_unit_for_each
-from sagemaker_debug_ext.rules.inference.losses import Games, class_answers, class_labels, losses_at
+from sagemaker_debug_ext.rules.inference.losses import AdversarialLosses, class_answers, class_labels, observed_losses
 from sagemaker_debug_ext.rules.inference.training import is_last, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
@@ -105,12 +105,12 @@ class PredictionCollapse(BuiltinRule):
     def configure(self) -> None:
         """Choose the tensors."""
         self._labels = chosen_or(self.parameters["labels_regex"], Role.CLASS_LABEL)
-        self._predictions = chosen_or(self.parameters["predictions_regex"], Role.CLASS_ANSWER)
+        self._predictions = chosen_or(self.parameters["predictions_regex"], Role.CLASS_SCORES)
         self._recent_labels: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
         self._recent_predictions: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
         self._all_labels: collections.Counter[int] = collections.Counter()
         self._known: collections.deque[float] = collections.deque(maxlen=NUM_BATCHES)
-        self._games = Games()
+        self._adversarial = AdversarialLosses()
         self._num_steps = 0
         self._pending: dict[str, tuple[StepView, list[Issue]]] = {}
 
@@ -124,7 +124,7 @@ class PredictionCollapse(BuiltinRule):
         """Return an issue if one class is all there is."""
         names = view.selected(self._labels) if is_training(view) else []
         if names:
-            self._games.observe(view)
+            self._adversarial.observe(view)
         values = [class_labels(view, name) for name in names]
         labels = [found for value in values if value is not None and (found := _whole(value)) is not None]
         if not labels:
@@ -143,7 +143,7 @@ class PredictionCollapse(BuiltinRule):
         samples: int = self.parameters["samples"]
         if self._num_steps < self.parameters["patience"] or len(self._recent_labels) < samples:
             return None
-        if all(map(self._games.has, names)):
+        if all(map(self._adversarial.has, names)):
             return None
         issues = self._evaluate(view, names)
         for name in names:
@@ -186,7 +186,7 @@ class PredictionCollapse(BuiltinRule):
     def _of_one_class(self, view: StepView, names: list[str], label: int) -> str:
         """Return what to say of labels that are all the same; nothing of candidates, and of events that are rare."""
         total = self._all_labels.total()
-        numbers = {loss.num_classes for loss in losses_at(view) if loss.targets_name in names}
+        numbers = {loss.num_classes for loss in observed_losses(view) if loss.targets_name in names}
         if numbers and None not in numbers and not any(has_unit_for_each(view, number) for number in numbers if number):
             return ""
         others = 1 - self._all_labels[label] / total

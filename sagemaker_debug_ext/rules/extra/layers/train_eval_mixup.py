@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.training import Streaks, used_value
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.training import StreakCounter, value_before_update
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -133,7 +133,7 @@ class TrainEvalMixup(TensorRule):
         norm = chosen_or(self.parameters["norm_regex"], Role.NORM_OUTPUT)
         self._by_name = self._dropout.united_with(norm)
         self.selection = self._by_name.united_with(LAYERS)
-        self._streaks = Streaks()
+        self._streaks = StreakCounter()
         self._has_dropped: set[str] = set()
         self._looks: collections.Counter[str] = collections.Counter()
 
@@ -185,7 +185,7 @@ class TrainEvalMixup(TensorRule):
             return found if name in self._has_dropped or view.mode is ModeKeys.EVAL else None
         scheme = naming_scheme_of(view.trial)
         offset = scheme.offset_of(name, view.tensor_names)
-        bias = None if offset is None else used_value(view, offset)
+        bias = None if offset is None else value_before_update(view, offset)
         if bias is None or output.ndim < 2:
             return None
         return is_centred_on(np.moveaxis(output, -1, 1) if scheme.has_channels_last(name) else output, bias)
@@ -193,6 +193,6 @@ class TrainEvalMixup(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say which way round."""
         return (
-            f"Layers are in the wrong mode in {naming(names)}: the first has behaved as in {first.text}, for "
+            f"Layers are in the wrong mode in {describe_tensors(names)}: the first has behaved as in {first.text}, for "
             f"{first.value:g} steps."
         )

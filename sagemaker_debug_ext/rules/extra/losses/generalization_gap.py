@@ -8,9 +8,9 @@ from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, Losses, loss_pairs
-from sagemaker_debug_ext.rules.inference.training import loss_values, losses_or
+from sagemaker_debug_ext.rules.inference.training import loss_selection, loss_values
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -58,7 +58,7 @@ class GeneralizationGap(BuiltinRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = losses_or(self.parameters["tensor_regex"])
+        self.selection = loss_selection(self.parameters["tensor_regex"])
         self._rounds = EvaluationRounds()
         self._pending: dict[str, Losses] = {}
         self._courses: dict[str, _Course] = {}
@@ -95,7 +95,7 @@ class GeneralizationGap(BuiltinRule):
         course, pair = self._courses[names[0]], compared[names[0]]
         limit: float = self.parameters["ratio_threshold"]
         text = (
-            f"The model learns its training data by heart, to evaluate by {naming(names)}: the validation "
+            f"The model learns its training data by heart, to evaluate by {describe_tensors(names)}: the validation "
             f"loss was {course.best:.4g} at best and is {pair.validation:.4g}, while the training loss fell from "
             f"{course.training_at_best:.4g} to {pair.training:.4g}."
         )

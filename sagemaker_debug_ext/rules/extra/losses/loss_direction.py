@@ -11,7 +11,7 @@ import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.baseline import error_of
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, losses_at
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, observed_losses
 from sagemaker_debug_ext.rules.inference.statistics import variation
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.issue import Issue
@@ -111,7 +111,7 @@ class LossDirection(BuiltinRule):
         window: int = self.parameters["window"]
         limit: float = self.parameters["factor"]
         was_judged = False
-        for loss in losses_at(view):
+        for loss in observed_losses(view):
             error = error_of(loss)
             if error is None:
                 spread = variation(loss.scores) if loss.kind is None and math.isfinite(loss.value) else None

@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
-from sagemaker_debug_ext.rules.inference.training import Recent, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training, loss_at, loss_selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 NUM_FIRST: Final = 3
@@ -46,8 +46,8 @@ class LossDivergence(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = losses_or(self.parameters["tensor_regex"])
-        self._recent = Recent(self.parameters["window"])
+        self.selection = loss_selection(self.parameters["tensor_regex"])
+        self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, list[float]] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -71,4 +71,4 @@ class LossDivergence(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how far the loss rose."""
-        return f"Training makes the loss worse in {naming(names)}: the first went from {first.text}."
+        return f"Training makes the loss worse in {describe_tensors(names)}: the first went from {first.text}."

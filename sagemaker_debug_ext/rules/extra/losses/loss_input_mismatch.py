@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 import attrs
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.losses import LossView, losses_at
-from sagemaker_debug_ext.rules.inference.training import Pending, is_training
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import chosen_or
@@ -152,14 +152,14 @@ def _given(view: StepView, name: str) -> _Given | None:
         return (
             None if kind is None or scores is None else _Given(kind, scores, view.value(name.removesuffix("0") + "1"))
         )
-    for loss in losses_at(view, keeps_shares=True):
+    for loss in observed_losses(view, keeps_shares=True):
         if loss.answers_name == name:
             known = kind if kind in DIFFERENCES else kind_by_value(loss)
             return _Given(known, loss.scores, loss.targets) if known is not None and kind in (None, known) else None
     return None
 
 
-def kind_by_value(loss: LossView) -> str | None:
+def kind_by_value(loss: LossObservation) -> str | None:
     """Return the kind of loss that has the value of a loss, given what it was given; None if none has."""
     candidates: dict[str, float | None] = {}
     if loss.num_classes is not None:
@@ -196,7 +196,7 @@ class _Sums:
         return self.is_sum and not statistics.fmean(self.latest) < LEAST_FALL * self.first
 
 
-def is_sum(loss: LossView) -> bool:
+def is_sum(loss: LossObservation) -> bool:
     """Tell whether a loss is the sum over elements or samples of what its kind usually is the mean of."""
     count = loss.targets.size
     if count < FEWEST_SUMMED or not loss.value > TOO_SMALL:
@@ -208,7 +208,7 @@ def is_sum(loss: LossView) -> bool:
     apart = to_float64(loss.scores) - to_float64(loss.targets)
     means = [float(np.mean(apart**2)), float(np.mean(np.abs(apart)))]
     if loss.is_binary:
-        means.append(loss.margin_entropy())
+        means.append(loss.bce_with_logits())
     return any(_is_near(mean, loss.value / count) for mean in means)
 
 
@@ -255,10 +255,10 @@ class LossInputMismatch(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = chosen_or(self.parameters["tensor_regex"], Role.ANSWER)
+        self.selection = chosen_or(self.parameters["tensor_regex"], Role.PREDICTION)
         self._seen: dict[str, _Seen] = {}
         self._sums: dict[str, _Sums] = {}
-        self._pending = Pending()
+        self._pending = DeferredMeasurements()
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return what is wrong with the input of a loss."""
@@ -293,11 +293,11 @@ class LossInputMismatch(TensorRule):
         known = self._sums.get(name)
         if known is not None and not known.is_sum:
             return
-        for loss in losses_at(view):
+        for loss in observed_losses(view):
             if loss.answers_name == name and math.isfinite(loss.value):
                 sums = self._sums.setdefault(name, _Sums(loss.value))
                 sums.add(loss.value, is_sum=is_sum(loss))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say what the loss is given."""
-        return f"The loss does not suit the output in {naming(names)}: it {first.text}."
+        return f"The loss does not suit the output in {describe_tensors(names)}: it {first.text}."

@@ -6,10 +6,17 @@ import collections
 from collections.abc import Sequence
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.baseline import GAIN, Skill
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, Games
-from sagemaker_debug_ext.rules.inference.training import Pending, Recent, is_training, loss_at, losses_or, mean_loss
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, AdversarialLosses
+from sagemaker_debug_ext.rules.inference.training import (
+    DeferredMeasurements,
+    RollingWindow,
+    is_training,
+    loss_at,
+    loss_selection,
+    mean_loss,
+)
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -58,14 +65,14 @@ class LossPlateau(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = losses_or(self.parameters["tensor_regex"])
+        self.selection = loss_selection(self.parameters["tensor_regex"])
         self._first: dict[str, list[float]] = {}
-        self._latest = Recent(self.parameters["window"])
+        self._latest = RollingWindow(self.parameters["window"])
         self._seen: dict[str, int] = collections.Counter()
-        self._skill = Skill(NUM_STEPS)
+        self._baseline = BaselineComparison(NUM_STEPS)
         self._step = -1
-        self._games: dict[str, Games] = collections.defaultdict(Games)
-        self._pending = Pending()
+        self._adversarial: dict[str, AdversarialLosses] = collections.defaultdict(AdversarialLosses)
+        self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the losses, and what goes into them, which may be missing."""
@@ -77,19 +84,19 @@ class LossPlateau(TensorRule):
         if loss is None:
             return None
         window: int = self.parameters["window"]
-        self._games[name].observe(view)
+        self._adversarial[name].observe(view)
         if view.step != self._step:
             self._step = view.step
-            self._skill.observe(view)
+            self._baseline.observe(view)
         self._seen[name] += 1
         if self._seen[name] <= window:
             self._first.setdefault(name, []).append(loss)
         self._latest.add(name, loss)
         if self._seen[name] < max(self.parameters["patience"], 2 * window) or not self._latest.is_full(name):
             return None
-        if self._games[name].has(name):
+        if self._adversarial[name].has(name):
             return None
-        gain = self._skill.gain(name)
+        gain = self._baseline.gain(name)
         first, latest = mean_loss(self._first[name]), mean_loss(self._latest.of(name))
         fall = 100.0 * (first - latest) / abs(first) if first else 0.0
         limit: float = self.parameters["min_fall_percent"]
@@ -104,6 +111,6 @@ class LossPlateau(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the loss has fallen."""
         return (
-            f"The loss has hardly moved in {naming(names)}: the mean of the first went from {first.text}, a fall of "
+            f"The loss has hardly moved in {describe_tensors(names)}: the mean of the first went from {first.text}, a fall of "
             f"{first.value:.2g} % where at least {first.threshold:g} % was expected by now."
         )

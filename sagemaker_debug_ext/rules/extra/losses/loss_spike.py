@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.training import Recent, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training, loss_at, loss_selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 MATTERS: Final = 1.5
@@ -49,8 +49,8 @@ class LossSpike(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = losses_or(self.parameters["tensor_regex"])
-        self._recent = Recent(self.parameters["window"])
+        self.selection = loss_selection(self.parameters["tensor_regex"])
+        self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
         self._num_jumps: collections.Counter[str] = collections.Counter()
 
@@ -80,4 +80,4 @@ class LossSpike(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how high the loss jumped."""
-        return f"The loss jumps in {naming(names)}: the first is {first.text}, over {first.threshold:g} times as high."
+        return f"The loss jumps in {describe_tensors(names)}: the first is {first.text}, over {first.threshold:g} times as high."

@@ -9,10 +9,10 @@ import attrs
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, Measurement
 from sagemaker_debug_ext.rules.inference.baseline import (
-    Skill,
+    BaselineComparison,
 )
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, Games, label_entropy
-from sagemaker_debug_ext.rules.inference.training import Pending, is_training
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, AdversarialLosses, label_entropy
+from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -75,11 +75,11 @@ class NoSkill(BuiltinRule):
 
     def configure(self) -> None:
         """Begin without observations."""
-        self._skill = Skill(self.parameters["window"])
+        self._baseline = BaselineComparison(self.parameters["window"])
         self._best: dict[str, _Best] = {}
-        self._games = Games()
+        self._adversarial = AdversarialLosses()
         self._best_gain: dict[str, float] = {}
-        self._pending = Pending()
+        self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         """Return what goes into losses, and what boosted trees save instead."""
@@ -91,7 +91,7 @@ class NoSkill(BuiltinRule):
         """Return an issue if a constant would do as well."""
         if not is_training(view):
             return None
-        self._games.observe(view)
+        self._adversarial.observe(view)
         limit: float = self.parameters["min_gain_percent"]
         of_trees, of_layers = dict(self._of_trees(view)), dict(self._of_layers(view))
         if not (of_trees or of_layers):
@@ -115,7 +115,7 @@ class NoSkill(BuiltinRule):
     def _settled(self, view: StepView, name: str, gain: float) -> Measurement:
         """Return a reading that fires if a loss is not better than a constant, and it is time to say so."""
         limit: float = self.parameters["min_gain_percent"]
-        is_late = self._skill.num_seen(name) >= self.parameters["patience_running"] and self._best_gain[name] < limit
+        is_late = self._baseline.num_seen(name) >= self.parameters["patience_running"] and self._best_gain[name] < limit
         return self._pending.settle(view, name, Measurement(gain, fires=gain < limit), is_late=is_late)
 
     def _without_skill(self, view: StepView, gains: Mapping[str, float], what: str) -> Issue:
@@ -130,9 +130,9 @@ class NoSkill(BuiltinRule):
     def _of_layers(self, view: StepView) -> Iterator[tuple[str, float]]:
         """Yield by how many percent each loss is below that of a constant."""
         patience = max(self.parameters["patience"], self.parameters["window"])
-        for name in self._skill.observe(view):
-            is_time = self._skill.num_seen(name) >= patience and not self._games.has(name)
-            gain = self._skill.gain(name) if is_time else None
+        for name in self._baseline.observe(view):
+            is_time = self._baseline.num_seen(name) >= patience and not self._adversarial.has(name)
+            gain = self._baseline.gain(name) if is_time else None
             if gain is not None:
                 self._best_gain[name] = max(gain, self._best_gain.get(name, gain))
                 yield name, gain

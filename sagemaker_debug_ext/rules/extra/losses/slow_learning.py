@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.loss_pairs import VALIDATION_NAME
-from sagemaker_debug_ext.rules.inference.training import Recent, is_training, loss_at, losses_or
+from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training, loss_at, loss_selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -39,8 +39,8 @@ class SlowLearning(TensorRule):
 
     def configure(self) -> None:
         """Choose the tensors."""
-        self.selection = losses_or(self.parameters["tensor_regex"])
-        self._recent = Recent(self.parameters["window"])
+        self.selection = loss_selection(self.parameters["tensor_regex"])
+        self._recent = RollingWindow(self.parameters["window"])
         self._judged: set[str] = set()
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -61,6 +61,6 @@ class SlowLearning(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the loss falls."""
         return (
-            f"Learning is too slow in {naming(names)}: the first fell at each of {self.parameters['window']} saved "
+            f"Learning is too slow in {describe_tensors(names)}: the first fell at each of {self.parameters['window']} saved "
             f"steps, and by {first.value:.2g} % in all."
         )

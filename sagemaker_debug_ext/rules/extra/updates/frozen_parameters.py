@@ -9,8 +9,14 @@ from typing import Final
 
 import numpy as np
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.training import LOSSES, Pending, Streaks, gradient_in, loss_values
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.training import (
+    LOSSES,
+    DeferredMeasurements,
+    StreakCounter,
+    gradient_in,
+    loss_values,
+)
 from sagemaker_debug_ext.rules.inference.updates import any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
@@ -132,9 +138,9 @@ class FrozenParameters(TensorRule):
         patterns = self.parameters["tensor_regex"]
         usual = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=usual)
-        self._streaks = Streaks()
+        self._streaks = StreakCounter()
         self._have_moved: set[str] = set()
-        self._pending = Pending()
+        self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the parameters, and gradients, which may be missing."""
@@ -250,6 +256,6 @@ class FrozenParameters(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say for how long, and why."""
         return (
-            f"Parameters do not change in {naming(names)}: the first has been the same for {first.value:g} saved steps "
+            f"Parameters do not change in {describe_tensors(names)}: the first has been the same for {first.value:g} saved steps "
             f"({first.text})."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.statistics import mean_abs
 from sagemaker_debug_ext.rules.inference.training import gradient_in, is_training
 from sagemaker_debug_ext.rules.issue import Issue
@@ -81,7 +81,7 @@ class GradientDecay(BuiltinRule):
         if self._is_over or self._num_small < patience:
             return []
         text = (
-            f"Gradients vanish on their way through the layers in {naming(small)}: the mean absolute value of the "
+            f"Gradients vanish on their way through the layers in {describe_tensors(small)}: the mean absolute value of the "
             f"first is {share:.2g} of that of {largest!r}."
         )
         return [self.found(view, text, tensors=small, value=share, threshold=limit)]

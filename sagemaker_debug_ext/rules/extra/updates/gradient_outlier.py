@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
-from sagemaker_debug_ext.rules.inference.training import Recent, is_training, num_summed
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_training, loss_reduction_size
 from sagemaker_debug_ext.rules.reading.numeric import norm
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -44,7 +44,7 @@ class GradientOutlier(TensorRule):
 
     def configure(self) -> None:
         """Begin without observations."""
-        self._recent = Recent(self.parameters["window"])
+        self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -57,7 +57,7 @@ class GradientOutlier(TensorRule):
         if measured is None:
             return None
         recent = self._recent.of(name)
-        limit: float = self.parameters["max_norm"] * num_summed(view)
+        limit: float = self.parameters["max_norm"] * loss_reduction_size(view)
         if self._recent.is_full(name):
             # not below what was usual at first: a model that has learnt its data has next to no gradient
             usual = max(statistics.median(recent), self._first[name])
@@ -71,6 +71,6 @@ class GradientOutlier(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how large the gradient is."""
         return (
-            f"Gradients are too large in {naming(names)}: the norm of the first is {first.value:.4g}, above "
+            f"Gradients are too large in {describe_tensors(names)}: the norm of the first is {first.value:.4g}, above "
             f"{first.threshold:.4g}."
         )

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.training import gradient_in, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -220,11 +220,11 @@ class GradientsNotReset(TensorRule):
         """Say how well the sum explains the change."""
         if first.severity < 0:
             return (
-                f"Updates run on in {naming(names)}: the change of the first is {RUNS_ON_FOR_EVER} (cosine "
+                f"Updates run on in {describe_tensors(names)}: the change of the first is {RUNS_ON_FOR_EVER} (cosine "
                 f"{first.value:.5f}, with less momentum {first.text})."
             )
         return (
-            f"Gradients are not reset in {naming(names)}: the change of the first is what the sum of several "
+            f"Gradients are not reset in {describe_tensors(names)}: the change of the first is what the sum of several "
             f"gradients makes it (cosine {first.value:.4f}), not that of the step (cosine {first.text})."
         )
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import attrs
 
-from sagemaker_debug_ext.rules.builtin_rule import naming
-from sagemaker_debug_ext.rules.inference.baseline import GAIN, Skill
+from sagemaker_debug_ext.rules.builtin_rule import describe_tensors
+from sagemaker_debug_ext.rules.inference.baseline import GAIN, BaselineComparison
 from sagemaker_debug_ext.rules.inference.losses import INPUTS
-from sagemaker_debug_ext.rules.inference.training import LOSSES, Recent, gradient_in, is_training, loss_values
+from sagemaker_debug_ext.rules.inference.training import LOSSES, RollingWindow, gradient_in, is_training, loss_values
 from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule, any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -96,8 +96,8 @@ class LearningRateTooLow(UpdateSizeRule):
         super().configure()
         self._ways: dict[str, _Way] = {}
         self._first_losses: dict[str, list[float]] = {}
-        self._losses = Recent(NUM_LOSSES)
-        self._skill = Skill(NUM_LOSSES)
+        self._losses = RollingWindow(NUM_LOSSES)
+        self._baseline = BaselineComparison(NUM_LOSSES)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         """Return the weights, and what tells whether they should change."""
@@ -113,7 +113,7 @@ class LearningRateTooLow(UpdateSizeRule):
         """Return an issue if updates are too small, have ceased, or lead nowhere."""
         found = super().evaluate(view)
         if is_training(view):
-            self._skill.observe(view)
+            self._baseline.observe(view)
             for name, loss in loss_values(view, LOSSES).items():
                 self._losses.add(name, loss)
                 first = self._first_losses.setdefault(name, [])
@@ -135,7 +135,7 @@ class LearningRateTooLow(UpdateSizeRule):
         if all(way.has_stopped for way in moved.values()) and self._have_gradients(view, names):
             rest = moved[names[0]].rest
             text = (
-                f"The learning rate is too low for {naming(names)}: the first has moved once, and not any more for "
+                f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, and not any more for "
                 f"{rest} saved steps, although it has a gradient."
             )
             return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
@@ -143,7 +143,7 @@ class LearningRateTooLow(UpdateSizeRule):
         is_time = min(way.updates for way in moved.values()) == PATIENCE
         if is_time and longest < LEAST_WAY and self._has_not_fallen() and not self._has_skill():
             text = (
-                f"The learning rate is too low for {naming(names)}: {PATIENCE} updates together have changed no weight "
+                f"The learning rate is too low for {describe_tensors(names)}: {PATIENCE} updates together have changed no weight "
                 f"by more than {longest:.2g} of its norm, and the loss has hardly fallen."
             )
             return [self.found(view, text, tensors=names, value=longest, threshold=LEAST_WAY)]
@@ -156,7 +156,7 @@ class LearningRateTooLow(UpdateSizeRule):
 
     def _has_skill(self) -> bool:
         """Tell whether answers are better than the best constant, as those of a model that was trained before."""
-        gains = (self._skill.gain(name) for name in self._first_losses)
+        gains = (self._baseline.gain(name) for name in self._first_losses)
         return any(gain is not None and gain >= GAIN for gain in gains)
 
     def _has_not_fallen(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
-from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, naming
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -85,6 +85,6 @@ class ReplicaDivergence(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how far apart the workers are."""
         return (
-            f"Workers have different weights in {naming(names)}: {first.text} is {first.value:.3g} of the norm away "
+            f"Workers have different weights in {describe_tensors(names)}: {first.text} is {first.value:.3g} of the norm away "
             f"from the first worker, more than {first.threshold:g}."
         )

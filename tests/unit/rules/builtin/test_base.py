@@ -8,7 +8,7 @@ import pytest
 
 from sagemaker_debug_ext.errors import RuleEvaluationConditionMet
 from sagemaker_debug_ext.rules import invoke_rule
-from sagemaker_debug_ext.rules.builtin_rule import naming
+from sagemaker_debug_ext.rules.builtin_rule import describe_tensors
 from sagemaker_debug_ext.rules.sagemaker.vanishing_gradient import VanishingGradient
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -21,7 +21,7 @@ STEPS = {(ModeKeys.TRAIN, step): {"gradient/w": np.full(2, 0.1**step)} for step 
 )
 def test_many_tensors_are_named_by_the_first(tensors, text):
     """And counted."""
-    assert naming(tensors) == text
+    assert describe_tensors(tensors) == text
 
 
 def test_a_built_in_rule_may_be_made_and_invoked_directly(make_trial):

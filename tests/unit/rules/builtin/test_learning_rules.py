@@ -13,8 +13,8 @@ from sagemaker_debug_ext.rules.extra.data.label_mix import mixing
 from sagemaker_debug_ext.rules.extra.initialization.initial_weights import gain
 from sagemaker_debug_ext.rules.extra.initialization.unbroken_symmetry import has_equal_units
 from sagemaker_debug_ext.rules.extra.layers.over_regularisation import dropped_share
-from sagemaker_debug_ext.rules.inference.losses import LossView, label_entropy
-from sagemaker_debug_ext.rules.inference.samples import row_digests
+from sagemaker_debug_ext.rules.inference.losses import LossObservation, label_entropy
+from sagemaker_debug_ext.rules.inference.samples import sample_hashes
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -38,32 +38,34 @@ class TestLossView:
     def test_cross_entropy_is_that_of_softmax(self):
         """Whatever axes follow that of the classes; targets out of range are left out."""
         scores = np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]])
-        view = LossView("loss", 1.0, scores, np.array([0, 2]))
+        view = LossObservation("loss", 1.0, scores, np.array([0, 2]))
         assert view.cross_entropy() == pytest.approx(-np.log([0.5, 0.8]).mean())
-        of_sequences = LossView("loss", 1.0, scores.T[None], np.array([[0, -100]]))
+        of_sequences = LossObservation("loss", 1.0, scores.T[None], np.array([[0, -100]]))
         assert of_sequences.cross_entropy() == pytest.approx(-np.log(0.5))
 
     def test_numbers_are_no_classes(self):
         """Nor are targets of another shape."""
-        assert LossView("loss", 1.0, np.ones((4, 2)), np.ones((4, 2))).num_classes is None
-        assert LossView("loss", 1.0, np.ones((4, 1)), np.ones(4, int)).num_classes is None
+        assert LossObservation("loss", 1.0, np.ones((4, 2)), np.ones((4, 2))).num_classes is None
+        assert LossObservation("loss", 1.0, np.ones((4, 1)), np.ones(4, int)).num_classes is None
 
     @pytest.mark.parametrize(
         ("kind", "value", "expected"), [("MSE", 9.0, True), (None, 4.0, True), (None, -2.0, True), (None, 9.0, False)]
     )
     def test_what_a_loss_wants_is_told_by_name_or_value(self, kind, value, expected):
         """The squared error here is 4, and half of it 2."""
-        view = LossView("loss", value, np.ones((9, 1)) * 3.0, np.ones((9, 1)), kind=kind)
-        assert view.wants_targets is expected
-        assert not view.wants_margins
+        view = LossObservation("loss", value, np.ones((9, 1)) * 3.0, np.ones((9, 1)), kind=kind)
+        assert view.is_regression_loss is expected
+        assert not view.expects_logits
 
     def test_what_is_not_explained_takes_no_notice_of_place_and_size(self):
         """Of too few pairs nothing is said."""
         targets = np.random.default_rng(0).normal(size=40)
-        view = LossView("loss", 1.0, 5 - 3 * targets, targets)
-        assert view.unexplained() == pytest.approx(0, abs=1e-12)
-        assert LossView("loss", 1.0, np.ones(40), targets).unexplained() == pytest.approx(np.var(targets) * 40 / 38)
-        assert LossView("loss", 1.0, np.ones(7), np.ones(7)).unexplained() is None
+        view = LossObservation("loss", 1.0, 5 - 3 * targets, targets)
+        assert view.residual_variance() == pytest.approx(0, abs=1e-12)
+        assert LossObservation("loss", 1.0, np.ones(40), targets).residual_variance() == pytest.approx(
+            np.var(targets) * 40 / 38
+        )
+        assert LossObservation("loss", 1.0, np.ones(7), np.ones(7)).residual_variance() is None
 
     @given(hnp.arrays(np.int64, st.integers(1, 50), elements=st.integers(0, 5)))
     def test_no_constant_answer_beats_the_entropy_of_the_labels(self, labels):
@@ -460,9 +462,9 @@ class TestEvaluationOverlap:
 
     def test_small_samples_cannot_be_told_apart(self):
         """Nor can batches of one axis."""
-        assert row_digests(np.ones((4, 3))) is None
-        assert row_digests(np.ones(9)) is None
-        assert len(set(row_digests(np.arange(16.0).reshape(4, 4)))) == 4
+        assert sample_hashes(np.ones((4, 3))) is None
+        assert sample_hashes(np.ones(9)) is None
+        assert len(set(sample_hashes(np.arange(16.0).reshape(4, 4)))) == 4
 
 
 class TestEvaluationMismatch:

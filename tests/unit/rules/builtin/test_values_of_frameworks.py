@@ -6,9 +6,20 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.inference.activations import is_plain, may_be_rectified, squashed_input, takes_unchanged
-from sagemaker_debug_ext.rules.inference.losses import as_class_ids, class_answers, class_labels, losses_at
-from sagemaker_debug_ext.rules.inference.training import LOSSES, loss_at, loss_values, num_summed, used_value
+from sagemaker_debug_ext.rules.inference.activations import (
+    infer_preactivation,
+    is_plain,
+    may_be_rectified,
+    reaches_layer_unchanged,
+)
+from sagemaker_debug_ext.rules.inference.losses import as_class_ids, class_answers, class_labels, observed_losses
+from sagemaker_debug_ext.rules.inference.training import (
+    LOSSES,
+    loss_at,
+    loss_reduction_size,
+    loss_values,
+    value_before_update,
+)
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
 from sagemaker_debug_ext.rules.reading.tensor_roles import KERAS, Role
 from sagemaker_debug_ext.rules.recommended import recommended_rules
@@ -58,12 +69,12 @@ class TestLosses:
         """And tells over how many samples gradients are sums."""
         name = "l2loss0_output_0"
         view = gluon_views({(TRAIN, 0): {name: np.array([1.0, 3.0]), "dense0_weight": X}}).at(0)
-        assert (loss_values(view, LOSSES), num_summed(view)) == ({name: 2.0}, 2)
+        assert (loss_values(view, LOSSES), loss_reduction_size(view)) == ({name: 2.0}, 2)
 
     def test_pytorch_has_losses_of_one_element(self, make_trial):
         """Others are none."""
         view = StepReader(make_trial({(TRAIN, 0): {"a_loss": np.ones(2), "b_loss": 3.0}})).at(0)
-        assert (loss_values(view, LOSSES), num_summed(view)) == ({"b_loss": 3.0}, 1)
+        assert (loss_values(view, LOSSES), loss_reduction_size(view)) == ({"b_loss": 3.0}, 1)
 
 
 class TestUsedValues:
@@ -71,14 +82,14 @@ class TestUsedValues:
         """In evaluation nothing is updated."""
         steps = {(TRAIN, step): {"dense0_weight": np.full(2, step)} for step in range(2)}
         views = gluon_views({**steps, (EVAL, 0): {"dense0_weight": np.ones(2)}})
-        used = [used_value(views.at(step), "dense0_weight") for step in range(3)]
+        used = [value_before_update(views.at(step), "dense0_weight") for step in range(3)]
         assert used[0] is None
         assert [each.tolist() for each in used[1:]] == [[0, 0], [1, 1]]
 
     def test_a_first_update_of_nothing_is_seen(self, gluon_views):
         """By its gradient."""
         tensors = {"dense0_weight": np.ones(2), "gradient/dense0_weight": np.zeros(2)}
-        assert used_value(gluon_views({(TRAIN, 0): tensors}).at(0), "dense0_weight").tolist() == [1, 1]
+        assert value_before_update(gluon_views({(TRAIN, 0): tensors}).at(0), "dense0_weight").tolist() == [1, 1]
 
 
 class TestAnswers:
@@ -91,7 +102,7 @@ class TestAnswers:
         """Whatever form labels have."""
         tensors = {"loss": 0.4, "predictions": self.SHARES, "labels": labels}
         view = keras_views({(TRAIN, 0): tensors}).at(0)
-        (loss,) = losses_at(view)
+        (loss,) = observed_losses(view)
         assert (loss.name, loss.num_classes, loss.targets.tolist()) == ("loss", 3, [0, 1])
         assert loss.cross_entropy() == pytest.approx(-np.log([0.5, 0.8]).mean())
         assert class_labels(view, "labels").tolist() == [0, 1]
@@ -102,14 +113,14 @@ class TestAnswers:
         shares = np.stack([self.SHARES, self.SHARES[::-1]])
         tensors = {"loss": 0.4, "predictions": shares, "labels": np.array([[0, 1], [1, 0]])}
         view = keras_views({(TRAIN, 0): tensors}).at(0)
-        (loss,) = losses_at(view)
+        (loss,) = observed_losses(view)
         assert (loss.scores.shape, loss.num_classes) == ((2, 3, 2), 3)
         assert class_answers(view, "predictions").argmax(axis=1).tolist() == [0, 1, 1, 0]
 
     def test_shares_of_yes_are_scores(self, keras_views):
         """Of one column."""
         tensors = {"loss": 0.4, "predictions": np.array([[0.5], [0.9]]), "labels": np.array([0, 1])}
-        (loss,) = losses_at(keras_views({(TRAIN, 0): tensors}).at(0))
+        (loss,) = observed_losses(keras_views({(TRAIN, 0): tensors}).at(0))
         assert loss.is_binary
         np.testing.assert_allclose(loss.scores, [[0], [np.log(9)]], atol=1e-12)
 
@@ -117,7 +128,7 @@ class TestAnswers:
         """Even whole ones."""
         tensors = {"loss": 0.4, "predictions": np.array([[0.5], [7.0]]), "labels": np.array([0, 7])}
         view = keras_views({(TRAIN, 0): tensors}).at(0)
-        (loss,) = losses_at(view)
+        (loss,) = observed_losses(view)
         assert (loss.num_classes, loss.is_binary, loss.targets.shape) == (None, False, (2, 1))
         assert class_labels(view, "labels") is None
         assert class_answers(view, "predictions") is None
@@ -163,7 +174,7 @@ class TestActivations:
         tensors = {"flatten/outputs": np.eye(3), "re_lu/outputs": np.eye(3), "input/outputs": np.tanh(X)}
         view = keras_views({(TRAIN, 0): tensors}).at(0)
         assert [may_be_rectified(view, name) for name in ("flatten/outputs", "re_lu/outputs")] == [False, True]
-        assert squashed_input(view, "input/outputs") is None
+        assert infer_preactivation(view, "input/outputs") is None
 
     @pytest.mark.parametrize(
         ("function", "kind"),
@@ -172,7 +183,7 @@ class TestActivations:
     )
     def test_what_went_into_tanh_and_sigmoid_comes_from_what_came_out(self, keras_views, function, kind):
         """Up to rounding."""
-        found = squashed_input(self.view(keras_views, function(X @ KERNEL)), "a/outputs")
+        found = infer_preactivation(self.view(keras_views, function(X @ KERNEL)), "a/outputs")
         if kind is None:
             assert found is None
         else:
@@ -182,9 +193,9 @@ class TestActivations:
     def test_shares_and_answers_may_be_sure(self, keras_views):
         """That is what training is for."""
         shares, sure = np.eye(5)[np.arange(8) % 5], (X @ KERNEL > 0).astype(float)
-        assert squashed_input(self.view(keras_views, shares), "a/outputs") is None
-        assert squashed_input(self.view(keras_views, sure, predictions=sure), "a/outputs") is None
-        assert squashed_input(self.view(keras_views, sure), "a/outputs") is not None
+        assert infer_preactivation(self.view(keras_views, shares), "a/outputs") is None
+        assert infer_preactivation(self.view(keras_views, sure, predictions=sure), "a/outputs") is None
+        assert infer_preactivation(self.view(keras_views, sure), "a/outputs") is not None
 
     @pytest.mark.parametrize(("function", "expected"), [(lambda x: x, True), (np.tanh, False)], ids=["plain", "tanh"])
     def test_a_layer_is_plain_if_it_only_multiplies(self, keras_views, gluon_views, function, expected):
@@ -198,9 +209,9 @@ class TestActivations:
 
     def test_inputs_that_a_layer_prepares_are_not_taken_unchanged(self, keras_views):
         """If it was saved what the first layer with weights gets."""
-        assert takes_unchanged(self.view(keras_views, X @ KERNEL, inputs=X), "inputs")
-        assert not takes_unchanged(self.view(keras_views, X @ KERNEL, inputs=200 * X), "inputs")
-        assert takes_unchanged(keras_views({(TRAIN, 0): {"inputs": 200 * X}}).at(0), "inputs")
+        assert reaches_layer_unchanged(self.view(keras_views, X @ KERNEL, inputs=X), "inputs")
+        assert not reaches_layer_unchanged(self.view(keras_views, X @ KERNEL, inputs=200 * X), "inputs")
+        assert reaches_layer_unchanged(keras_views({(TRAIN, 0): {"inputs": 200 * X}}).at(0), "inputs")
 
 
 @pytest.mark.parametrize("collections", [OF_KERAS, OF_GLUON], ids=["Keras", "MXNet"])

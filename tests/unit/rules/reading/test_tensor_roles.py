@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import (
     NOTHING,
     PYTORCH,
     SCHEMES,
-    AnswerNames,
+    LossTensorNames,
     Role,
     naming_scheme_of,
     pattern_of,
@@ -34,23 +34,23 @@ NAMES = {
     PYTORCH: {
         Role.MODEL_INPUT: ["Sequential_input_0"],
         Role.RELU_OUTPUT: ["relu1_output_0"],
-        Role.SQUASHED: ["tanh_input_0"],
+        Role.SATURATING_INPUT: ["tanh_input_0"],
         Role.DROPOUT_OUTPUT: ["drop_output_0"],
         Role.NORM_OUTPUT: ["bn1_output_0"],
-        Role.ANSWER: ["CrossEntropyLoss_input_0", "MSELoss_input_0"],
+        Role.PREDICTION: ["CrossEntropyLoss_input_0", "MSELoss_input_0"],
         Role.CLASS_LABEL: ["CrossEntropyLoss_input_1"],
-        Role.NUMBER_TARGET: ["MSELoss_input_1"],
+        Role.REGRESSION_TARGET: ["MSELoss_input_1"],
         Role.ALL_LABELS: [],
     },
     GLUON: {
         Role.MODEL_INPUT: ["hybridsequential0_input_0"],
         Role.RELU_OUTPUT: ["conv0_relu_output_0"],
-        Role.SQUASHED: ["tanh0_input_0"],
+        Role.SATURATING_INPUT: ["tanh0_input_0"],
         Role.DROPOUT_OUTPUT: ["dropout0_output_0"],
         Role.NORM_OUTPUT: ["batchnorm0_output_0"],
-        Role.ANSWER: ["softmaxcrossentropyloss0_input_0", "l2loss0_input_0"],
+        Role.PREDICTION: ["softmaxcrossentropyloss0_input_0", "l2loss0_input_0"],
         Role.CLASS_LABEL: ["softmaxcrossentropyloss0_input_1"],
-        Role.NUMBER_TARGET: ["l2loss0_input_1"],
+        Role.REGRESSION_TARGET: ["l2loss0_input_1"],
         Role.ALL_LABELS: [],
     },
     KERAS: {
@@ -58,8 +58,8 @@ NAMES = {
         Role.LAYER_OUTPUT: ["hid/outputs", "dropout_1/outputs", "a/batch_normalization_2/outputs", "lstm/outputs_0"],
         Role.DROPOUT_OUTPUT: ["dropout_1/outputs"],
         Role.NORM_OUTPUT: ["a/batch_normalization_2/outputs"],
-        Role.ANSWER: ["predictions"],
-        Role.ANSWER_OR_TARGET: ["predictions", "labels"],
+        Role.PREDICTION: ["predictions"],
+        Role.PREDICTION_OR_TARGET: ["predictions", "labels"],
         Role.CLASS_LABEL: ["labels"],
         Role.ALL_LABELS: [],
     },
@@ -160,9 +160,9 @@ def test_a_normalisation_has_an_offset(scheme, output, offset):
 @pytest.mark.parametrize(
     ("scheme", "names"),
     [
-        (PYTORCH, AnswerNames("L1Loss_output_0", "L1Loss_input_0", "L1Loss_input_1")),
-        (GLUON, AnswerNames("l1loss0_output_0", "l1loss0_input_0", "l1loss0_input_1")),
-        (KERAS, AnswerNames("loss", "predictions", "labels")),
+        (PYTORCH, LossTensorNames("L1Loss_output_0", "L1Loss_input_0", "L1Loss_input_1")),
+        (GLUON, LossTensorNames("l1loss0_output_0", "l1loss0_input_0", "l1loss0_input_1")),
+        (KERAS, LossTensorNames("loss", "predictions", "labels")),
     ],
 )
 def test_a_loss_has_answers_and_targets(scheme, names):
@@ -240,8 +240,8 @@ def test_what_a_hook_never_saves_is_told(open_trial):
 
 def test_patterns_that_are_given_come_before_roles():
     """And selections can be united."""
-    chosen, usual = chosen_or(["x"], Role.MODEL_INPUT), chosen_or(None, Role.MODEL_INPUT, Role.ANSWER)
-    assert (chosen.roles, bool(usual), usual.roles) == ((), True, (Role.MODEL_INPUT, Role.ANSWER))
+    chosen, usual = chosen_or(["x"], Role.MODEL_INPUT), chosen_or(None, Role.MODEL_INPUT, Role.PREDICTION)
+    assert (chosen.roles, bool(usual), usual.roles) == ((), True, (Role.MODEL_INPUT, Role.PREDICTION))
     both = chosen.united_with(usual)
     assert [pattern.pattern for pattern in both.patterns] == ["x"]
     assert both.roles == usual.roles
@@ -250,7 +250,7 @@ def test_patterns_that_are_given_come_before_roles():
 @pytest.mark.parametrize("name", ["PoissonNLLLoss", "GaussianNLLLoss"])
 def test_likelihoods_of_numbers_have_no_classes(name):
     """As the one of classes has."""
-    for role, place in ((Role.CLASS_ANSWER, 0), (Role.CLASS_LABEL, 1), (Role.COUNTED_LABEL, 1)):
+    for role, place in ((Role.CLASS_SCORES, 0), (Role.CLASS_LABEL, 1), (Role.LOSS_CLASS_LABEL, 1)):
         assert re.search(PYTORCH.patterns[role], f"NLLLoss_input_{place}")
         assert not re.search(PYTORCH.patterns[role], f"{name}_input_{place}")
     assert PYTORCH.kind_of_loss("NLLLoss_input_0") == "NLL"
