@@ -6,7 +6,7 @@ import logging
 
 from sagemaker_debug_ext.errors import NoMoreData, NoMoreProfilerData, RuleEvaluationConditionMet
 from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule, check_rule
-from sagemaker_debug_ext.rules.evaluation.steps import follow_steps
+from sagemaker_debug_ext.rules.evaluation.steps import iter_steps
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def invoke_rule(
         SMDebugTypeError: `rule_obj` is no rule, or a step is no number.
     """
     check_rule(rule_obj, "rule_obj")
-    for step in follow_steps(rule_obj.base_trial, start_step, end_step, follow=follow):
+    for step in iter_steps(rule_obj.base_trial, start_step, end_step, follow=follow):
         if not (_wait(rule_obj, raise_eval_cond) if step is None else _invoke(rule_obj, step, raise_eval_cond)):
             break
     rule_obj.evaluation_ended()

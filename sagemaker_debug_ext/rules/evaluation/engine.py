@@ -32,7 +32,7 @@ from sagemaker_debug_ext.rules.evaluation.status import (
     condition_met_details,
     error_details,
 )
-from sagemaker_debug_ext.rules.evaluation.steps import POLL_SECONDS, follow_steps
+from sagemaker_debug_ext.rules.evaluation.steps import POLL_SECONDS, iter_steps
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
@@ -201,7 +201,7 @@ class Evaluation(Iterator[Issue]):
         ]
         self._stop_requested = threading.Event()
         self._should_stop = should_stop
-        self._steps = follow_steps(
+        self._steps = iter_steps(
             trial,
             start_step,
             end_step,

@@ -26,7 +26,7 @@ def _never() -> bool:
     return False
 
 
-def follow_steps(
+def iter_steps(
     trial: Trial,
     start_step: int = 0,
     end_step: int | None = None,

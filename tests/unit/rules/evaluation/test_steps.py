@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.analysis.utils import no_refresh
-from sagemaker_debug_ext.rules.evaluation.steps import follow_steps
+from sagemaker_debug_ext.rules.evaluation.steps import iter_steps
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -12,7 +12,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 def visited(*arguments, **options):
     """Return the steps that are visited, without the Nones that stand for waiting."""
-    return [step for step in follow_steps(*arguments, **options) if step is not None]
+    return [step for step in iter_steps(*arguments, **options) if step is not None]
 
 
 class Job:
@@ -49,14 +49,14 @@ def test_steps_of_an_ended_trial_are_visited_once_in_order(ended, bounds, steps)
     def refuse(_):
         raise AssertionError("an ended trial is not waited for")
 
-    assert list(follow_steps(ended, *bounds, sleep=refuse)) == steps
+    assert list(iter_steps(ended, *bounds, sleep=refuse)) == steps
 
 
 def test_a_running_trial_is_followed_until_its_end(tmp_path):
     """Gaps are no steps, the last steps before the end are not lost; each wait is told as None, and the end too."""
     job = Job(tmp_path, [[0], [10, 20], [], [35], [40, "end"]])
     trial = create_trial(str(tmp_path))
-    steps = list(follow_steps(trial, poll_seconds=0.5, sleep=job.sleep))
+    steps = list(iter_steps(trial, poll_seconds=0.5, sleep=job.sleep))
     assert steps == [None, 0, None, 10, 20, None, None, 35, None, 40, None]
     assert set(job.slept) == {0.5}
     assert job.plan == []
@@ -67,7 +67,7 @@ def test_the_end_is_told_when_it_is_seen_together_with_the_last_steps(tmp_path):
     job = Job(tmp_path, [[0], [1, "end"]])
     trial = create_trial(str(tmp_path))
     steps = []
-    for step in follow_steps(trial, sleep=job.sleep):
+    for step in iter_steps(trial, sleep=job.sleep):
         steps.append(step)
         trial.steps()
     assert steps == [None, 0, None, 1, None]
@@ -92,7 +92,7 @@ def test_without_following_only_what_is_there_is_visited(tmp_path, still):
     job.write(0)
     trial = create_trial(str(tmp_path))
     with no_refresh(trial if still else []):
-        assert list(follow_steps(trial, follow=still, sleep=job.sleep)) == [0]
+        assert list(iter_steps(trial, follow=still, sleep=job.sleep)) == [0]
 
 
 def test_stopping_is_possible_before_each_step_and_each_wait(tmp_path):
@@ -101,10 +101,10 @@ def test_stopping_is_possible_before_each_step_and_each_wait(tmp_path):
     for step in range(3):
         job.write(step)
     seen = []
-    for step in follow_steps(create_trial(str(tmp_path)), should_stop=lambda: len(seen) == 2, sleep=job.sleep):
+    for step in iter_steps(create_trial(str(tmp_path)), should_stop=lambda: len(seen) == 2, sleep=job.sleep):
         seen.append(step)
     assert seen == [0, 1]
-    assert list(follow_steps(create_trial(str(tmp_path)), 10, should_stop=lambda: True, sleep=job.sleep)) == []
+    assert list(iter_steps(create_trial(str(tmp_path)), 10, should_stop=lambda: True, sleep=job.sleep)) == []
     assert job.slept == []
 
 
