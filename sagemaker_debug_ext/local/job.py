@@ -31,7 +31,7 @@ from sagemaker_debug_ext.local.layout import create_folders
 from sagemaker_debug_ext.local.plan import plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
 from sagemaker_debug_ext.local.source import install_source
-from sagemaker_debug_ext.local.sync import Shipping
+from sagemaker_debug_ext.local.sync import ArtifactSync
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, parse_index_key
 from sagemaker_debug_ext.store.reader import read_index
@@ -125,7 +125,7 @@ class LocalTrainingJob:
         self._concluding = False  # whether there is nothing left to stop
         self._wake = threading.Event()  # set to have the job's thread look around at once
         self._ended = threading.Event()
-        self._shipping = Shipping(self._request, self._folder, self._plan.locations)
+        self._shipping = ArtifactSync(self._request, self._folder, self._plan.locations)
         self._shipping_problem = ""
         self._evaluations = RuleEvaluations(
             self._request,

@@ -23,7 +23,7 @@ def output_path(request: Mapping[str, Any]) -> str | None:
     return join_location(base, request["TrainingJobName"], "output") if base else None
 
 
-class Mirror:
+class FolderSync:
     """Copies the files of a folder, as they appear and whenever they change, to a back end.
 
     Args:
@@ -80,7 +80,7 @@ def _mapped(path: Path) -> bytes | memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-class TensorMirror(Mirror):
+class TensorMirror(FolderSync):
     """A mirror for the folder of a trial, whose files appear complete and are never changed in place.
 
     A reader of the copy sees what a reader of the original sees: an index file only with the event file it points into,
@@ -104,7 +104,7 @@ class TensorMirror(Mirror):
         return shipped
 
 
-class Shipping:
+class ArtifactSync:
     """All that a job leaves outside its own folder.
 
     Args:
@@ -123,13 +123,13 @@ class Shipping:
         self._others = [
             mirror
             for mirror in (
-                self._mirror(Mirror, TENSORBOARD.folder(request, folder), paths.tensorboard),
-                self._mirror(Mirror, CHECKPOINTS.folder(request, folder), checkpoints),
+                self._mirror(FolderSync, TENSORBOARD.folder(request, folder), paths.tensorboard),
+                self._mirror(FolderSync, CHECKPOINTS.folder(request, folder), checkpoints),
             )
             if mirror is not None
         ]
 
-    def _mirror(self, kind: type[Mirror], source: Path | None, location: str | None) -> Any:
+    def _mirror(self, kind: type[FolderSync], source: Path | None, location: str | None) -> Any:
         if source is None or location is None:
             return None
         return kind(source, self._locations.backend(location))

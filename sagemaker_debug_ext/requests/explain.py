@@ -32,7 +32,7 @@ from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SAVE_KEYS
-from sagemaker_debug_ext.requests.from_sdk import adopt_hook, adopt_rules
+from sagemaker_debug_ext.requests.from_sdk import hook_from_sdk, rules_from_sdk
 from sagemaker_debug_ext.requests.hook import merge_collections, resolve_hook
 from sagemaker_debug_ext.vocabulary import BUILTIN_COLLECTIONS, SCALAR_COLLECTIONS
 
@@ -146,8 +146,8 @@ def explain(
         SMDebugTypeError: A setting is of another type.
         RequestValidationError: Collections contradict each other.
     """
-    hook = resolve_hook(adopt_hook(debugger_hook_config))
-    chosen = adopt_rules(rules)
+    hook = resolve_hook(hook_from_sdk(debugger_hook_config))
+    chosen = rules_from_sdk(rules)
     known = framework.lower() if framework is not None and framework.lower() in FRAMEWORKS else None
     saving = _Saving.of(hook, [rule for rule in chosen if isinstance(rule, Rule)], known)
     return Explanation(

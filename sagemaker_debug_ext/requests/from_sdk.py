@@ -53,7 +53,7 @@ def _has(item: object, *names: str) -> bool:
     return all(hasattr(item, name) for name in names)
 
 
-def adopt_hook(setting: Any) -> Any:
+def hook_from_sdk(setting: Any) -> Any:
     """Return our configuration for the SDK's; anything else as it is.
 
     Raises:
@@ -84,7 +84,7 @@ def _collection_of_shape(shape: Any) -> CollectionConfig:
     return CollectionConfig(_given(shape.collection_name), _given(shape.collection_parameters))
 
 
-def adopt_tensorboard(config: Any) -> TensorBoardOutputConfig | None:
+def tensorboard_from_sdk(config: Any) -> TensorBoardOutputConfig | None:
     """Return our configuration for the SDK's; None stays None.
 
     Raises:
@@ -100,7 +100,7 @@ def adopt_tensorboard(config: Any) -> TensorBoardOutputConfig | None:
     )
 
 
-def adopt_profiler(config: Any) -> ProfilerConfig | None:
+def profiler_from_sdk(config: Any) -> ProfilerConfig | None:
     """Return our configuration for the SDK's; None stays None.
 
     Raises:
@@ -123,7 +123,7 @@ def adopt_profiler(config: Any) -> ProfilerConfig | None:
     )
 
 
-def adopt_framework_profile(profile: Any) -> FrameworkProfile | None:
+def framework_profile_from_sdk(profile: Any) -> FrameworkProfile | None:
     """Return our framework metrics for the SDK's; None stays None.
 
     Raises:
@@ -172,7 +172,7 @@ def _framework_profile(parameters: Mapping[str, str]) -> FrameworkProfile:
     return FrameworkProfile(**numbers, **configs)
 
 
-def adopt_rules(rules: Any) -> tuple[Rule | ProfilerRule, ...]:
+def rules_from_sdk(rules: Any) -> tuple[Rule | ProfilerRule, ...]:
     """Return our rules for the SDK's, mixed or not; None means none.
 
     Raises:

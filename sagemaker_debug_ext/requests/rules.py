@@ -23,7 +23,7 @@ from sagemaker_debug_ext.requests._problems import Problems
 
 
 @attrs.frozen(kw_only=True)
-class RuleSurroundings:
+class RuleContext:
     """What a rule has to know of its job.
 
     Args:
@@ -39,9 +39,7 @@ class RuleSurroundings:
     source_uris: Mapping[str, str] = attrs.field(factory=dict)
 
 
-def build_rule_configurations(
-    rules: Sequence[Rule | ProfilerRule], surroundings: RuleSurroundings
-) -> list[dict[str, Any]]:
+def build_rule_configurations(rules: Sequence[Rule | ProfilerRule], surroundings: RuleContext) -> list[dict[str, Any]]:
     """Build the members of all rules of one kind, in their order.
 
     Raises:
@@ -63,7 +61,7 @@ def build_rule_configurations(
     return members
 
 
-def _build_rule(rule: Rule | ProfilerRule, surroundings: RuleSurroundings) -> dict[str, Any]:
+def _build_rule(rule: Rule | ProfilerRule, surroundings: RuleContext) -> dict[str, Any]:
     problems = Problems()
     member: dict[str, Any] = {"RuleConfigurationName": rule.name}
     with problems.below("RuleEvaluatorImage"):
@@ -83,7 +81,7 @@ def _build_rule(rule: Rule | ProfilerRule, surroundings: RuleSurroundings) -> di
     return member
 
 
-def _image(rule: Rule | ProfilerRule, surroundings: RuleSurroundings) -> Text:
+def _image(rule: Rule | ProfilerRule, surroundings: RuleContext) -> Text:
     if rule.image_uri is None and isinstance(rule.name, str) and rule.name.startswith(PROFILER_RULE_NAME):
         return profiler_image_uri(surroundings.region)
     if rule.image_uri is None:
@@ -114,7 +112,7 @@ def check_image_region(uri: str, region: str | None) -> None:
         )
 
 
-def _parameters(rule: Rule | ProfilerRule, surroundings: RuleSurroundings) -> dict[str, Text]:
+def _parameters(rule: Rule | ProfilerRule, surroundings: RuleContext) -> dict[str, Text]:
     parameters = dict(rule.rule_parameters)
     if rule.built_in and isinstance(rule.rule_to_invoke, str):
         get_rule_spec(rule.rule_to_invoke).check_parameters(parameters)

@@ -14,11 +14,11 @@ from sagemaker_debug_ext.config.profiler import ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, processing_rule
 from sagemaker_debug_ext.errors import DebugExtWarning
 from sagemaker_debug_ext.requests._problems import Problems
-from sagemaker_debug_ext.requests.from_sdk import adopt_hook, adopt_profiler, adopt_rules, adopt_tensorboard
+from sagemaker_debug_ext.requests.from_sdk import hook_from_sdk, profiler_from_sdk, rules_from_sdk, tensorboard_from_sdk
 from sagemaker_debug_ext.requests.hook import HookSetting, build_debug_hook_config, resolve_hook
 from sagemaker_debug_ext.requests.outputs import build_tensorboard_output_config
 from sagemaker_debug_ext.requests.profiler import build_profiler_config, resolve_profiler
-from sagemaker_debug_ext.requests.rules import RuleSurroundings, build_rule_configurations
+from sagemaker_debug_ext.requests.rules import RuleContext, build_rule_configurations
 
 DEBUGGER_MEMBERS: Final = (
     "DebugHookConfig",
@@ -71,11 +71,11 @@ def debugger_request(
         RequestValidationError: The settings do not fit together; it tells all problems.
     """
     debugger_rules, profiler_rules = _split(rules)
-    own_hook = adopt_hook(debugger_hook_config)
+    own_hook = hook_from_sdk(debugger_hook_config)
     hook = resolve_hook(own_hook)
-    profiler_setting = adopt_profiler(profiler_config)
-    tensorboard = adopt_tensorboard(tensorboard_output_config)
-    surroundings = RuleSurroundings(
+    profiler_setting = profiler_from_sdk(profiler_config)
+    tensorboard = tensorboard_from_sdk(tensorboard_output_config)
+    surroundings = RuleContext(
         region=region, job_name=job_name, image_account=rule_image_account, source_uris=source_uris or {}
     )
     problems = Problems()
@@ -112,7 +112,7 @@ def debugger_request(
 
 
 def _split(rules: object) -> tuple[list[Rule], list[ProfilerRule]]:
-    chosen = adopt_rules(rules)
+    chosen = rules_from_sdk(rules)
     return [rule for rule in chosen if isinstance(rule, Rule)], [
         rule for rule in chosen if isinstance(rule, ProfilerRule)
     ]

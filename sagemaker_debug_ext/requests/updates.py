@@ -10,9 +10,9 @@ from sagemaker_debug_ext.config.profiler import FrameworkProfile, ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests._problems import Problems
-from sagemaker_debug_ext.requests.from_sdk import adopt_framework_profile, adopt_rules
+from sagemaker_debug_ext.requests.from_sdk import framework_profile_from_sdk, rules_from_sdk
 from sagemaker_debug_ext.requests.profiler import framework_parameters
-from sagemaker_debug_ext.requests.rules import RuleSurroundings, build_rule_configurations
+from sagemaker_debug_ext.requests.rules import RuleContext, build_rule_configurations
 
 
 def profiler_update_request(
@@ -45,8 +45,8 @@ def profiler_update_request(
         SMDebugValueError: Nothing is to be changed, or framework metrics are asked for and switched off at once.
         RequestValidationError: A rule cannot be built.
     """
-    chosen = adopt_rules(rules)
-    profile = adopt_framework_profile(framework_profile_params)
+    chosen = rules_from_sdk(rules)
+    profile = framework_profile_from_sdk(framework_profile_params)
     if not (chosen or system_monitor_interval_millis or s3_output_path or profile or disable_framework_metrics):
         raise SMDebugValueError(
             "an update of the profiler must change something: rules, system_monitor_interval_millis, s3_output_path, "
@@ -72,7 +72,7 @@ def profiler_update_request(
     request: dict[str, Any] = {"TrainingJobName": job_name, "ProfilerConfig": member}
     problems = Problems()
     with problems.below("ProfilerRuleConfigurations"):
-        surroundings = RuleSurroundings(
+        surroundings = RuleContext(
             region=region, job_name=job_name, image_account=rule_image_account, source_uris=source_uris or {}
         )
         if chosen:

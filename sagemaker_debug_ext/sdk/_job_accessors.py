@@ -9,11 +9,11 @@ import attrs
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.explain import Explanation
-from sagemaker_debug_ext.requests.from_sdk import adopt_rules
+from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
 from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS
 from sagemaker_debug_ext.requests.updates import profiler_off_request, profiler_on_request, profiler_update_request
-from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobFacts, resolve_members
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, build_members
 from sagemaker_debug_ext.sdk._uploads import SessionBucket, SourceUploads
 from sagemaker_debug_ext.sdk.jobs import RuleStatuses, TrainingJob
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials.trial import Trial
 
 
-class DebuggerSurface:
+class JobAccessors:
     """Questions about the latest job. Estimators and trainers get them from their mixins.
 
     Paths are those of the request as it was sent; for a job that this object did not send itself, such as one that it
@@ -37,10 +37,10 @@ class DebuggerSurface:
         def _debugger_settings(self) -> DebuggerSettings:
             """Return what the user has asked for."""
 
-        def _debugger_facts(self) -> JobFacts:
+        def _debugger_facts(self) -> JobDescription:
             """Return what is known of the next job."""
 
-    def _effective_settings(self, facts: JobFacts) -> DebuggerSettings:  # noqa: ARG002  # for mixins with defaults
+    def _effective_settings(self, facts: JobDescription) -> DebuggerSettings:  # noqa: ARG002  # for mixins with defaults
         """Return what the user has asked for, with the defaults of the surface."""
         return self._debugger_settings()
 
@@ -150,7 +150,7 @@ class DebuggerSurface:
         facts = attrs.evolve(facts, job_name=job_name or "job", output_path=facts.output_path or bucket.uri(""))
         settings = self._effective_settings(facts)
         uploads = SourceUploads.plan(settings.rules, bucket)
-        members = resolve_members(settings, facts, uploads.uris)
+        members = build_members(settings, facts, uploads.uris)
         return artifact_paths(
             {
                 "TrainingJobName": job_name or "{job_name}",
@@ -159,12 +159,12 @@ class DebuggerSurface:
             }
         )
 
-    def _submit_members(self, facts: JobFacts) -> dict[str, Any]:
+    def _submit_members(self, facts: JobDescription) -> dict[str, Any]:
         """Return the members of a job that is about to be sent, and put the code of its rules in place."""
         settings = self._effective_settings(facts)
         rules = () if facts.is_local or facts.is_tuning else settings.rules
         uploads = SourceUploads.plan(rules, SessionBucket(self.sagemaker_session))
-        members = resolve_members(settings, facts, uploads.uris)
+        members = build_members(settings, facts, uploads.uris)
         uploads.send()
         self._remember_request(facts.job_name, facts.output_path, members)
         return members
@@ -194,7 +194,7 @@ class DebuggerSurface:
             RequestValidationError: A rule cannot be built.
         """
         job_name = self._required_job_name()
-        chosen = adopt_rules(rules)
+        chosen = rules_from_sdk(rules)
         uploads = SourceUploads.plan(chosen, SessionBucket(self.sagemaker_session))
         request = profiler_update_request(
             job_name=job_name,

@@ -18,7 +18,7 @@ from sagemaker_debug_ext.config.profiler import ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests.explain import Explanation, explain
-from sagemaker_debug_ext.requests.from_sdk import adopt_hook, adopt_profiler, adopt_rules, adopt_tensorboard
+from sagemaker_debug_ext.requests.from_sdk import hook_from_sdk, profiler_from_sdk, rules_from_sdk, tensorboard_from_sdk
 from sagemaker_debug_ext.requests.hook import resolve_hook
 from sagemaker_debug_ext.requests.training_job import debugger_request
 
@@ -51,7 +51,7 @@ def set_default_hook(on: bool) -> bool:
 
 
 @attrs.frozen(kw_only=True)
-class JobFacts:
+class JobDescription:
     """What is known of a job before it is submitted.
 
     Args:
@@ -92,7 +92,7 @@ class JobFacts:
         return any(isinstance(kind, str) and bool(_TRAINIUM.fullmatch(kind)) for kind in self.instance_types)
 
 
-def facts_of_request(request: Mapping[str, Any], region: str) -> JobFacts:
+def facts_of_request(request: Mapping[str, Any], region: str) -> JobDescription:
     """Read what is known of a job from its CreateTrainingJob request, without looking at Debugger's members."""
     image = (request.get("AlgorithmSpecification") or {}).get("TrainingImage")
     framework, version = framework_of_image(image) if isinstance(image, str) else (None, None)
@@ -100,7 +100,7 @@ def facts_of_request(request: Mapping[str, Any], region: str) -> JobFacts:
     groups = resources.get("InstanceGroups") or [resources]
     checkpoints = request.get("CheckpointConfig") or {}
     hyperparameters = request.get("HyperParameters") or {}
-    return JobFacts(
+    return JobDescription(
         region=region,
         job_name=request.get("TrainingJobName"),
         output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
@@ -167,15 +167,15 @@ class DebuggerSettings:
             SMDebugTypeError: A setting is of another type.
             SMDebugValueError: A setting is not allowed.
         """
-        hook = adopt_hook(debugger_hook_config)
+        hook = hook_from_sdk(debugger_hook_config)
         resolve_hook(hook)
         return cls(
             # The SDK's estimators keep True as an empty dictionary.
             debugger_hook_config=True if hook == {} else hook,
-            rules=adopt_rules(rules),
+            rules=rules_from_sdk(rules),
             rules_given=rules is not None,
-            tensorboard_output_config=adopt_tensorboard(tensorboard_output_config),
-            profiler_config=adopt_profiler(profiler_config),
+            tensorboard_output_config=tensorboard_from_sdk(tensorboard_output_config),
+            profiler_config=profiler_from_sdk(profiler_config),
             **others,
         )
 
@@ -208,7 +208,7 @@ class DebuggerSettings:
         asked = (isinstance(self.hook, DebuggerHookConfig), self.debugger_hook_config is True, self.asks_for_profiler)
         return any(asked) or bool(self.rules) or self.tensorboard_output_config is not None
 
-    def with_default_profiler(self, facts: JobFacts) -> DebuggerSettings:
+    def with_default_profiler(self, facts: JobDescription) -> DebuggerSettings:
         """Switch the profiler on, or off where it does not run, if nothing was said of it."""
         if self.profiler_config is not None or self.profiler_rules or self.disable_profiler:
             return attrs.evolve(self, disable_profiler=self.disable_profiler or None)
@@ -218,7 +218,7 @@ class DebuggerSettings:
             _LOG.info("the profiler is off: it does not run in region %s on %r", facts.region, facts.instance_types)
         return attrs.evolve(self, disable_profiler=not possible)
 
-    def explain(self, facts: JobFacts) -> Explanation:
+    def explain(self, facts: JobDescription) -> Explanation:
         """Say what feeds each rule of a job; see `sagemaker_debug_ext.requests.explain`."""
         return explain(
             debugger_hook_config=self.hook,
@@ -228,8 +228,8 @@ class DebuggerSettings:
         )
 
 
-def resolve_members(
-    settings: DebuggerSettings, facts: JobFacts, source_uris: Mapping[str, str] | None = None
+def build_members(
+    settings: DebuggerSettings, facts: JobDescription, source_uris: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return the Debugger members of a job, checked.
 
@@ -276,7 +276,7 @@ def _warn(text: str) -> None:
     warnings.warn(text, DebugExtWarning, stacklevel=2)
 
 
-def _leave_out_all(settings: DebuggerSettings, facts: JobFacts) -> None:
+def _leave_out_all(settings: DebuggerSettings, facts: JobDescription) -> None:
     if facts.is_local:
         if settings.hook is not False or settings.is_explicit:
             _warn(
@@ -294,7 +294,7 @@ def _leave_out_all(settings: DebuggerSettings, facts: JobFacts) -> None:
         _warn(f"no DebugHookConfig is sent: {text}")
 
 
-def _check_profiler(settings: DebuggerSettings, facts: JobFacts) -> None:
+def _check_profiler(settings: DebuggerSettings, facts: JobDescription) -> None:
     if facts.has_trainium and settings.asks_for_profiler:
         raise SMDebugValueError(
             f"the profiler does not run on Trainium: leave out profiler_config and profiler rules "
@@ -302,7 +302,7 @@ def _check_profiler(settings: DebuggerSettings, facts: JobFacts) -> None:
         )
 
 
-def _hook_obstacle(settings: DebuggerSettings, facts: JobFacts) -> str | None:
+def _hook_obstacle(settings: DebuggerSettings, facts: JobDescription) -> str | None:
     """Say why the hook cannot run in a job; None if it can."""
     if facts.has_parameter_server:
         return "the hook does not run with TensorFlow's parameter server"
@@ -316,7 +316,7 @@ def _hook_obstacle(settings: DebuggerSettings, facts: JobFacts) -> str | None:
     return None
 
 
-def _without_impossible_hook(settings: DebuggerSettings, facts: JobFacts) -> DebuggerSettings:
+def _without_impossible_hook(settings: DebuggerSettings, facts: JobDescription) -> DebuggerSettings:
     obstacle = None if settings.hook is False else _hook_obstacle(settings, facts)
     if obstacle is None:
         return settings
@@ -327,7 +327,7 @@ def _without_impossible_hook(settings: DebuggerSettings, facts: JobFacts) -> Deb
     return attrs.evolve(settings, debugger_hook_config=False)
 
 
-def _warn_of_silent_rules(settings: DebuggerSettings, facts: JobFacts) -> None:
+def _warn_of_silent_rules(settings: DebuggerSettings, facts: JobDescription) -> None:
     if facts.is_isolated and any(rule.actions is not None for rule in settings.debugger_rules):
         _warn("actions of rules are not carried out in a job with network isolation")
     if settings.allow_rules_without_hook and settings.hook is False:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import attrs
 
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
-from sagemaker_debug_ext.requests.from_sdk import adopt_rules
+from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
 
 
 class Destination(Protocol):
@@ -140,6 +140,6 @@ def upload_rule_sources(rules: Any, s3_client: Any, bucket: str, prefix: str | N
     Raises:
         FileNotFoundError: A file does not exist.
     """
-    uploads = SourceUploads.plan(adopt_rules(rules), Bucket(s3_client, bucket, prefix))
+    uploads = SourceUploads.plan(rules_from_sdk(rules), Bucket(s3_client, bucket, prefix))
     uploads.send()
     return uploads.uris

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
-from sagemaker_debug_ext.sdk._settings import DebuggerSettings, facts_of_request, resolve_members
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings, build_members, facts_of_request
 from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
 
 __all__ = ["AttachedDebugger", "attach_debugger", "debugger_request", "upload_rule_sources"]
@@ -58,7 +58,7 @@ class AttachedDebugger:
             return None
         rest = {name: value for name, value in params.items() if name not in DEBUGGER_MEMBERS}
         facts = facts_of_request(rest, context["client_region"])
-        return {**rest, **resolve_members(self._settings, facts, self._source_uris)}
+        return {**rest, **build_members(self._settings, facts, self._source_uris)}
 
     def __enter__(self) -> AttachedDebugger:
         return self

@@ -16,8 +16,8 @@ from typing import Any, Final
 from sagemaker_debug_ext.catalog.images import framework_of_image
 from sagemaker_debug_ext.errors import DebugExtError, DebugExtWarning
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
-from sagemaker_debug_ext.sdk._job_accessors import DebuggerSurface
-from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobFacts, total_instances
+from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, total_instances
 
 MANAGED_ATTRIBUTES: Final = {
     "debugger_hook_config": "DebugHookConfig",
@@ -41,7 +41,7 @@ def _fresh(value: Any) -> Any:
     return [_fresh(item) for item in value] if isinstance(value, list) else value
 
 
-class MemberView:
+class PreparedMember:
     """A finished member of a request, in the place where the SDK expects a configuration.
 
     Everything but the member itself is asked of the user's setting.
@@ -91,7 +91,7 @@ def _latest_training_job() -> property:
     return property(get, put, doc="The latest job, as the SDK knows it; None before the first.")
 
 
-class DebuggerMixin(DebuggerSurface):
+class DebuggerMixin(JobAccessors):
     """Goes before an estimator class of SDK v2 in the bases of a class; `with_debugger` makes such a class.
 
     Constructor arguments are the estimator's. ``debugger_hook_config``, ``rules``, ``tensorboard_output_config``,
@@ -148,7 +148,7 @@ class DebuggerMixin(DebuggerSurface):
         self.debugger_rule_configs = _fresh(members.get("DebugRuleConfigurations", []))
         self.profiler_rule_configs = _fresh(members.get("ProfilerRuleConfigurations", []))
         self.__dict__[_PREPARED] = {
-            name: MemberView(members[member], getattr(self, name)) if member in members else None
+            name: PreparedMember(members[member], getattr(self, name)) if member in members else None
             for name, member in MANAGED_ATTRIBUTES.items()
         }
 
@@ -179,7 +179,7 @@ class DebuggerMixin(DebuggerSurface):
 
     # What the surface asks for.
 
-    def _effective_settings(self, facts: JobFacts) -> DebuggerSettings:
+    def _effective_settings(self, facts: JobDescription) -> DebuggerSettings:
         return self._debugger_settings().with_default_profiler(facts)
 
     def _latest_job_name(self) -> str | None:
@@ -198,7 +198,7 @@ class DebuggerMixin(DebuggerSurface):
             },
         )
 
-    def _debugger_facts(self) -> JobFacts:
+    def _debugger_facts(self) -> JobDescription:
         session = self.sagemaker_session
         purpose = _purpose()
         in_pipeline = purpose == "pipeline" or any(kind.__name__ == "PipelineSession" for kind in type(session).__mro__)
@@ -208,7 +208,7 @@ class DebuggerMixin(DebuggerSurface):
         compiler = getattr(self, "compiler_config", None)
         checkpoints = getattr(self, "checkpoint_s3_uri", None) and getattr(self, "checkpoint_local_path", None)
         own_framework = getattr(self, "_framework_name", None)
-        return JobFacts(
+        return JobDescription(
             region=session.boto_region_name,
             job_name=None if in_pipeline else getattr(self, "_current_job_name", None),
             output_path=self.output_path,
@@ -270,7 +270,7 @@ def _purpose() -> str:
     return "training"
 
 
-def uses_debugger(estimator: Any) -> bool:
+def has_debugger_settings(estimator: Any) -> bool:
     """Tell whether a plain estimator holds a setting of this package, which the SDK itself cannot read."""
     rules = estimator.rules
     settings = [getattr(estimator, name, None) for name in MANAGED_ATTRIBUTES]
@@ -278,7 +278,7 @@ def uses_debugger(estimator: Any) -> bool:
     return any(type(setting).__module__.startswith("sagemaker_debug_ext.") for setting in settings)
 
 
-def take_over(estimator: Any, kind: type[Any]) -> None:
+def convert_estimator(estimator: Any, kind: type[Any]) -> None:
     """Make a plain estimator one of a class that has the mixin, with its settings.
 
     Args:

@@ -36,11 +36,11 @@ def _teach(module: ModuleType) -> None:
     @functools.wraps(original)
     def prepare_rules(self: Any) -> Any:
         from sagemaker_debug_ext.sdk._with_debugger import with_debugger  # noqa: PLC0415  # needed by few
-        from sagemaker_debug_ext.sdk.estimators import take_over, uses_debugger  # noqa: PLC0415
+        from sagemaker_debug_ext.sdk.estimators import convert_estimator, has_debugger_settings  # noqa: PLC0415
 
-        if not uses_debugger(self):
+        if not has_debugger_settings(self):
             return original(self)
-        take_over(self, with_debugger(type(self)))
+        convert_estimator(self, with_debugger(type(self)))
         return getattr(self, _STEP)()
 
     setattr(prepare_rules, _MARK, True)

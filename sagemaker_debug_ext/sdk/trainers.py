@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.catalog.images import framework_of_image
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
-from sagemaker_debug_ext.sdk._job_accessors import DebuggerSurface
-from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobFacts, facts_of_request, total_instances
+from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, facts_of_request, total_instances
 
 _SNAKE: Final = {
     "DebugHookConfig": "debug_hook_config",
@@ -59,7 +59,7 @@ def to_snake(value: Any) -> Any:
     return [to_snake(item) for item in value] if isinstance(value, list) else value
 
 
-class TrainerDebuggerMixin(DebuggerSurface):
+class TrainerDebuggerMixin(JobAccessors):
     """Goes before ``ModelTrainer`` of SDK v3 in the bases of a class; `with_debugger` makes such a class.
 
     The settings are fields, as the trainer's own are, and can be given one after the other with ``with_…`` methods.
@@ -120,7 +120,7 @@ class TrainerDebuggerMixin(DebuggerSurface):
     def _region(self) -> str:
         return str(self.sagemaker_session.boto_region_name)
 
-    def _facts_of_arguments(self, arguments: Mapping[str, Any]) -> JobFacts:
+    def _facts_of_arguments(self, arguments: Mapping[str, Any]) -> JobDescription:
         """Read what is known of a job from the trainer's arguments, whose values are objects."""
         image = _set(arguments["algorithm_specification"], "training_image")
         framework, version = framework_of_image(image) if isinstance(image, str) else (None, None)
@@ -128,7 +128,7 @@ class TrainerDebuggerMixin(DebuggerSurface):
         groups = _set(resources, "instance_groups") or [resources]
         checkpoints = arguments.get("checkpoint_config")
         has_checkpoints = bool(_set(checkpoints, "s3_uri") and _set(checkpoints, "local_path"))
-        return JobFacts(
+        return JobDescription(
             region=self._region(),
             job_name=arguments.get("training_job_name"),
             output_path=_set(arguments.get("output_data_config"), "s3_output_path"),
@@ -155,11 +155,11 @@ class TrainerDebuggerMixin(DebuggerSurface):
     def _debugger_settings(self) -> DebuggerSettings:
         return DebuggerSettings.adopt(**{name: getattr(self, name) for name in FIELDS})
 
-    def _debugger_facts(self) -> JobFacts:
+    def _debugger_facts(self) -> JobDescription:
         image = getattr(self, "training_image", None)
         framework, version = framework_of_image(image) if isinstance(image, str) else (None, None)
         compute = getattr(self, "compute", None)
-        return JobFacts(
+        return JobDescription(
             region=self._region(),
             output_path=_set(getattr(self, "output_data_config", None), "s3_output_path"),
             framework=framework,

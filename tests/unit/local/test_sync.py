@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.local.layout import JobFolder
 from sagemaker_debug_ext.local.paths import Locations
-from sagemaker_debug_ext.local.sync import Mirror, Shipping, TensorMirror
+from sagemaker_debug_ext.local.sync import ArtifactSync, FolderSync, TensorMirror
 from sagemaker_debug_ext.store.backends import Buffer, LocalBackend, MemoryBackend
 from sagemaker_debug_ext.store.format.keys import CLAIM_KEY, END_KEY, event_key, index_key
 from sagemaker_debug_ext.store.format.manifest import claim, has_ended
@@ -118,7 +118,7 @@ def test_tensor_mirror_after_any_rounds_equals_the_source(
 def test_mirror_waits_until_a_file_no_longer_changes(tmp_path: Path) -> None:
     """A file that may still grow is copied when it has come to rest, or when the job has ended."""
     target = MemoryBackend()
-    mirror = Mirror(tmp_path, target)
+    mirror = FolderSync(tmp_path, target)
     file = tmp_path / "logs" / "events.1"
     file.parent.mkdir()
     file.write_text("one")
@@ -137,7 +137,7 @@ def test_mirror_passes_over_links_to_folders_and_vanished_files(tmp_path: Path) 
     (tmp_path / "step-1" / "model").write_bytes(b"")
     (tmp_path / "latest").symlink_to("step-1")
     target = MemoryBackend()
-    Mirror(tmp_path, target).ship(final=True)
+    FolderSync(tmp_path, target).ship(final=True)
     assert everything(target) == {"step-1/model": b""}
 
 
@@ -166,7 +166,7 @@ def test_shipping_packs_model_and_output(folder: JobFolder, locations: Locations
     """Model and output become the archives of a SageMaker job; empty folders become nothing."""
     folder.model.mkdir(parents=True)
     folder.output_data.mkdir(parents=True)
-    shipping = Shipping(request(), folder, locations)
+    shipping = ArtifactSync(request(), folder, locations)
     assert shipping.ship_output(with_model=True) is None
     (folder.model / "weights").write_text("w")
     (folder.output_data / "metrics.json").write_text("{}")
@@ -183,7 +183,7 @@ def test_shipping_of_failed_job_keeps_the_output_only(folder: JobFolder, locatio
     for path in (folder.model, folder.output_data):
         path.mkdir(parents=True)
         (path / "file").write_text("x")
-    assert Shipping(request(), folder, locations).ship_output(with_model=False) is None
+    assert ArtifactSync(request(), folder, locations).ship_output(with_model=False) is None
     assert [path.name for path in locations.path("s3://bucket/out/job-1/output").iterdir()] == ["output.tar.gz"]
 
 
@@ -192,7 +192,7 @@ def test_shipping_without_compression_copies_files(folder: JobFolder, locations:
     folder.model.mkdir(parents=True)
     (folder.model / "weights").write_text("w")
     uncompressed = {"S3OutputPath": "s3://bucket/out", "CompressionType": "NONE"}
-    shipping = Shipping(request(OutputDataConfig=uncompressed), folder, locations)
+    shipping = ArtifactSync(request(OutputDataConfig=uncompressed), folder, locations)
     assert shipping.ship_output(with_model=True) == "s3://bucket/out/job-1/output/model/"
     assert locations.path("s3://bucket/out/job-1/output/model/weights").read_text() == "w"
 
@@ -202,7 +202,7 @@ def test_shipping_brings_checkpoints_back_and_out(folder: JobFolder, locations: 
     earlier = locations.path("s3://bucket/checkpoints")
     earlier.mkdir(parents=True)
     (earlier / "step-1").write_text("1")
-    shipping = Shipping(request(CheckpointConfig={"S3Uri": "s3://bucket/checkpoints"}), folder, locations)
+    shipping = ArtifactSync(request(CheckpointConfig={"S3Uri": "s3://bucket/checkpoints"}), folder, locations)
     shipping.fetch_checkpoints()
     checkpoints = folder.ml / "checkpoints"
     assert (checkpoints / "step-1").read_text() == "1"
@@ -216,4 +216,4 @@ def test_shipping_to_a_used_place_is_refused(folder: JobFolder, locations: Locat
     hook = {"S3OutputPath": "s3://bucket/out"}
     save_step(locations.path("s3://bucket/out/job-1/debug-output"), 0)
     with pytest.raises(SMDebugRuntimeError, match="holds a trial already"):
-        Shipping(request(DebugHookConfig=hook), folder, locations).check_unused()
+        ArtifactSync(request(DebugHookConfig=hook), folder, locations).check_unused()

@@ -25,12 +25,12 @@ from sagemaker_debug_ext.config import (
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.requests import debugger_request
 from sagemaker_debug_ext.requests.from_sdk import (
-    adopt_framework_profile,
-    adopt_hook,
-    adopt_profiler,
-    adopt_rules,
-    adopt_tensorboard,
+    framework_profile_from_sdk,
+    hook_from_sdk,
+    profiler_from_sdk,
+    rules_from_sdk,
     settings_of_job,
+    tensorboard_from_sdk,
 )
 from sagemaker_debug_ext.requests.profiler import framework_parameters
 
@@ -66,13 +66,13 @@ def test_hooks_of_the_sdk_become_ours():
         hook_parameters={"save_interval": 5},
         collection_configs=None,
     )
-    assert adopt_hook(given) == DebuggerHookConfig("s3://b", None, {"save_interval": "5"})
+    assert hook_from_sdk(given) == DebuggerHookConfig("s3://b", None, {"save_interval": "5"})
 
     class Hashable(SimpleNamespace):
         __hash__ = object.__hash__
 
     given.collection_configs = {Hashable(**vars(item)) for item in collections}
-    assert [item.name for item in adopt_hook(given).collection_configs] == ["losses", "weights"]
+    assert [item.name for item in hook_from_sdk(given).collection_configs] == ["losses", "weights"]
 
 
 def test_shapes_become_ours():
@@ -84,39 +84,39 @@ def test_shapes_become_ours():
         hook_parameters=Unassigned(),
         collection_configurations=[collection],
     )
-    assert adopt_hook(shape) == DebuggerHookConfig("s3://b", collection_configs=[CollectionConfig("losses")])
+    assert hook_from_sdk(shape) == DebuggerHookConfig("s3://b", collection_configs=[CollectionConfig("losses")])
     board = SimpleNamespace(s3_output_path="s3://b", local_path="/tb")
-    assert adopt_tensorboard(board) == TensorBoardOutputConfig("s3://b", "/tb")
+    assert tensorboard_from_sdk(board) == TensorBoardOutputConfig("s3://b", "/tb")
     profiler = SimpleNamespace(
         s3_output_path="s3://b",
         profiling_interval_in_milliseconds=500,
         profiling_parameters=Unassigned(),
         disable_profiler=Unassigned(),
     )
-    assert adopt_profiler(profiler) == ProfilerConfig("s3://b", 500)
+    assert profiler_from_sdk(profiler) == ProfilerConfig("s3://b", 500)
 
 
 def test_settings_of_our_own_and_others_pass():
     """Ours as they are; what is no configuration is left to who checks it."""
     hook = DebuggerHookConfig()
-    assert adopt_hook(hook) is hook
-    assert [adopt_hook(setting) for setting in (None, True, False)] == [None, True, False]
-    assert adopt_tensorboard(None) is adopt_profiler(None) is adopt_framework_profile(None) is None
-    assert adopt_rules(None) == ()
+    assert hook_from_sdk(hook) is hook
+    assert [hook_from_sdk(setting) for setting in (None, True, False)] == [None, True, False]
+    assert tensorboard_from_sdk(None) is profiler_from_sdk(None) is framework_profile_from_sdk(None) is None
+    assert rules_from_sdk(None) == ()
 
 
-@pytest.mark.parametrize("adopt", [adopt_tensorboard, adopt_profiler, adopt_framework_profile, adopt_rules])
+@pytest.mark.parametrize("adopt", [tensorboard_from_sdk, profiler_from_sdk, framework_profile_from_sdk, rules_from_sdk])
 def test_anything_else_is_refused(adopt):
     """By the name of the argument."""
     with pytest.raises(SMDebugTypeError, match="must be a"):
-        adopt(5 if adopt is not adopt_rules else [5])
+        adopt(5 if adopt is not rules_from_sdk else [5])
 
 
 def test_built_in_rules_of_the_sdk_suit_every_region():
     """Also one that the SDK has put the image of a region into."""
     image = "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"
     for given in ("DEFAULT_RULE_EVALUATOR_IMAGE", image):
-        (rule,) = adopt_rules([sdk_rule(image_uri=given)])
+        (rule,) = rules_from_sdk([sdk_rule(image_uri=given)])
         members = debugger_request(**{**JOB, "region": "eu-west-1"}, rules=[rule])
         assert ".eu-west-1." in members["DebugRuleConfigurations"][0]["RuleEvaluatorImage"]
 
@@ -126,7 +126,7 @@ def test_collections_of_rules_are_the_users_or_the_rules_own():
     parameters = {"rule_to_invoke": "VanishingGradient"}
     default = SimpleNamespace(name="gradients", parameters={"save_interval": "500"})
     own = SimpleNamespace(name="gradients", parameters={"save_interval": "7"})
-    first, second = adopt_rules(
+    first, second = rules_from_sdk(
         [sdk_rule(rule_parameters=parameters, collection_configs=[item]) for item in (default, own)]
     )
     assert first.default_collections == (CollectionConfig("gradients", {"save_interval": 500}),)
@@ -141,7 +141,7 @@ def test_actions_of_the_sdks_rules_follow_the_next_job():
     )
     text = '{\\"endpoint\\": \\"a@b.co\\", \\"name\\": \\"email\\"}'
     parameters = {"rule_to_invoke": "Overfit", "action_json": text}
-    first, second = adopt_rules(
+    first, second = rules_from_sdk(
         [sdk_rule(actions=stop, rule_parameters=parameters), sdk_rule(rule_parameters=parameters)]
     )
     assert first.actions == StopTraining()
@@ -151,7 +151,7 @@ def test_actions_of_the_sdks_rules_follow_the_next_job():
 
 def test_profiler_rules_of_the_sdk_hold_typed_values():
     """None is the word that the container reads."""
-    (rule,) = adopt_rules(
+    (rule,) = rules_from_sdk(
         [sdk_rule("profiler", rule_parameters={"rule_to_invoke": "BatchSize", "window": 5, "patience": None})]
     )
     assert isinstance(rule, ProfilerRule)
@@ -168,7 +168,7 @@ def test_framework_metrics_are_read_back_from_their_text():
         python_profiling_config=PythonProfilingConfig(3, 4, python_profiler="pyinstrument"),
     )
     parameters = framework_parameters(profile)
-    adopted = adopt_framework_profile(SimpleNamespace(profiling_parameters=parameters))
+    adopted = framework_profile_from_sdk(SimpleNamespace(profiling_parameters=parameters))
     assert framework_parameters(adopted) == parameters
 
 

@@ -7,10 +7,10 @@ import pytest
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import ActionList, Email, ProfilerRule, Rule, StopTraining
 from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugValueError
-from sagemaker_debug_ext.requests.rules import RuleSurroundings, build_rule_configurations, render_actions
+from sagemaker_debug_ext.requests.rules import RuleContext, build_rule_configurations, render_actions
 
 CUSTOM_IMAGE = "864354269164.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rule-evaluator:latest"
-HERE = RuleSurroundings(region="us-east-1", job_name="job-1", source_uris={"rule.py": "s3://b/rule.py"})
+HERE = RuleContext(region="us-east-1", job_name="job-1", source_uris={"rule.py": "s3://b/rule.py"})
 IMAGE = "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"
 
 
@@ -71,7 +71,7 @@ def test_build_does_not_change_the_rule_or_follow_another_region():
     """The same rule serves two jobs."""
     rule = Rule.sagemaker(rule_configs.overfit(), actions=StopTraining())
     (first,) = build_rule_configurations([rule], HERE)
-    (second,) = build_rule_configurations([rule], RuleSurroundings(region="cn-north-1", job_name="job-2"))
+    (second,) = build_rule_configurations([rule], RuleContext(region="cn-north-1", job_name="job-2"))
     assert "amazonaws.com.cn" in second["RuleEvaluatorImage"]
     assert "job-1" in first["RuleParameters"]["action_json"]
     assert "job-2" in second["RuleParameters"]["action_json"]
@@ -95,7 +95,7 @@ def test_build_tells_all_problems_with_their_paths():
         Rule.sagemaker(hand_made),
         Rule.sagemaker(plain, rule_parameters={"patients": 3}),
         Rule.custom("Mine", None, "ml.t3.medium", 1, "other.py", "MyRule"),
-        surroundings=RuleSurroundings(region="us-gov-west-1"),
+        surroundings=RuleContext(region="us-gov-west-1"),
     )
     assert [problem.partition(":")[0] for problem in problems] == [
         "[0].RuleParameters",
@@ -130,7 +130,7 @@ def test_build_of_a_profiler_rule_checks_its_parameters():
 
 def test_image_account_replaces_that_of_aws():
     """For copies of the evaluator, in any region."""
-    surroundings = RuleSurroundings(region="il-central-1", image_account="123456789012")
+    surroundings = RuleContext(region="il-central-1", image_account="123456789012")
     (member,) = build_rule_configurations([Rule.sagemaker(rule_configs.overfit())], surroundings)
     assert member["RuleEvaluatorImage"].startswith("123456789012.dkr.ecr.il-central-1.")
 
@@ -155,7 +155,7 @@ def test_actions_longer_than_a_parameter_are_refused():
 def test_actions_without_a_known_job_name_need_a_prefix():
     """As in a pipeline."""
     rule = Rule.sagemaker(rule_configs.overfit(), actions=StopTraining())
-    (problem,) = problems_of(rule, surroundings=RuleSurroundings(region="us-east-1"))
+    (problem,) = problems_of(rule, surroundings=RuleContext(region="us-east-1"))
     assert problem.startswith("[0].RuleParameters: StopTraining must have a training_job_prefix")
     assert render_actions(Email("a@b.com"), None)
 

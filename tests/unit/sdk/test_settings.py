@@ -10,9 +10,9 @@ from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebu
 from sagemaker_debug_ext.sdk import set_default_hook
 from sagemaker_debug_ext.sdk._settings import (
     DebuggerSettings,
-    JobFacts,
+    JobDescription,
+    build_members,
     facts_of_request,
-    resolve_members,
     total_instances,
 )
 
@@ -24,7 +24,7 @@ class Variable:
 
 
 def facts(**given):
-    return JobFacts(**{"region": "us-east-1", "job_name": "job-1", "output_path": "s3://b", **given})
+    return JobDescription(**{"region": "us-east-1", "job_name": "job-1", "output_path": "s3://b", **given})
 
 
 def settings(**given):
@@ -54,7 +54,7 @@ def test_facts_of_a_request_are_what_it_says():
     assert found.has_checkpoints
     assert found.has_parameter_server
     assert found.is_isolated
-    assert facts_of_request({}, "us-east-1") == JobFacts(region="us-east-1")
+    assert facts_of_request({}, "us-east-1") == JobDescription(region="us-east-1")
 
 
 def test_total_instances_of_a_variable_is_the_variable():
@@ -102,17 +102,17 @@ def test_is_explicit_tells_whether_anything_was_asked_for(given, explicit):
 def test_resolve_members_for_tuning_refuses_what_was_asked_for():
     """And warns of the default."""
     with pytest.raises(SMDebugValueError, match="tuning jobs cannot carry"):
-        resolve_members(settings(rules=[RULE]), facts(is_tuning=True))
+        build_members(settings(rules=[RULE]), facts(is_tuning=True))
     with pytest.warns(DebugExtWarning, match="tuning jobs cannot carry"):
-        assert resolve_members(settings(), facts(is_tuning=True)) == {}
-    assert resolve_members(settings(debugger_hook_config=False), facts(is_tuning=True)) == {}
+        assert build_members(settings(), facts(is_tuning=True)) == {}
+    assert build_members(settings(debugger_hook_config=False), facts(is_tuning=True)) == {}
 
 
 def test_resolve_members_for_local_mode_leaves_all_out_with_a_word():
     """Only if there is anything to leave out."""
     with pytest.warns(DebugExtWarning, match="local mode"):
-        assert resolve_members(settings(rules=[RULE]), facts(is_local=True)) == {}
-    assert resolve_members(settings(debugger_hook_config=False), facts(is_local=True)) == {}
+        assert build_members(settings(rules=[RULE]), facts(is_local=True)) == {}
+    assert build_members(settings(debugger_hook_config=False), facts(is_local=True)) == {}
 
 
 @pytest.mark.parametrize(
@@ -132,17 +132,15 @@ def test_resolve_members_for_local_mode_leaves_all_out_with_a_word():
 @pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
 def test_resolve_members_leaves_the_hook_out_where_it_cannot_run(given, has_hook):
     """With a warning, which other tests look at."""
-    assert ("DebugHookConfig" in resolve_members(settings(), facts(**given))) is has_hook
+    assert ("DebugHookConfig" in build_members(settings(), facts(**given))) is has_hook
 
 
 def test_resolve_members_refuses_rules_where_the_hook_cannot_run():
     """They would never see data; unless forced."""
     with pytest.raises(SMDebugValueError, match="rules would never see data"):
-        resolve_members(settings(rules=[RULE]), facts(has_parameter_server=True))
+        build_members(settings(rules=[RULE]), facts(has_parameter_server=True))
     with pytest.warns(DebugExtWarning):
-        forced = resolve_members(
-            settings(rules=[RULE], allow_rules_without_hook=True), facts(has_parameter_server=True)
-        )
+        forced = build_members(settings(rules=[RULE], allow_rules_without_hook=True), facts(has_parameter_server=True))
     assert list(forced) == ["DebugRuleConfigurations"]
 
 

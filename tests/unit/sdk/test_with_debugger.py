@@ -13,7 +13,7 @@ from sagemaker_debug_ext.config import DebuggerHookConfig, Rule
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.sdk import DebuggerMixin, TrainerDebuggerMixin, with_debugger
 from sagemaker_debug_ext.sdk import plain_estimators as plain_module
-from sagemaker_debug_ext.sdk.estimators import MemberView
+from sagemaker_debug_ext.sdk.estimators import PreparedMember
 from sagemaker_debug_ext.sdk.trainers import to_snake
 
 RULE = Rule.sagemaker(rule_configs.overfit())
@@ -96,7 +96,7 @@ def test_estimators_send_members_and_keep_settings():
 
 def test_member_views_ask_the_setting_for_everything_else():
     """And give a new dictionary each time."""
-    view = MemberView(
+    view = PreparedMember(
         {"S3OutputPath": "s3://b", "HookParameters": {"a": "1"}},
         DebuggerHookConfig(hook_parameters={"save_interval": 5}),
     )
