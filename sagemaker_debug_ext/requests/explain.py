@@ -82,7 +82,7 @@ class RuleExplanation:
 
 
 @attrs.frozen(kw_only=True)
-class Explanation:
+class JobExplanation:
     """What the rules of a job will see.
 
     Args:
@@ -125,7 +125,7 @@ def explain(
     rules: Any = None,
     framework: str | None = None,
     framework_version: str | None = None,
-) -> Explanation:
+) -> JobExplanation:
     """Say what the rules of a job will see.
 
     Example:
@@ -150,7 +150,7 @@ def explain(
     chosen = rules_from_sdk(rules)
     known = framework.lower() if framework is not None and framework.lower() in FRAMEWORKS else None
     saving = _Saving.of(hook, [rule for rule in chosen if isinstance(rule, Rule)], known)
-    return Explanation(
+    return JobExplanation(
         rules=tuple(
             _explain_rule(rule, saving)
             if isinstance(rule, Rule)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.requests.explain import Explanation
+from sagemaker_debug_ext.requests.explain import JobExplanation
 from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
 from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS
@@ -131,7 +131,7 @@ class JobAccessors:
         """
         return TrainingJob({"TrainingJobStatus": "", **self._latest_request()}).trial(**arguments)
 
-    def explain_debugger(self) -> Explanation:
+    def explain_debugger(self) -> JobExplanation:
         """Say before a job is submitted what its rules will see; see `sagemaker_debug_ext.requests.explain`."""
         return self._debugger_settings().explain(self._debugger_facts())
 

@@ -17,7 +17,7 @@ from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
 from sagemaker_debug_ext.config.profiler import ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
-from sagemaker_debug_ext.requests.explain import Explanation, explain
+from sagemaker_debug_ext.requests.explain import JobExplanation, explain
 from sagemaker_debug_ext.requests.from_sdk import hook_from_sdk, profiler_from_sdk, rules_from_sdk, tensorboard_from_sdk
 from sagemaker_debug_ext.requests.hook import resolve_hook
 from sagemaker_debug_ext.requests.training_job import debugger_request
@@ -218,7 +218,7 @@ class DebuggerSettings:
             _LOG.info("the profiler is off: it does not run in region %s on %r", facts.region, facts.instance_types)
         return attrs.evolve(self, disable_profiler=not possible)
 
-    def explain(self, facts: JobDescription) -> Explanation:
+    def explain(self, facts: JobDescription) -> JobExplanation:
         """Say what feeds each rule of a job; see `sagemaker_debug_ext.requests.explain`."""
         return explain(
             debugger_hook_config=self.hook,
