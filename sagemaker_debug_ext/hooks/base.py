@@ -27,7 +27,7 @@ from sagemaker_debug_ext.hooks.capture.counters import IdleSteps, StepCounters
 from sagemaker_debug_ext.hooks.capture.pending import CustomTensors, Scalar, Scalars
 from sagemaker_debug_ext.hooks.capture.save_plan import Decision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
-from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.framework import Framework
 from sagemaker_debug_ext.hooks.options.arguments import (
     check_count,
@@ -51,9 +51,9 @@ from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
 from sagemaker_debug_ext.hooks.output.spill_file import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.output.tensorboard import TensorBoardOutput, find_shown
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, TrialOutput, Worker
-from sagemaker_debug_ext.hooks.process.exit import at_end, error_at_work, has_failed
+from sagemaker_debug_ext.hooks.process.exit import current_exception_id, has_failed, on_exit
 from sagemaker_debug_ext.hooks.process.fork import PROCESS
-from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS, on_termination
+from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS, on_sigterm
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.vocabulary import SCALAR_COLLECTIONS, CollectionKeys, ModeKeys
 
@@ -198,13 +198,13 @@ class BaseHook(Framework, ProfilerCalls):
         self._scalars = Scalars()
         self._delivery: Delivery | None = None
         self._has_raised = self._is_off = self._is_closed = self._has_said_closed = False
-        self._error_at_begin = error_at_work()
+        self._error_at_begin = current_exception_id()
         self._process = PROCESS.mark
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
         registry.enter(self, self.backend)
         registry.set_hook(self, BaseHook)
-        self._forget_end = at_end(self.close)
-        self._forget_sigterm = on_termination(self._terminate) if handle_sigterm else None
+        self._forget_end = on_exit(self.close)
+        self._forget_sigterm = on_sigterm(self._terminate) if handle_sigterm else None
         self._requests = RecordingRequests(self.backend, self.write_recording) if num_recorded else None
 
     # --- creation -----------------------------------------------------------------------------------------------------
@@ -371,7 +371,7 @@ class BaseHook(Framework, ProfilerCalls):
         plan = self._current_plan()
         return plan is not None and (collection_name in plan.saved or plan.decide(tensor_name) is not None)
 
-    @harmless
+    @fail_safe
     def write_recording(self) -> None:
         """Write the steps that the flight recorder keeps, but not the open one; without a recorder nothing happens."""
         if self._accepts():
@@ -667,7 +667,7 @@ class BaseHook(Framework, ProfilerCalls):
         if self._delivery is not None:
             self._delivery.write_recorded(self.dry_run)
 
-    @harmless
+    @fail_safe
     def _export_and_wait(self) -> None:
         with self._lock:
             if self._has_output() and self._delivery is not None:
@@ -676,7 +676,7 @@ class BaseHook(Framework, ProfilerCalls):
         if self._delivery is not None:
             self._delivery.output.flush()
 
-    @harmless
+    @fail_safe
     def _finish(self) -> None:
         """Write what is left to write when no step will follow.
 
@@ -734,7 +734,7 @@ class BaseHook(Framework, ProfilerCalls):
         finally:
             self._lock.release()
 
-    @harmless
+    @fail_safe
     def _end(self) -> None:
         if self._delivery is not None:
             self._delivery.output.close(mark_end=JOB_NAME_VARIABLE not in os.environ)

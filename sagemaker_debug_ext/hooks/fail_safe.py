@@ -18,7 +18,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def harmless(method: Callable[Concatenate[_HookT, _P], _R]) -> Callable[Concatenate[_HookT, _P], _R | None]:
+def fail_safe(method: Callable[Concatenate[_HookT, _P], _R]) -> Callable[Concatenate[_HookT, _P], _R | None]:
     """Keep a method's failures out of training: log the first, switch saving off, return None.
 
     A strict hook raises them.

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.process.fork import fork_safe_lock
 from sagemaker_debug_ext.store.backends import Backend
-from sagemaker_debug_ext.store.claims import has_claim
+from sagemaker_debug_ext.store.claims import owns_claim
 from sagemaker_debug_ext.store.format import manifest
 
 LOG = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ def enter(hook: object, backend: Backend) -> None:
             f"out_dir must not hold a trial that has ended (got {backend.url!r}): choose another folder, "
             "or remove that one"
         )
-    if has_claim(backend):
+    if owns_claim(backend):
         raise SMDebugRuntimeError(
             f"out_dir must belong to one hook, and another one of this process writes to {backend.url!r}: "
             "use that hook, or choose another folder"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 CHILD_MODULE: Final = "sagemaker_debug_ext.rules.isolation_worker"
-PARTING_SECONDS: Final = 5.0
+SHUTDOWN_TIMEOUT_SECONDS: Final = 5.0
 """How long a process that is told to end may take."""
 
 
@@ -164,7 +164,7 @@ class IsolatedRule(Rule):
             with contextlib.suppress(OSError):  # what is still to be written cannot be if the process has gone
                 _stream(stream).close()
         try:
-            process.wait(PARTING_SECONDS if process.poll() is None else 0)
+            process.wait(SHUTDOWN_TIMEOUT_SECONDS if process.poll() is None else 0)
         except subprocess.TimeoutExpired:
             _kill(process)
 

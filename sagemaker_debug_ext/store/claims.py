@@ -20,12 +20,12 @@ _OWN_CLAIMS: dict[str, int] = {}
 """Root → number of the process that has claimed it and not given it back: this one, or the one it was forked from."""
 
 
-def has_claim(backend: Backend) -> bool:
+def owns_claim(backend: Backend) -> bool:
     """Tell whether a hook of this very process writes to a trial, and has it for itself."""
     return _OWN_CLAIMS.get(backend.url) == os.getpid()
 
 
-def take_claim(backend: LocalBackend) -> bool:
+def acquire_claim(backend: LocalBackend) -> bool:
     """Claim a trial for this process; False if a process that may still run has it.
 
     A claim without an owner's name, as other writers leave it, is respected.
@@ -45,8 +45,8 @@ def take_claim(backend: LocalBackend) -> bool:
     return True
 
 
-def give_claim_back(backend: Backend) -> None:
-    """Remove the claim that `take_claim` took."""
+def release_claim(backend: Backend) -> None:
+    """Remove the claim that `acquire_claim` took."""
     _OWN_CLAIMS.pop(backend.url, None)
     backend.delete(CLAIM_KEY)
 

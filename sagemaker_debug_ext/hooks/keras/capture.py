@@ -14,7 +14,7 @@ from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep
-from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.keras.backend import hold, is_tensorflow, read, view
 from sagemaker_debug_ext.hooks.keras.collections import Collection
 from sagemaker_debug_ext.hooks.keras.names import NamedVariable, is_bias, layers_of, variable_path, variables_of
@@ -67,7 +67,7 @@ class TensorHook(BaseHook):
         self._all_due: StepPlan | None = None
         super().__init__(*args, **kwargs)
 
-    @harmless
+    @fail_safe
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
 

@@ -11,7 +11,7 @@ import keras
 
 from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.keras.backend import as_it_is, backend_name, is_tensor, is_tensorflow
 from sagemaker_debug_ext.hooks.keras.capture import TensorHook, check_model
 from sagemaker_debug_ext.hooks.keras.collections import Collection
@@ -147,7 +147,7 @@ class LoopHook(TensorHook):
         finally:
             self.set_mode(before)
 
-    @harmless
+    @fail_safe
     def _begin_tape_step(self) -> bool:
         """Begin a step of a loop of the script's own; tell whether it saves anything."""
         self._enter_mode(ModeKeys.TRAIN)

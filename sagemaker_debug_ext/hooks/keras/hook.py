@@ -15,7 +15,7 @@ import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief
 from sagemaker_debug_ext.hooks.capture.save_plan import Decision, StepPlan
-from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.keras.backend import backend_name
 from sagemaker_debug_ext.hooks.keras.capture import check_model, collection_of_log, flatten, without_wrapper
 from sagemaker_debug_ext.hooks.keras.custom_loops import LoopHook
@@ -126,7 +126,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         """Leave the model as it was."""
         self._release(Phase.PREDICT)
 
-    @harmless
+    @fail_safe
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Save what the model logs for the epoch with the step that is open."""
         if self._step is None or not self._accepts():
@@ -172,7 +172,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     # --- steps of Keras -----------------------------------------------------------------------------------------------
 
-    @harmless
+    @fail_safe
     def _attach(self, phase: Phase) -> None:
         if not self._accepts():
             return
@@ -227,7 +227,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     def _can_record(self) -> bool:
         return not (backend_name() == "torch" and getattr(self.model, "jit_compile", False) is True)
 
-    @harmless
+    @fail_safe
     def _before(self, phase: Phase, batch: int | None = None) -> bool:
         """Begin a step; tell whether it saves anything that has to be recorded while it runs."""
         if batch is None:
@@ -239,7 +239,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         plan = self._begin_step(hand_over=False)
         return self._can_record() and plan is not None and self._has_to_record(plan, phase)
 
-    @harmless
+    @fail_safe
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         """Save what is due of a step that has ended."""
         try:
@@ -264,7 +264,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
                 self._offer_variables(values)
         self._offer_logs(outputs if phase is not Phase.PREDICT else None)
 
-    @harmless
+    @fail_safe
     def _cancel(self) -> None:
         self._is_in_step = False
         self._cancel_step()

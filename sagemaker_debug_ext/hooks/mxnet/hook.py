@@ -20,7 +20,7 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
-from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.mxnet.arrays import Parts, Reduced, Reductions, arrays_in, has_symbols
 from sagemaker_debug_ext.hooks.mxnet.blocks import (
     Collection,
@@ -159,7 +159,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     # --- what MXNet calls ---------------------------------------------------------------------------------------------
 
-    @harmless
+    @fail_safe
     def _on_forward(self, block: gluon.Block, inputs: tuple[Any, ...]) -> None:
         if has_symbols(inputs):
             if self._step is None:
@@ -187,7 +187,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         finally:
             self._hand_over()
 
-    @harmless
+    @fail_safe
     def _on_block(self, block: gluon.Block, inputs: tuple[Any, ...], outputs: Any) -> None:
         if has_symbols(inputs):
             return
@@ -195,29 +195,29 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._offer_numbered(f"{block_name(block)}_input", inputs)
         self._offer_numbered(f"{block_name(block)}_output", outputs)
 
-    @harmless
+    @fail_safe
     def _begin_graph(self, block: gluon.Block, inputs: tuple[Any, ...]) -> None:
         for graph in self._graphs:
             if graph.block is block and not has_symbols(inputs) and not graph.begin(inputs):
                 self._report_missing(graph.wanted)
 
-    @harmless
+    @fail_safe
     def _end_graph(self, block: gluon.Block, *_: Any) -> None:
         for graph in self._graphs:
             if graph.block is block:
                 self._report_missing(graph.end())
 
-    @harmless
+    @fail_safe
     def _on_node(self, place: Place, array: NDArray) -> None:
         self._offer_numbered(f"{block_name(place.block)}_{place.kind}", array)
 
-    @harmless
+    @fail_safe
     def _on_update(self, parameters: Iterable[gluon.Parameter], is_reduced: bool) -> None:
         self._save_custom_tensors()
         for parameter in self._registered(parameters):
             self._save_gradient(parameter, is_reduced)
 
-    @harmless
+    @fail_safe
     def _on_updated(self, parameters: Iterable[gluon.Parameter], _: bool) -> None:
         for parameter in self._registered(parameters):
             self._save_weight(parameter)
@@ -300,7 +300,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         known = [self._parameters[id(model)].collect() for model in self._models] if due else []
         return [each for each in due if any(id(each) in parameters for parameters in known)]
 
-    @harmless
+    @fail_safe
     def _save_parameters(self) -> None:
         """Save what the open step has not saved of its model's parameters; the step is over."""
         if self._begun is None or not self._current_plan():

@@ -15,7 +15,7 @@ from sagemaker_debug_ext.store.format.keys import RECORDING_REQUEST
 
 LOG = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 0.5
+_POLL_INTERVAL_SECONDS: Final = 0.5
 _LOOK_SECONDS_REMOTE: Final = 10.0
 """How often to look if somebody asks for a recording; on S3 each look is a request."""
 
@@ -72,7 +72,7 @@ class RecordingRequests:
         self._backend = backend
         self._serve = serve
         self._ended = threading.Event()
-        self._seconds = _LOOK_SECONDS_REMOTE if backend.is_remote else _LOOK_SECONDS
+        self._seconds = _LOOK_SECONDS_REMOTE if backend.is_remote else _POLL_INTERVAL_SECONDS
         self._served = self._read()
         threading.Thread(target=self._look, name="recording-requests", daemon=True).start()
 

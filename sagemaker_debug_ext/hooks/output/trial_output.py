@@ -17,7 +17,7 @@ from sagemaker_debug_ext.hooks.output.spill_file import SpillFile, pack, unpack
 from sagemaker_debug_ext.hooks.output.tensorboard import Summary, TensorBoardOutput
 from sagemaker_debug_ext.hooks.statistics.reductions import as_ordinary
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
-from sagemaker_debug_ext.store.claims import give_claim_back, has_claim, take_claim
+from sagemaker_debug_ext.store.claims import acquire_claim, owns_claim, release_claim
 from sagemaker_debug_ext.store.format import manifest
 from sagemaker_debug_ext.store.format.keys import index_key
 from sagemaker_debug_ext.store.format.messages import Array
@@ -82,9 +82,9 @@ class TrialOutput:
         self._unwritten_collections: list[Mapping[str, Any]] | None = None
         self._has_claim = False
         if worker.num_workers == 1 and isinstance(backend, LocalBackend):
-            self._has_claim = take_claim(backend)
+            self._has_claim = acquire_claim(backend)
             if not self._has_claim:
-                if has_claim(backend):
+                if owns_claim(backend):
                     raise SMDebugRuntimeError(
                         f"out_dir must belong to one hook, and another one of this process writes to {backend.url!r}: "
                         "use that hook, or choose another folder"
@@ -171,7 +171,7 @@ class TrialOutput:
                     manifest.finish(self._backend, self._writer.worker, self._num_writers)
         finally:
             if self._has_claim:
-                give_claim_back(self._backend)
+                release_claim(self._backend)
 
     def _write_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> None:
         self._write(step, step.to_data(to_array), to_array)

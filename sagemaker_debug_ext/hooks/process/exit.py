@@ -17,7 +17,7 @@ _PRIORITY: Final = 10
 """As early as what closes the queues of multiprocessing, and before what ends its managers."""
 
 
-def at_end(leave: Callable[[], object]) -> Callable[[], None]:
+def on_exit(leave: Callable[[], object]) -> Callable[[], None]:
     """Have a function called when this process ends, unless a signal ends it or `os._exit`.
 
     In a child of multiprocessing that is when its function has returned or raised, so before its other threads have
@@ -40,7 +40,7 @@ def at_end(leave: Callable[[], object]) -> Callable[[], None]:
     return forget
 
 
-def error_at_work() -> int | None:
+def current_exception_id() -> int | None:
     """Return which exception the calling code is dealing with, as a number, which holds nothing of it; None if none."""
     error = sys.exc_info()[1]
     return None if error is None else id(error)
@@ -52,7 +52,7 @@ def has_failed(since: int | None) -> bool:
     It is on its way where `finally` is at work. What only says that something ends, as `sys.exit` does, is none.
 
     Args:
-        since: What `error_at_work` returned earlier: code that deals with an exception from beginning to end is sound.
+        since: What `current_exception_id` returned earlier: code that deals with an exception from beginning to end is sound.
     """
     error = sys.exc_info()[1]
     if error is None or id(error) == since or isinstance(error, StopIteration):

@@ -27,7 +27,7 @@ _HOOKS: Final = "sagemaker_debug_ext.hooks."
 _WRAPPING_MODULES: Final[set[str]] = set()
 
 
-class TerminationHandler:
+class SigtermHandler:
     """Stands before the handler that SIGTERM had, as long as somebody listens.
 
     Args:
@@ -63,7 +63,7 @@ class TerminationHandler:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Let the listeners finish, then do what would have been done without this handler."""
         if not self._is_installed():
-            self._serve_caller(number, frame)
+            self._run_chained(number, frame)
             return
         if self._listeners and _is_in_hook(frame) and not self._is_too_late():
             # What the hook is doing this moment must not be interrupted by what it would do now.
@@ -79,7 +79,7 @@ class TerminationHandler:
         signal.signal(signal.SIGTERM, self._previous)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def _serve_caller(self, number: int, frame: FrameType | None) -> None:
+    def _run_chained(self, number: int, frame: FrameType | None) -> None:
         """Do what is left to do when the script has set another handler since, and that one has called this one.
 
         Whoever set it decides what becomes of the process: without hook it would not have called the default action.
@@ -116,7 +116,7 @@ def wraps_training(module: str) -> None:
     _WRAPPING_MODULES.add(module)
 
 
-def on_termination(listener: Callable[[bool], object]) -> Callable[[], None]:
+def on_sigterm(listener: Callable[[bool], object]) -> Callable[[], None]:
     """Have `listener` called at SIGTERM, before what the script has set for it, or the default action.
 
     Nothing is done off the main thread, where Python lets nobody set handlers, nor where SIGTERM is ignored or handled
@@ -133,7 +133,7 @@ def on_termination(listener: Callable[[bool], object]) -> Callable[[], None]:
     if not is_possible:
         LOG.debug("SIGTERM is left as it is")
         return _do_nothing
-    handler = known if isinstance(known, TerminationHandler) else TerminationHandler(known)
+    handler = known if isinstance(known, SigtermHandler) else SigtermHandler(known)
     handler.add(listener)
     if handler is not known:
         signal.signal(signal.SIGTERM, handler)
@@ -170,7 +170,7 @@ def _send_again() -> None:
 
 def _leave_children_alone() -> None:
     handler = signal.getsignal(signal.SIGTERM)
-    if isinstance(handler, TerminationHandler):
+    if isinstance(handler, SigtermHandler):
         handler.step_back()
 
 

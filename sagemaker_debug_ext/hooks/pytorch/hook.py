@@ -25,7 +25,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
-from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.options.arguments import check_flag
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.pytorch.buffer_pool import CopyPool
@@ -237,7 +237,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     # --- what PyTorch calls -------------------------------------------------------------------------------------------
 
-    @harmless
+    @fail_safe
     def _on_forward(self, module: nn.Module, _: tuple[Any, ...]) -> None:
         if _current_backward() != _NO_BACKWARD:
             return
@@ -262,14 +262,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         finally:
             self._hand_over()
 
-    @harmless
+    @fail_safe
     def _on_gradient(self, name: str, gradient: Tensor) -> None:
         if self._custom_tensors:
             self._save_custom_tensors()
         if name not in self._used:
             self._offer(name, gradient)
 
-    @harmless
+    @fail_safe
     def _on_updated(self, optimizer: Optimizer, *_: Any) -> None:
         """Keep the gradients that an update has used: the backward pass of another model may go through this one."""
         if self._watching.gradients and self._step is not None:
@@ -280,7 +280,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 if id(parameter) in updated and self._step.has(name)
             )
 
-    @harmless
+    @fail_safe
     def _on_module(
         self, name: str, module: nn.Module, inputs: tuple[Any, ...], named_inputs: dict[str, Any], outputs: Any
     ) -> None:
@@ -293,7 +293,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if self._detector is not None and any(root.module is module and not root.is_model for root in self._roots):
             self._captured_losses += [weakref.ref(output) for output in tensors_in(outputs)]
 
-    @harmless
+    @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:
         if self._idle_steps.covers_open_step or _current_backward() != _NO_BACKWARD:
             return
@@ -303,7 +303,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             if is_single(tensor) and self._accepts():
                 self._offer_numbered("loss_output", tensor)
 
-    @harmless
+    @fail_safe
     def _on_update(self, optimizer: Optimizer, *_: Any) -> None:
         self._have_gradients_come = True
         if self._before_update:
@@ -311,7 +311,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             for function in self._before_update:
                 function(updated)
 
-    @harmless
+    @fail_safe
     def _record_outputs(self, name: str, outputs: Any) -> None:
         if not self._idle_steps.covers_open_step:
             self._offer_numbered(f"{name}_output", outputs)
@@ -327,7 +327,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._watching.forget_plans()
         return is_new
 
-    @harmless
+    @fail_safe
     def _complete_step(self) -> None:
         """Save what the script has given to the step that it ends."""
         self._save_custom_tensors()

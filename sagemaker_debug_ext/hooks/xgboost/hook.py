@@ -19,7 +19,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import RAW, StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep
-from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.xgboost.collections import (
     BASE_VALUE,
@@ -221,7 +221,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         if self._step is not None and not self._step:
             self._cancel_step()
 
-    @harmless
+    @fail_safe
     def _look_at(self, model: Any) -> ModelKind:
         """Find out what a model is; how XGBoost describes it may be different in versions to come."""
         if self._training is not None and self._training.is_open:  # an exception has ended that training
@@ -278,13 +278,13 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     def _refuse(self, problem: str) -> None:
         raise SMDebugValueError(problem)
 
-    @harmless
+    @fail_safe
     def _begin_round(self, training: _Training, epoch: int, evals_log: Any) -> None:
         training.epoch, training.evals_log, training.is_open = epoch, evals_log, True
         self._save_custom_tensors()  # what callbacks gave of the round before, when it had been captured already
         self._begin_step()
 
-    @harmless
+    @fail_safe
     def _capture_last(self, training: _Training, model: Any) -> None:
         if training.has_finished_round(model):
             # Early stopping may already have cut the model back to its best round.
@@ -292,7 +292,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         else:
             self._cancel_round()
 
-    @harmless
+    @fail_safe
     def _capture(self, training: _Training, model: Any, is_whole: bool = True) -> None:
         training.is_open = False
         plan = self._current_plan()
@@ -382,7 +382,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         if self._training is None or not self._training.first_round:
             super()._resume(last_steps)
 
-    @harmless
+    @fail_safe
     def _write_last_round(self) -> None:
         """Write the open step now; what is added to it later has it written anew."""
         with self._lock:

@@ -10,7 +10,7 @@ from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.step_buffer import OpenStep
 from sagemaker_debug_ext.hooks.pytorch.buffer_pool import CopyPool
-from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import MIDDLING, LaterSummaries, Reducer
+from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import COPY_THRESHOLD, LaterSummaries, Reducer
 from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, array_over, reduce_tensor
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -59,7 +59,7 @@ def test_memory_of_copies_serves_later_steps(step, pool):
     assert pool.copy_array(array_over(tensor)) is copy
 
 
-@pytest.mark.parametrize(("size", "may_copy"), [(MIDDLING + 1, True), (20_000, False)])
+@pytest.mark.parametrize(("size", "may_copy"), [(COPY_THRESHOLD + 1, True), (20_000, False)])
 def test_what_is_large_or_would_be_kept_is_reduced_at_once(step, pool, size, may_copy):
     """Copying it would take as long, or fill the memory that steps are kept in."""
     assert Reducer(pool, may_copy).take(step, "w", array_over(torch.randn(size)), REDUCTIONS, 1.0)

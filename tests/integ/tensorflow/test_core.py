@@ -57,7 +57,7 @@ def test_steps_when_the_job_was_killed_then_go_on(build, fit, make_hook):
     hook._is_off = True
     from sagemaker_debug_ext.store import claims
 
-    claims.give_claim_back(hook.backend)
+    claims.release_claim(hook.backend)
     again = make_hook(include_collections=["gradients"])
     fit(build(), again, epochs=1, validation_data=None)
     again.close()

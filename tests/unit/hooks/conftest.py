@@ -10,7 +10,7 @@ import pytest
 
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
-from sagemaker_debug_ext.hooks.fail_safe import harmless
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.store import reader
 from sagemaker_debug_ext.store.backends import Backend, MemoryBackend, open_backend
@@ -26,7 +26,7 @@ class PlainHook(BaseHook):
     def _find_worker(self):
         return self.worker
 
-    @harmless
+    @fail_safe
     def run_step(self, tensors=None):
         plan = self._begin_step()
         for name, value in (tensors or {}).items():

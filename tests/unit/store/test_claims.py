@@ -17,7 +17,7 @@ from sagemaker_debug_ext.store.format.keys import CLAIM_KEY
 def backend(tmp_path):
     made = LocalBackend(tmp_path)
     yield made
-    claims.give_claim_back(made)
+    claims.release_claim(made)
 
 
 @pytest.fixture
@@ -29,37 +29,37 @@ def ended_pid():
 
 
 def leave_claim(backend, **changes):
-    claims.take_claim(backend)
-    claims.give_claim_back(backend)
+    claims.acquire_claim(backend)
+    claims.release_claim(backend)
     owner = claims._identity(os.getpid()) | changes
     backend.write(CLAIM_KEY, (json.dumps(owner).encode(),))
 
 
 def test_take_claim_when_folder_is_free_then_claims_it(backend):
     """The first process gets the claim, and gives it back."""
-    assert claims.take_claim(backend)
+    assert claims.acquire_claim(backend)
     assert backend.exists(CLAIM_KEY)
-    claims.give_claim_back(backend)
+    claims.release_claim(backend)
     assert not backend.exists(CLAIM_KEY)
 
 
 def test_take_claim_when_this_process_has_it_then_refuses(backend):
     """Two hooks of one process do not write to one folder either."""
-    assert claims.take_claim(backend)
-    assert not claims.take_claim(backend)
+    assert claims.acquire_claim(backend)
+    assert not claims.acquire_claim(backend)
 
 
 def test_has_claim_when_this_process_has_it_then_tells_and_its_children_do_not(backend, monkeypatch):
     """A process that was forked knows of the claim, and has none itself."""
-    assert not claims.has_claim(backend)
-    claims.take_claim(backend)
-    assert claims.has_claim(backend)
+    assert not claims.owns_claim(backend)
+    claims.acquire_claim(backend)
+    assert claims.owns_claim(backend)
     child = os.getpid() + 1
     monkeypatch.setattr(os, "getpid", lambda: child)
-    assert not claims.has_claim(backend)
+    assert not claims.owns_claim(backend)
     monkeypatch.undo()
-    claims.give_claim_back(backend)
-    assert not claims.has_claim(backend)
+    claims.release_claim(backend)
+    assert not claims.owns_claim(backend)
 
 
 def test_take_claim_when_owners_name_cannot_be_written_then_folder_stays_free(tmp_path):
@@ -75,49 +75,49 @@ def test_take_claim_when_owners_name_cannot_be_written_then_folder_stays_free(tm
 
     full = FullBackend(tmp_path)
     with pytest.raises(OSError, match="No space"):
-        claims.take_claim(full)
+        claims.acquire_claim(full)
     assert not full.exists(CLAIM_KEY)
     full.is_full = False
-    assert claims.take_claim(full)
-    claims.give_claim_back(full)
+    assert claims.acquire_claim(full)
+    claims.release_claim(full)
 
 
 def test_take_claim_when_owner_runs_then_refuses(backend):
     """The claim of a process that runs is respected."""
     owner = os.getppid()
     leave_claim(backend, pid=owner, started=claims._start_ticks(owner))
-    assert not claims.take_claim(backend)
+    assert not claims.acquire_claim(backend)
 
 
 def test_take_claim_when_owner_was_killed_then_takes_over(backend, ended_pid):
     """A claim left behind by a killed process does not lock the folder."""
     leave_claim(backend, pid=ended_pid)
-    assert claims.take_claim(backend)
+    assert claims.acquire_claim(backend)
 
 
 def test_take_claim_when_owners_number_was_given_again_then_takes_over(backend):
     """A later process that happens to have the owner's number is not the owner."""
     leave_claim(backend, pid=os.getppid(), started="1")
-    assert claims.take_claim(backend)
+    assert claims.acquire_claim(backend)
 
 
 def test_take_claim_when_owner_had_this_process_number_then_takes_over(backend):
     """In containers the same number comes back at each start."""
     leave_claim(backend)
-    assert claims.take_claim(backend)
+    assert claims.acquire_claim(backend)
 
 
 def test_take_claim_when_owner_is_elsewhere_then_refuses(backend, ended_pid):
     """Nothing can be said about a process of another machine."""
     leave_claim(backend, host="elsewhere", pid=ended_pid)
-    assert not claims.take_claim(backend)
+    assert not claims.acquire_claim(backend)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": "x"}'])
 def test_take_claim_when_owner_is_unknown_then_refuses(backend, content):
     """A claim without an owner, as other writers leave it, is respected."""
     backend.write(CLAIM_KEY, (content,))
-    assert not claims.take_claim(backend)
+    assert not claims.acquire_claim(backend)
 
 
 def test_take_claim_when_many_find_an_abandoned_one_then_one_wins(backend, ended_pid, tmp_path):

@@ -38,7 +38,7 @@ _SHORT_FLOATS: Final = frozenset("ef")
 _FLOATS: Final = frozenset("efd")
 """The dtypes of which `Summary` knows the reductions, as they are or widened: those, and of 64 bits."""
 
-MIDDLING: Final = 1 << 18
+COPY_THRESHOLD: Final = 1 << 18
 """Up to so many elements an array is worth a copy to have its reductions worked out later by numpy."""
 
 _MIDDLING_COMPILED: Final = 1 << 15
@@ -140,7 +140,7 @@ class Reducer:
         if isinstance(value, PlainTensor):
             value = value.to_array()
         if isinstance(value, np.ndarray) and value.dtype.char in _FLOATS:
-            if self._may_copy and value.size <= (MIDDLING if kernels_for(value) is None else _MIDDLING_COMPILED):
+            if self._may_copy and value.size <= (COPY_THRESHOLD if kernels_for(value) is None else _MIDDLING_COMPILED):
                 self._later(step).add(name, self._copies.copy_array(value), reductions, now)
                 return True
             if value.flags.writeable:  # PyTorch warns of others

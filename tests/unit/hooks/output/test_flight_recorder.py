@@ -198,7 +198,7 @@ def test_hook_when_policy_is_unknown_then_refuses(make_hook):
 
 def test_hook_when_a_request_is_in_the_trial_then_writes_the_last_steps_once(make_hook, trial, out_dir, monkeypatch):
     """A rule may ask from another process; requests from before the hook was made are not for it."""
-    monkeypatch.setattr(recorder_module, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(recorder_module, "_POLL_INTERVAL_SECONDS", 0.01)
     write_request = functools.partial(ask_for_recording, {"path": str(out_dir)}, "Rule")
     write_request("old")
     hook = make_hook(flight_recorder=3)

@@ -170,7 +170,7 @@ class TestScriptsHandler:
         """Whatever breaks at SIGTERM, the script's handler has its turn."""
         hook = make_hook()
         hook._forget_sigterm()
-        forget = sigterm.on_termination(lambda _: 1 / 0)
+        forget = sigterm.on_sigterm(lambda _: 1 / 0)
         terminate()
         forget()
         assert received == [signal.SIGTERM]
