@@ -51,7 +51,7 @@ from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
 from sagemaker_debug_ext.hooks.output.spill_file import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.output.tensorboard import TensorBoardOutput, find_shown
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, TrialOutput, Worker
-from sagemaker_debug_ext.hooks.process.exit import current_exception_id, has_failed, on_exit
+from sagemaker_debug_ext.hooks.process.exit import current_exception_id, is_exiting_with_error, on_exit
 from sagemaker_debug_ext.hooks.process.fork import PROCESS
 from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS, on_sigterm
 from sagemaker_debug_ext.store.backends import Backend, open_backend
@@ -694,7 +694,7 @@ class BaseHook(Framework, ProfilerCalls):
             self._save_custom_tensors()
             self._finish_step()
             self._hand_over()
-            if self._has_raised or has_failed(since=self._error_at_begin):
+            if self._has_raised or is_exiting_with_error(since=self._error_at_begin):
                 self._write_recorded()
             self._complete_collections()
             self._delivery.export_news()

@@ -46,7 +46,7 @@ def current_exception_id() -> int | None:
     return None if error is None else id(error)
 
 
-def has_failed(since: int | None) -> bool:
+def is_exiting_with_error(since: int | None) -> bool:
     """Tell whether an exception is on its way through the calling code, or has ended this process.
 
     It is on its way where `finally` is at work. What only says that something ends, as `sys.exit` does, is none.

@@ -133,8 +133,8 @@ def test_trial_when_disk_is_full_then_holds_the_first_steps_and_is_ended(outcome
     for outcome in outcomes["full disk"]:
         assert outcome.steps == list(range(len(outcome.steps)))
         assert outcome.has_ended or not outcome.steps
-        has_failed = outcome.report["failure"] != "None"
-        assert has_failed or len(outcome.steps) == NUM_STEPS
+        is_exiting_with_error = outcome.report["failure"] != "None"
+        assert is_exiting_with_error or len(outcome.steps) == NUM_STEPS
     assert sum(outcome.report["failure"] != "None" for outcome in outcomes["full disk"]) > 20
 
 
