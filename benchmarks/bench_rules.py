@@ -260,7 +260,7 @@ def verdicts(folder: str, num_steps: int) -> list[float]:
     return sorted(delays)
 
 
-def add_up(files: list[str]) -> None:
+def combine(files: list[str]) -> None:
     """Read files and add up the squares in them, in pieces that stay in the cache; as little as rules can do."""
     import numpy as np
 
@@ -285,7 +285,7 @@ def gain_of_two_processes(folder: str, repeat: int) -> float:
         for _ in range(repeat + 1):
             for number, found in seconds.items():
                 began = time.perf_counter()
-                pool.map(add_up, shares[number], chunksize=1)
+                pool.map(combine, shares[number], chunksize=1)
                 found.append(time.perf_counter() - began)
     one, two = (statistics.median(found[1:]) for found in seconds.values())  # the first one begins the processes
     return one / two

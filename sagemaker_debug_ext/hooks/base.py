@@ -23,12 +23,12 @@ from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief, meant_mode
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
-from sagemaker_debug_ext.hooks.capture.counters import IdleSteps, StepCounters
-from sagemaker_debug_ext.hooks.capture.pending import CustomTensors, Scalar, Scalars
-from sagemaker_debug_ext.hooks.capture.save_plan import Decision, SavePlan, StepPlan
-from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.counters import SkippedSteps, StepCounters
+from sagemaker_debug_ext.hooks.capture.pending import PendingScalars, PendingTensors, Scalar
+from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, SavePlan, StepPlan
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
-from sagemaker_debug_ext.hooks.framework import Framework
+from sagemaker_debug_ext.hooks.framework import FrameworkAdapter
 from sagemaker_debug_ext.hooks.options.arguments import (
     check_count,
     check_flag,
@@ -42,14 +42,14 @@ from sagemaker_debug_ext.hooks.options.arguments import (
     open_out_dir,
 )
 from sagemaker_debug_ext.hooks.options.config_file import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
-from sagemaker_debug_ext.hooks.options.signature import refuses_unknown, signature_of
+from sagemaker_debug_ext.hooks.options.signature import reject_unknown_arguments, signature_of
 from sagemaker_debug_ext.hooks.output.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.output.checkpoint_state import CheckpointState
-from sagemaker_debug_ext.hooks.output.dispatcher import Delivery
-from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder, RecordingRequests
+from sagemaker_debug_ext.hooks.output.dispatcher import StepDispatcher
+from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder, RecordingTrigger
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
 from sagemaker_debug_ext.hooks.output.spill_file import DEFAULT_SPILL_LIMIT_BYTES
-from sagemaker_debug_ext.hooks.output.tensorboard import TensorBoardOutput, find_shown
+from sagemaker_debug_ext.hooks.output.tensorboard import TensorBoardOutput, summary_spec_for
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.process.exit import current_exception_id, is_exiting_with_error, on_exit
 from sagemaker_debug_ext.hooks.process.fork import PROCESS
@@ -75,7 +75,7 @@ class ProfilerCalls:
         return False
 
 
-class BaseHook(Framework, ProfilerCalls):
+class BaseHook(FrameworkAdapter, ProfilerCalls):
     """Captures tensors of a training job.
 
     Creating a hook makes it the hook of this process and has it closed when the process ends. In a ``with`` block it is
@@ -130,7 +130,7 @@ class BaseHook(Framework, ProfilerCalls):
         super().__init_subclass__(**kwargs)
         cls.__signature__ = signature_of(cls, BaseHook)
 
-    @refuses_unknown
+    @reject_unknown_arguments
     def __init__(
         self,
         out_dir: str | os.PathLike[str] | Backend,
@@ -184,19 +184,19 @@ class BaseHook(Framework, ProfilerCalls):
         self._recorder = FlightRecorder(num_recorded, self._memory_limit_bytes) if num_recorded else None
         handle_sigterm = check_flag(handle_sigterm, "handle_sigterm")
         self._counters = StepCounters()
-        self._idle_steps = IdleSteps()
+        self._skipped = SkippedSteps()
         self._step_begun = -1
         self._metrics = MetricsFile.find(os.environ)
         self._checkpoints = CheckpointState.find(os.environ)
         if self._checkpoints is not None:
             self._checkpoints.restore(self._counters)
-        self._open: OpenStep | None = None
-        self._ended_step: OpenStep | None = None
+        self._open: StepBuffer | None = None
+        self._ended_step: StepBuffer | None = None
         self._plan: SavePlan | None = None
         self._step_plan: StepPlan | None = None
-        self._custom_tensors = CustomTensors(memory_limit_bytes)
-        self._scalars = Scalars()
-        self._delivery: Delivery | None = None
+        self._custom_tensors = PendingTensors(memory_limit_bytes)
+        self._scalars = PendingScalars()
+        self._delivery: StepDispatcher | None = None
         self._has_raised = self._is_off = self._is_closed = self._has_said_closed = False
         self._error_at_begin = current_exception_id()
         self._process = PROCESS.mark
@@ -205,7 +205,7 @@ class BaseHook(Framework, ProfilerCalls):
         registry.set_hook(self, BaseHook)
         self._forget_end = on_exit(self.close)
         self._forget_sigterm = on_sigterm(self._terminate) if handle_sigterm else None
-        self._requests = RecordingRequests(self.backend, self.write_recording) if num_recorded else None
+        self._requests = RecordingTrigger(self.backend, self.write_recording) if num_recorded else None
 
     # --- creation -----------------------------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class BaseHook(Framework, ProfilerCalls):
     def create_from_configuration(cls: type[_SelfT], configuration: HookConfiguration) -> _SelfT:
         """Create a hook from what a hook configuration file says."""
         hook = cls(**configuration.arguments())
-        configuration.tell_remarks()
+        configuration.log_warnings()
         for settings in configuration.collections:
             settings.apply_to(hook.get_collection(settings.name))
         return hook
@@ -241,12 +241,12 @@ class BaseHook(Framework, ProfilerCalls):
         Raises:
             SMDebugValueError: There is none of that name, and `create` is false.
         """
-        self._forget_plan()
+        self._invalidate_plan()
         return self._collections.get(name, create)
 
     def get_collections(self) -> dict[str, Collection]:
         """Return all collections by name."""
-        self._forget_plan()
+        self._invalidate_plan()
         return {collection.name: collection for collection in self._collections}
 
     def add_collection(self, collection: Collection) -> None:
@@ -255,7 +255,7 @@ class BaseHook(Framework, ProfilerCalls):
         Raises:
             SMDebugTypeError: It is no `Collection`.
         """
-        self._forget_plan()
+        self._invalidate_plan()
         self._collections.add(collection)
 
     def has_default_hook_configuration(self) -> bool:
@@ -318,10 +318,10 @@ class BaseHook(Framework, ProfilerCalls):
         if not isinstance(name, str):
             raise SMDebugTypeError(f"name must be a text (got {brief(name)})")
         captured = Captured(self._copy_scalar(value, name), time.time() if timestamp is None else float(timestamp))
-        if not self._takes("save_scalar"):
+        if not self._is_open_for("save_scalar"):
             return
         with self._lock:
-            self._idle_steps.forget()
+            self._skipped.forget()
             scalar = Scalar(captured, self._counters.mode, sm_metric)
             self._scalars.save(f"scalar/{name}", scalar, self._step, self.export_tensorboard)
 
@@ -351,7 +351,7 @@ class BaseHook(Framework, ProfilerCalls):
             [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write,
             "collections_to_write",
         )
-        if not self._takes("save_tensor"):
+        if not self._is_open_for("save_tensor"):
             return
         try:
             captured = Captured(self._copy_value(tensor_value), time.time())
@@ -361,9 +361,9 @@ class BaseHook(Framework, ProfilerCalls):
         with self._lock:
             for name in names:
                 if name not in self._collections:
-                    self._forget_plan()
+                    self._invalidate_plan()
                 self._collections.get(name).add_tensor_name(tensor_name)
-            self._idle_steps.forget()  # its collections may be due when none of those to be saved is
+            self._skipped.forget()  # its collections may be due when none of those to be saved is
             self._custom_tensors.add(tensor_name, captured, tuple(names))
 
     def should_save_tensor_or_collection(self, tensor_name: str, collection_name: str) -> bool:
@@ -374,14 +374,14 @@ class BaseHook(Framework, ProfilerCalls):
     @fail_safe
     def write_recording(self) -> None:
         """Write the steps that the flight recorder keeps, but not the open one; without a recorder nothing happens."""
-        if self._accepts():
+        if self._is_active():
             with self._lock:
                 if not self._is_closed:  # meanwhile
                     self._write_recorded()
 
     def export_collections(self) -> None:
         """Write the collections file as it is now."""
-        if self._accepts():
+        if self._is_active():
             self._export_and_wait()
 
     def close(self) -> None:
@@ -392,7 +392,7 @@ class BaseHook(Framework, ProfilerCalls):
         if self._is_closed or PROCESS.mark is not self._process:
             return
         self._is_closed = True
-        self._idle_steps.forget()
+        self._skipped.forget()
         registry.note_closed(self, self.out_dir)
         if self._requests is not None:
             self._requests.close()
@@ -421,23 +421,23 @@ class BaseHook(Framework, ProfilerCalls):
         """End the open step and begin the next; return what is due at it, None if nothing.
 
         Args:
-            hand_over: Whether the writing thread may have the step that has ended right away. If not, `_hand_over` is
+            hand_over: Whether the writing thread may have the step that has ended right away. If not, `_submit_step` is
                 to be called once the framework's hook has done its own work, which then does not compete with the
                 writing thread for the interpreter.
         """
-        if self._idle_steps.begin():
+        if self._skipped.begin():
             return None
-        if not self._accepts():
+        if not self._is_active():
             self._step = self._ended_step = None  # let go of what was captured before saving was switched off
             if self.failure is not None and self.strict:
                 raise self.failure
             return None
         with self._lock:
             if self._scalars.waiting:
-                self._settle_scalars()
+                self._flush_scalars()
             self._finish_step()
             if hand_over:
-                self._hand_over()
+                self._submit_step()
             if not self._has_output():
                 return None
             self._open_step()
@@ -445,31 +445,31 @@ class BaseHook(Framework, ProfilerCalls):
             plan, step = self._current_plan(), self._step
             has_nothing_to_do = not (plan or step or self._custom_tensors) and self._checkpoints is None
             if has_nothing_to_do and step is not None and self._plan is not None:
-                self._idle_steps.expect_after(step.position, self._plan)
+                self._skipped.skip_until(step.position, self._plan)
             return plan or None
 
     @property
-    def _step(self) -> OpenStep | None:
+    def _step(self) -> StepBuffer | None:
         """The open step."""
-        if self._idle_steps.num_begun:
+        if self._skipped.num_begun:
             self._catch_up()
         return self._open
 
     @_step.setter
-    def _step(self, step: OpenStep | None) -> None:
+    def _step(self, step: StepBuffer | None) -> None:
         self._open = step
 
     @property
     def _last_step(self) -> int:
         """Global step of the last step begun; -1 before the first."""
-        if self._idle_steps.num_begun:
+        if self._skipped.num_begun:
             self._catch_up()
         return self._step_begun
 
     def _catch_up(self) -> None:
         """Count the idle steps that have begun: nothing is in the open step, which gets the number of the last."""
         with self._lock:
-            num_steps = self._idle_steps.catch_up()
+            num_steps = self._skipped.take_skipped()
             if num_steps and self._open is not None:
                 self._open.position = self._counters.advance(num_steps)
                 self._step_begun = self._open.position.global_step
@@ -480,14 +480,14 @@ class BaseHook(Framework, ProfilerCalls):
         if mode is not self._counters.mode:
             with self._lock:
                 self._catch_up()
-                self._idle_steps.forget()
+                self._skipped.forget()
                 self._counters.mode = mode
 
-    def _forget_plan(self) -> None:
+    def _invalidate_plan(self) -> None:
         """Find out anew what is due, at the next step at the latest."""
         self._catch_up()
         self._plan = None
-        self._idle_steps.forget()
+        self._skipped.forget()
 
     def _cancel_step(self) -> None:
         """Forget the open step, which did not take place after all; the next one takes its numbers.
@@ -496,7 +496,7 @@ class BaseHook(Framework, ProfilerCalls):
         """
         with self._lock:
             if self._step is not None:
-                self._idle_steps.forget()
+                self._skipped.forget()
                 self._counters.retreat(self._step.position)
                 self._step_begun = self._counters.last_global_step
                 self._step, self._ended_step = self._ended_step, None
@@ -512,14 +512,14 @@ class BaseHook(Framework, ProfilerCalls):
             self._step_plan = self._complete_collections().at(self._step.position.mode, self._step.position.mode_step)
         return self._step_plan
 
-    def _offer(self, name: str, value: Any) -> None:
+    def _capture(self, name: str, value: Any) -> None:
         """Save a tensor of the framework with the open step, if that is decided."""
         plan = self._current_plan()
         decision = plan.decide(name) if plan else None
         if decision is not None:
             self._save(name, value, decision)
 
-    def _save(self, name: str, value: Any, decision: Decision, taken: Captured | None = None) -> None:
+    def _save(self, name: str, value: Any, decision: SaveDecision, taken: Captured | None = None) -> None:
         """Capture what was decided of a tensor; `taken` is a copy of it, if there is one already."""
         step = self._step
         shape = tuple(value.shape)
@@ -539,17 +539,17 @@ class BaseHook(Framework, ProfilerCalls):
         self._collections.note(name, decision.collections)
 
     def _observe(
-        self, step: OpenStep, name: str, value: Any, decision: Decision, now: float, taken: Captured | None
+        self, step: StepBuffer, name: str, value: Any, decision: SaveDecision, now: float, taken: Captured | None
     ) -> None:
         """Note that a tensor is a metric of the job, and how TensorBoard shows it."""
         if self._metrics is not None and not _METRIC_COLLECTIONS.isdisjoint(decision.collections):
             step.metrics.add(name)
-        shown = find_shown(name, decision.collections, self._collections) if self.export_tensorboard else None
-        if shown is None:
+        summaries = summary_spec_for(name, decision.collections, self._collections) if self.export_tensorboard else None
+        if summaries is None:
             return
-        step.shown[name] = shown
-        if not (shown.is_scalar or decision.value):
-            step.only_shown[name] = Captured(self._copy_value(value), now) if taken is None else taken
+        step.summaries[name] = summaries
+        if not (summaries.is_scalar or decision.value):
+            step.summary_values[name] = Captured(self._copy_value(value), now) if taken is None else taken
 
     def _save_custom_tensors(self) -> None:
         """Save the script's own tensors whose collections are due."""
@@ -562,22 +562,22 @@ class BaseHook(Framework, ProfilerCalls):
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _accepts(self) -> bool:
+    def _is_active(self) -> bool:
         return not (self._is_off or self._is_closed) and PROCESS.mark is self._process
 
-    def _takes(self, call: str) -> bool:
+    def _is_open_for(self, call: str) -> bool:
         """Tell whether a call of the script does anything; if not because the hook is closed, that is said once."""
         if self._is_closed and not self._has_said_closed:
             self._has_said_closed = True
             LOG.warning("%s() does nothing: the hook for %r is closed", call, self.out_dir)
-        return self._accepts()
+        return self._is_active()
 
     def _copy_scalar(self, value: Any, name: str) -> Any:
         try:
             copied = self._copy_value(value)
         except Exception as error:
             raise SMDebugTypeError(f"scalar {name!r} must be one number (got {brief(value)})") from error
-        is_text = not isinstance(copied, Borrowed) and self._to_array(copied).dtype.kind == "U"
+        is_text = not isinstance(copied, PooledValue) and self._to_array(copied).dtype.kind == "U"
         if is_text or copied.shape not in ((), (1,) * len(copied.shape)):
             raise SMDebugTypeError(f"scalar {name!r} must be one number (got {brief(value)})")
         return copied
@@ -591,18 +591,18 @@ class BaseHook(Framework, ProfilerCalls):
                 self._checkpoints = None
             if everyone or worker.name == CHIEF:
                 output = self._open_output(worker, worker.num_workers if everyone else 1)
-                registry.note_written(self.out_dir)
-                self._delivery = Delivery(
+                registry.mark_written(self.out_dir)
+                self._delivery = StepDispatcher(
                     output, self._collections, self._to_array, self._recorder, self._lock, self._drops_steps
                 )
-                self._resume(self._agree_on_steps(output.last_steps()))
+                self._resume(self._sync_last_steps(output.last_steps()))
                 is_shared = everyone and worker.num_workers > 1
                 self._is_only_writer = self._counters.last_global_step < 0 and not is_shared
             else:
                 LOG.debug("%s saves nothing, because include_workers is %r", worker.name, self.include_workers)
-                self._is_helper = self._helps_others()
+                self._is_helper = self._joins_collectives()
                 self._is_off = not self._is_helper
-                self._resume(self._agree_on_steps({}))
+                self._resume(self._sync_last_steps({}))
         return not self._is_off
 
     def _open_output(self, worker: Worker, num_writers: int) -> TrialOutput:
@@ -612,7 +612,7 @@ class BaseHook(Framework, ProfilerCalls):
             worker,
             num_writers,
             self._memory_limit_bytes,
-            self._give_up,
+            self._disable,
             TensorBoardOutput(open_backend(folder)) if self.export_tensorboard else None,
             self._metrics,
             self._spill_limit_bytes,
@@ -635,7 +635,7 @@ class BaseHook(Framework, ProfilerCalls):
         position = self._counters.advance()
         self._step_begun = position.global_step
         self._step_plan = None
-        self._step = OpenStep(position, reduction_ddof=self.reduction_ddof)
+        self._step = StepBuffer(position, reduction_ddof=self.reduction_ddof)
         if self._scalars.waiting:
             self._scalars.begin(self._step, self.export_tensorboard)
 
@@ -648,16 +648,16 @@ class BaseHook(Framework, ProfilerCalls):
             LOG.exception("the state of checkpoints is no longer written")
             self._checkpoints = None
 
-    def _settle_scalars(self, is_last: bool = False) -> None:
+    def _flush_scalars(self, is_final: bool = False) -> None:
         """Give the open step the scalars that waited for a step which is not coming."""
         if self._step is not None:
-            self._scalars.settle(self._step, self._counters.mode, is_last, self.export_tensorboard)
+            self._scalars.flush_to(self._step, self._counters.mode, is_final, self.export_tensorboard)
 
     def _finish_step(self) -> None:
         """Close the open step; nothing here holds on to its tensors once it is handed over."""
         self._ended_step, self._step = self._step, None
 
-    def _hand_over(self) -> None:
+    def _submit_step(self) -> None:
         """Give the step that has ended to the writing thread."""
         step, self._ended_step = self._ended_step, None
         if step and self._delivery is not None:
@@ -687,17 +687,17 @@ class BaseHook(Framework, ProfilerCalls):
                 return
             if self._is_off or not self._has_output() or self._delivery is None:
                 return
-            self._hand_over()  # of the step before one that is running right now
+            self._submit_step()  # of the step before one that is running right now
             if self._step is None and self._scalars.waiting:
                 self._open_step()
-            self._settle_scalars(is_last=True)
+            self._flush_scalars(is_final=True)
             self._save_custom_tensors()
             self._finish_step()
-            self._hand_over()
+            self._submit_step()
             if self._has_raised or is_exiting_with_error(since=self._error_at_begin):
                 self._write_recorded()
             self._complete_collections()
-            self._delivery.export_news()
+            self._delivery.export_collections_if_changed()
 
     def _say_if_nothing_was_saved(self) -> None:
         is_wanted = self._is_only_writer and not (self.dry_run or self._recorder or self._is_off)
@@ -746,10 +746,10 @@ class BaseHook(Framework, ProfilerCalls):
             self._plan = self._collections.plan(self.save_config, self.reduction_config, self.strict)
         return self._plan
 
-    def _give_up(self, error: Exception) -> None:
+    def _disable(self, error: Exception) -> None:
         """Switch saving off because of an error; called from any thread."""
         self._is_off = True
-        self._idle_steps.forget()
+        self._skipped.forget()
         if self.failure is not None:
             return
         self.failure = error

@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 class _Hook(Protocol):
     strict: bool
 
-    def _give_up(self, error: Exception) -> None: ...
+    def _disable(self, error: Exception) -> None: ...
 
 
 _HookT = TypeVar("_HookT", bound=_Hook)
@@ -29,7 +29,7 @@ def fail_safe(method: Callable[Concatenate[_HookT, _P], _R]) -> Callable[Concate
         try:
             return method(self, *args, **kwargs)
         except Exception as error:  # training goes on, whatever broke
-            self._give_up(error)
+            self._disable(error)
             if self.strict:
                 raise
             return None

@@ -10,7 +10,7 @@ import numpy as np
 from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
-from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
 from sagemaker_debug_ext.hooks.statistics.reductions import (
     can_reduce,
@@ -24,7 +24,7 @@ from sagemaker_debug_ext.store.format.messages import Array, to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 
-class Framework:
+class FrameworkAdapter:
     """What a hook asks; the answers here are those of no framework, whose tensors are arrays."""
 
     default_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.LOSSES,)
@@ -60,7 +60,7 @@ class Framework:
 
     def _to_array(self, value: Any) -> Array:
         """Turn a copied or reduced value into the array that is stored; runs on the writing thread."""
-        array: Array = value.to_array() if isinstance(value, Borrowed) else value
+        array: Array = value.to_array() if isinstance(value, PooledValue) else value
         return array
 
     def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
@@ -70,24 +70,24 @@ class Framework:
                 yield reduction, reduce_array(value, reduction, self.reduction_ddof)
 
     def _save_reductions(
-        self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
+        self, step: StepBuffer, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
     ) -> None:
         """Save reductions of a value with a step."""
         names = reduction_names(name, reductions)
         for reduction, number in self._reduce(value, reductions):
             step.tensors[names[reductions.index(reduction)]] = Captured(number, now)
 
-    def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
+    def _save_statistics(self, step: StepBuffer, name: str, value: Any, now: float) -> None:
         """Save the hook's statistics of a value with a step."""
         bare = without_output_number(name)
         for statistic, number in compute_statistics(self._view(value), self.statistics).items():
             step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
 
-    def _helps_others(self) -> bool:
+    def _joins_collectives(self) -> bool:
         """Tell whether other processes need this one, which itself saves nothing."""
         return False
 
-    def _agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
+    def _sync_last_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
         """Return the last steps that count, of those that this process and others have found; asked once."""
         return last_steps
 

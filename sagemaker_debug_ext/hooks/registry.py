@@ -105,7 +105,7 @@ def enter(hook: object, backend: Backend) -> None:
             f"out_dir must belong to one hook, and another one of this process writes to {backend.url!r}: "
             "use that hook, or choose another folder"
         )
-    if note_open(hook, backend.url):
+    if mark_open(hook, backend.url):
         LOG.warning(
             "another hook of this process is open for %r: the one that saves first has the folder, and saving of "
             "the other is switched off; use one hook, or another folder",
@@ -113,7 +113,7 @@ def enter(hook: object, backend: Backend) -> None:
         )
 
 
-def note_open(hook: object, folder: str) -> bool:
+def mark_open(hook: object, folder: str) -> bool:
     """Take note of a new hook, and tell whether another one of this process is open for the same folder."""
     with _LOCK:
         hooks = _OPEN.setdefault(folder, weakref.WeakKeyDictionary())
@@ -132,7 +132,7 @@ def note_closed(hook: object, folder: str) -> None:
                 del _OPEN[folder]
 
 
-def note_written(folder: str) -> None:
+def mark_written(folder: str) -> None:
     """Take note that a hook of this process writes to a folder."""
     _WRITTEN[folder] = os.getpid()
 

@@ -60,7 +60,7 @@ def attach(json_config_path: str | None = None) -> bool:
     folder = _working_folder()
 
     def configure(default_save_interval: int) -> HookConfiguration:
-        return load(default_save_interval).seen_from(folder)
+        return load(default_save_interval).relative_to(folder)
 
     for framework, installer in _INSTALLERS.items():
         when_imported(framework, functools.partial(_install, installer, json_config_path, configure))

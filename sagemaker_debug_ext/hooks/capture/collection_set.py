@@ -19,9 +19,9 @@ from sagemaker_debug_ext.errors import (
 )
 from sagemaker_debug_ext.hooks.capture.save_plan import (
     SavePlan,
-    complete_settings,
+    resolve_settings,
     selects_nothing,
-    warn_of_futile_modes,
+    warn_never_saves,
 )
 
 LOG = logging.getLogger(__name__)
@@ -132,11 +132,11 @@ class CollectionSet:
                 self._reported.add(name)
                 LOG.error("a collection is left out: %s", error)
         for collection in self._by_name.values():
-            complete_settings(collection, save_config, reduction_config)
+            resolve_settings(collection, save_config, reduction_config)
             own = collection.save_config
             if own is not None and own not in (save_config, self._checked.get(collection.name)):
                 self._checked[collection.name] = own
-                warn_of_futile_modes(own, f"collection {collection.name!r}")
+                warn_never_saves(own, f"collection {collection.name!r}")
         LOG.debug("collections to save: %s", ", ".join(sorted(saved)))
         return SavePlan(list(self._by_name.values()), frozenset(saved))
 

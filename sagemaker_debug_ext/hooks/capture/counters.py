@@ -72,7 +72,7 @@ class StepCounters:
             self._next_mode_steps[position.mode] = position.mode_step
 
 
-class IdleSteps:
+class SkippedSteps:
     """Counts steps that need nothing but to be counted, as many as are known to follow one at which nothing was due.
 
     A training step empties the processor's caches, so that what a hook does between two of them costs ten times what it
@@ -86,7 +86,7 @@ class IdleSteps:
         """How many have begun that nobody has caught up on."""
 
     @property
-    def covers_open_step(self) -> bool:
+    def is_skipping(self) -> bool:
         """Whether the open step is one of them, or the one before them: nothing is due, as long as this is true."""
         return self.num_left > 0 or self.num_begun > 0
 
@@ -99,7 +99,7 @@ class IdleSteps:
         self.num_begun += 1
         return True
 
-    def expect_after(self, position: StepPosition, plan: SavePlan) -> None:
+    def skip_until(self, position: StepPosition, plan: SavePlan) -> None:
         """Find out how many steps after one have nothing due, as long as plan and mode stay what they are."""
         due = plan.next_due(position.mode, position.mode_step)
         self.num_left = sys.maxsize if due is None else due - position.mode_step - 1
@@ -108,7 +108,7 @@ class IdleSteps:
         """Expect none: something is to happen at the next step, or it is not known."""
         self.num_left = 0
 
-    def catch_up(self) -> int:
+    def take_skipped(self) -> int:
         """Return how many have begun since this was asked last."""
         num_begun, self.num_begun = self.num_begun, 0
         return num_begun

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sagemaker_debug_ext.hooks.capture.save_plan import Decision, StepPlan
-from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep, Shown
+from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer, SummarySpec
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
@@ -18,7 +18,7 @@ class Scalar(NamedTuple):
     mode: ModeKeys
     is_metric: bool
 
-    def save_with(self, step: OpenStep, name: str, is_shown: bool) -> None:
+    def save_with(self, step: StepBuffer, name: str, is_shown: bool) -> None:
         """Save the number with a step.
 
         Args:
@@ -28,32 +28,32 @@ class Scalar(NamedTuple):
         """
         step.tensors[name] = self.captured
         if is_shown:
-            step.shown[name] = Shown(name, is_scalar=True)
+            step.summaries[name] = SummarySpec(name, is_scalar=True)
         if self.is_metric:
             step.metrics.add(name)
 
 
-class Scalars:
+class PendingScalars:
     """Gives numbers to the step that is open, if it is of their mode, and to the next one otherwise."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, Scalar] = {}
         """Numbers that no step has yet."""
 
-    def save(self, name: str, scalar: Scalar, step: OpenStep | None, is_shown: bool) -> None:
+    def save(self, name: str, scalar: Scalar, step: StepBuffer | None, is_shown: bool) -> None:
         """Save a number with the open step, if there is one of its mode; otherwise it waits."""
         if step is not None and step.position.mode is scalar.mode:
             scalar.save_with(step, name, is_shown)
         else:
             self.waiting[name] = scalar
 
-    def begin(self, step: OpenStep, is_shown: bool) -> None:
+    def begin(self, step: StepBuffer, is_shown: bool) -> None:
         """Give a step that begins the numbers that have waited for it."""
         for name, scalar in self.waiting.items():
             scalar.save_with(step, name, is_shown)
         self.waiting.clear()
 
-    def settle(self, step: OpenStep, mode: ModeKeys, is_last: bool, is_shown: bool) -> None:
+    def flush_to(self, step: StepBuffer, mode: ModeKeys, is_final: bool, is_shown: bool) -> None:
         """Give the open step the numbers that waited for a step which is not coming.
 
         Args:
@@ -63,7 +63,7 @@ class Scalars:
             is_shown: Whether TensorBoard shows them.
         """
         for name, scalar in list(self.waiting.items()):
-            if is_last or scalar.mode is not mode:
+            if is_final or scalar.mode is not mode:
                 scalar.save_with(step, name, is_shown)
                 del self.waiting[name]
 
@@ -76,7 +76,7 @@ class _Waiting(NamedTuple):
     collections: tuple[str, ...]
 
 
-class CustomTensors:
+class PendingTensors:
     """Keeps the last value of each name until it is due.
 
     Args:
@@ -106,7 +106,7 @@ class CustomTensors:
                 self._has_told = True
                 LOG.warning("tensor %r is not saved: too much waits for a step at which it is due", oldest)
 
-    def take_due(self, plan: StepPlan) -> Iterator[tuple[str, Captured, Decision]]:
+    def take_due(self, plan: StepPlan) -> Iterator[tuple[str, Captured, SaveDecision]]:
         """Hand out what is due, and what of each is to be saved."""
         for name, (captured, collections) in list(self._waiting.items()):
             decision = plan.decide_custom(name, collections)
@@ -118,5 +118,5 @@ class CustomTensors:
     def _drop(self, name: str) -> None:
         value = self._waiting.pop(name).captured.value
         self._held_bytes -= value.nbytes
-        if isinstance(value, Borrowed):
+        if isinstance(value, PooledValue):
             value.release()

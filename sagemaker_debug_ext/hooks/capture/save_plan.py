@@ -29,7 +29,7 @@ RAW: Final = ReductionConfig(save_raw_tensor=True)
 
 
 @attrs.frozen
-class Decision:
+class SaveDecision:
     """What to save of one tensor at one step.
 
     Args:
@@ -61,7 +61,7 @@ class StepPlan:
     def __init__(self, due: Iterable[Collection], saved: frozenset[str]) -> None:
         self._due = {collection.name: collection for collection in due}
         self._saved = [collection for collection in self._due.values() if collection.name in saved]
-        self._decisions: dict[str, Decision | None] = {}
+        self._decisions: dict[str, SaveDecision | None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._saved)
@@ -71,12 +71,12 @@ class StepPlan:
         """Names of the collections to be saved at these steps."""
         return tuple(collection.name for collection in self._saved)
 
-    def decide(self, tensor_name: str) -> Decision | None:
+    def decide(self, tensor_name: str) -> SaveDecision | None:
         """Decide about a tensor that the framework offers; None if it is not to be saved."""
         try:
             return self._decisions[tensor_name]
         except KeyError:
-            decision = add_up([collection for collection in self._saved if collection.matches(tensor_name)])
+            decision = combine([collection for collection in self._saved if collection.matches(tensor_name)])
             if decision is None:
                 LOG.debug("%s is not saved: it belongs to none of %s", tensor_name, ", ".join(self.saved))
             self._decisions[tensor_name] = decision
@@ -97,14 +97,14 @@ class StepPlan:
         spelled = {int(number) for pattern in patterns for number in re.findall(r"\d{1,6}", pattern)}
         return tuple(sorted({*range(_FIRST_INDICES), *spelled}))
 
-    def decide_custom(self, tensor_name: str, collections: Iterable[str]) -> Decision | None:
+    def decide_custom(self, tensor_name: str, collections: Iterable[str]) -> SaveDecision | None:
         """Decide about a tensor that the script puts into `collections` itself, whether these are saved or not."""
         members = {collection.name: collection for collection in self._saved if collection.matches(tensor_name)}
         members |= {name: self._due[name] for name in collections if name in self._due}
-        return add_up(members.values())
+        return combine(members.values())
 
 
-def add_up(members: Iterable[Collection]) -> Decision | None:
+def combine(members: Iterable[Collection]) -> SaveDecision | None:
     """Join what several collections ask for; None if there is no collection, or none asks for anything."""
     ordered = sorted(members, key=lambda collection: collection.name)
     configs = [collection.reduction_config or RAW for collection in ordered]
@@ -113,7 +113,7 @@ def add_up(members: Iterable[Collection]) -> Decision | None:
     shape = any(config.save_shape for config in configs)
     if not (value or shape or reductions):
         return None
-    return Decision(tuple(collection.name for collection in ordered), value, shape, reductions)
+    return SaveDecision(tuple(collection.name for collection in ordered), value, shape, reductions)
 
 
 class SavePlan:
@@ -122,7 +122,7 @@ class SavePlan:
     Reads the collections once: later changes to them need a new plan.
 
     Args:
-        collections: All collections, with complete settings (see `complete_settings`).
+        collections: All collections, with complete settings (see `resolve_settings`).
         saved: Names of those that are to be saved.
     """
 
@@ -168,9 +168,7 @@ def _schedules(
     return tuple((schedule, tuple(members)) for schedule, members in groups.items())
 
 
-def complete_settings(
-    collection: Collection, save_config: SaveConfig, reduction_config: ReductionConfig | None
-) -> None:
+def resolve_settings(collection: Collection, save_config: SaveConfig, reduction_config: ReductionConfig | None) -> None:
     """Fill in what a collection leaves to the hook, as the collections file then shows it.
 
     Collections of scalars always save values, and never histograms, whatever they were told.
@@ -189,7 +187,7 @@ def complete_settings(
         collection.reduction_config = reduction_config or RAW
 
 
-def warn_of_futile_modes(save_config: SaveConfig, owner: str) -> None:
+def warn_never_saves(save_config: SaveConfig, owner: str) -> None:
     """Tell of modes whose settings never have a step saved, unless an `end_step` of 0 asks for that.
 
     It is no error, for the settings of a section of the hook configuration file are laid over those it inherits.

@@ -12,13 +12,13 @@ import numpy as np
 
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
-from sagemaker_debug_ext.hooks.statistics.batched import reduce_batch
-from sagemaker_debug_ext.hooks.statistics.reductions import names_of_all
+from sagemaker_debug_ext.hooks.statistics.batched import reduce_arrays
+from sagemaker_debug_ext.hooks.statistics.reductions import batched_reduction_names
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTensor, StepData
 
 
-class Borrowed(abc.ABC):
+class PooledValue(abc.ABC):
     """A captured value in memory that is used again once the value has been written."""
 
     nbytes: int
@@ -40,7 +40,7 @@ class Captured(NamedTuple):
     wall_time: float
 
 
-class Numbers(NamedTuple):
+class ReducedValues(NamedTuple):
     """Numbers of one dtype made from one tensor, with the names they are stored under, and when they were taken."""
 
     names: tuple[str, ...]
@@ -49,14 +49,14 @@ class Numbers(NamedTuple):
     wall_time: float
 
 
-class ToReduce(NamedTuple):
+class PendingReduction(NamedTuple):
     """A small array, as captured, of which only reductions are to be saved."""
 
     captured: Captured
     reductions: tuple[Reduction, ...]
 
 
-class Deferred(Protocol):
+class DeferredReductions(Protocol):
     """Numbers that are still on their way when a step ends."""
 
     @property
@@ -73,7 +73,7 @@ class Deferred(Protocol):
         """Wait for them; runs on the writing thread."""
 
 
-class Shown(NamedTuple):
+class SummarySpec(NamedTuple):
     """How TensorBoard shows a tensor: as a number or as a histogram, and under which tag."""
 
     tag: str
@@ -81,7 +81,7 @@ class Shown(NamedTuple):
 
 
 @attrs.define
-class OpenStep:
+class StepBuffer:
     """A step between its beginning and the next one's; of several values of one name the last counts.
 
     Args:
@@ -100,12 +100,12 @@ class OpenStep:
     position: StepPosition
     tensors: dict[str, Captured] = attrs.field(factory=dict)
     shapes: dict[str, tuple[int, ...]] = attrs.field(factory=dict)
-    numbers: dict[str, Numbers] = attrs.field(factory=dict)
-    small: dict[str, ToReduce] = attrs.field(factory=dict)
-    deferred: list[Deferred] = attrs.field(factory=list)
+    numbers: dict[str, ReducedValues] = attrs.field(factory=dict)
+    small: dict[str, PendingReduction] = attrs.field(factory=dict)
+    deferred: list[DeferredReductions] = attrs.field(factory=list)
     metrics: set[str] = attrs.field(factory=set)
-    shown: dict[str, Shown] = attrs.field(factory=dict)
-    only_shown: dict[str, Captured] = attrs.field(factory=dict)
+    summaries: dict[str, SummarySpec] = attrs.field(factory=dict)
+    summary_values: dict[str, Captured] = attrs.field(factory=dict)
     reduction_ddof: int = 0
 
     def __bool__(self) -> bool:
@@ -146,11 +146,15 @@ class OpenStep:
     def release(self) -> None:
         """Give borrowed memory back, once the step is written."""
         for captured in self._all_captured():
-            if isinstance(captured.value, Borrowed):
+            if isinstance(captured.value, PooledValue):
                 captured.value.release()
 
     def _all_captured(self) -> list[Captured]:
-        return [*self.tensors.values(), *self.only_shown.values(), *[small.captured for small in self.small.values()]]
+        return [
+            *self.tensors.values(),
+            *self.summary_values.values(),
+            *[small.captured for small in self.small.values()],
+        ]
 
     def _reduce_small(self, to_array: Callable[[Any], Array]) -> list[NamedNumbers]:
         members: dict[tuple[Reduction, ...], list[tuple[str, Captured]]] = {}
@@ -158,8 +162,8 @@ class OpenStep:
             members.setdefault(reductions, []).append((name, captured))
         found = []
         for reductions, some in members.items():
-            values = reduce_batch([to_array(captured.value) for _, captured in some], reductions, self.reduction_ddof)
-            names = names_of_all(tuple([name for name, _ in some]), reductions)
+            values = reduce_arrays([to_array(captured.value) for _, captured in some], reductions, self.reduction_ddof)
+            names = batched_reduction_names(tuple([name for name, _ in some]), reductions)
             times = np.repeat([captured.wall_time for _, captured in some], len(reductions))
             with np.errstate(over="ignore"):  # as in `_join`
                 found.append(NamedNumbers(names, values.reshape(-1).astype(np.float32), times))

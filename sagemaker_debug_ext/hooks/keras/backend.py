@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import keras
 import numpy as np
 
-from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed
+from sagemaker_debug_ext.hooks.capture.step_buffer import PooledValue
 from sagemaker_debug_ext.store.format.messages import Array, to_array
 
 VARIABLE: Final[Any] = next(
@@ -47,7 +47,7 @@ def as_it_is(function: _FunctionT) -> _FunctionT:
     return untouched
 
 
-class HeldTensor(Borrowed):
+class HeldTensor(PooledValue):
     """A tensor of TensorFlow, on the CPU and outside of any graph."""
 
     __slots__ = ("_tensor", "nbytes", "shape")
@@ -151,7 +151,7 @@ def hold(value: Any) -> Any:
 
 def view(value: Any) -> Array:
     """Return a value, held or not, as an array for reading right now."""
-    if isinstance(value, Borrowed):
+    if isinstance(value, PooledValue):
         return value.to_array()
     if hasattr(value, "detach"):
         from sagemaker_debug_ext.hooks.pytorch import tensors  # noqa: PLC0415 - loads PyTorch

@@ -13,7 +13,7 @@ from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.keras.backend import hold, is_tensorflow, read, view
 from sagemaker_debug_ext.hooks.keras.collections import Collection
@@ -82,7 +82,7 @@ class TensorHook(BaseHook):
 
     def _offer_as(self, name: str, value: Any, collection_name: str) -> None:
         self._belongs(name, collection_name)
-        self._offer(name, value)
+        self._capture(name, value)
 
     def _offer_variable(self, name: str, variable: NamedVariable) -> None:
         """Save a variable of a model, if that is decided."""
@@ -181,13 +181,13 @@ class TensorHook(BaseHook):
         return super()._reduce(view(value), reductions)
 
     def _save_reductions(
-        self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
+        self, step: StepBuffer, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
     ) -> None:
         for reduction, number in self._reduce(value, reductions):
             # The names of TensorFlow's tensors keep their ":0" (store format, section 2.6).
             step.tensors[reduction_tensor_name(reduction.name, reduction.abs, name)] = Captured(number, now)
 
-    def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
+    def _save_statistics(self, step: StepBuffer, name: str, value: Any, now: float) -> None:
         for statistic, number in compute_statistics(self._view(value), self.statistics).items():
             step.tensors[reduction_tensor_name(statistic, False, name)] = Captured(number, now)
 

@@ -165,8 +165,8 @@ class LoopHook(TensorHook):
 
             access = HookAccess(
                 begin=self._begin_tape_step,
-                is_saving=self._accepts,
-                offer=self._offer,
+                is_saving=self._is_active,
+                offer=self._capture,
                 save_waiting=self._save_custom_tensors,
                 wants=self._wants,
                 path_of=self._path_of,

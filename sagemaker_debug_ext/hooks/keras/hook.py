@@ -14,7 +14,7 @@ import keras
 import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief
-from sagemaker_debug_ext.hooks.capture.save_plan import Decision, StepPlan
+from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.keras.backend import backend_name
 from sagemaker_debug_ext.hooks.keras.capture import check_model, collection_of_log, flatten, without_wrapper
@@ -129,7 +129,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     @fail_safe
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Save what the model logs for the epoch with the step that is open."""
-        if self._step is None or not self._accepts():
+        if self._step is None or not self._is_active():
             return
         self._complete_collections()
         own = dict(flatten(logs or {}))
@@ -174,7 +174,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     @fail_safe
     def _attach(self, phase: Phase) -> None:
-        if not self._accepts():
+        if not self._is_active():
             return
         if phase is not Phase.TRAIN:
             self._batch = self._batches[phase] = -1
@@ -243,8 +243,8 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         """Save what is due of a step that has ended."""
         try:
-            if self._accepts():
-                self._hand_over()
+            if self._is_active():
+                self._submit_step()
             plan = self._current_plan()
             if plan:
                 self._save_step(plan, phase, outputs, recorded)
@@ -254,7 +254,7 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     def _save_step(self, plan: StepPlan, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         self._save_custom_tensors()
         for name, value in recorded.items():
-            self._offer(name, value)
+            self._capture(name, value)
         model = self.model
         if self._saves_variables(plan):
             for variable in self._find_variables(model):
@@ -280,11 +280,11 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         end = config.get_save_config(mode).end_step
         if end is None or mode_step < end:
             self._belongs(name, collection.name)
-            decision = Decision((collection.name,), value=True, shape=False, reductions=())
+            decision = SaveDecision((collection.name,), value=True, shape=False, reductions=())
             self._save(name, np.asarray(value).reshape(1) if np.ndim(value) == 0 else np.asarray(value), decision)
 
     def _may_record(self, phase: Phase) -> bool:
-        if not (self._can_record() and self._accepts()) or self._step is None:
+        if not (self._can_record() and self._is_active()) or self._step is None:
             return False
         return self._asks_for_recorded(phase, self._wants)
 

@@ -155,7 +155,7 @@ class TapeCapture:
         """Save gradients with the open step."""
         step = self._current_step()
         if step is not None:
-            self._hook.guard(self._hand_over, step, self._name_gradients(gradients, variables))
+            self._hook.guard(self._submit_step, step, self._name_gradients(gradients, variables))
 
     def offer_batch(self, inputs: Any, outputs: Any) -> None:
         """Save what goes into a model and what comes out with the open step."""
@@ -204,7 +204,7 @@ class TapeCapture:
         step.num_open -= 1
         if not step.num_open:
             step.recording.__exit__()
-            self._hand_over(step, step.recording.tensors(gather=False))
+            self._submit_step(step, step.recording.tensors(gather=False))
 
     def on_gradient(self, tape: Any, target: Any, sources: Any, gradients: Any) -> None:
         """Save a loss, the variables it depends on, and their gradients."""
@@ -222,7 +222,7 @@ class TapeCapture:
             name = f"weights/{self._hook.path_of(variable)}:0"
             if self._hook.wants(name, CollectionKeys.ALL):
                 found[name] = read(variable)
-        self._hand_over(step, found)
+        self._submit_step(step, found)
 
     def _on_apply(self, optimizer: Any) -> None:
         step = self._current_step()
@@ -233,7 +233,7 @@ class TapeCapture:
         trained = trained or optimizer._trainable_variables  # noqa: SLF001 - there is no public name
         values = optimizer_values([optimizer], trained, hook.path_of)
         wanted = [(name, value) for name, value in values if hook.wants(name, CollectionKeys.OPTIMIZER_VARIABLES)]
-        self._hand_over(step, {name: read(value) if is_variable(value) else value for name, value in wanted})
+        self._submit_step(step, {name: read(value) if is_variable(value) else value for name, value in wanted})
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -268,9 +268,9 @@ class TapeCapture:
         batch = Recording(self._hook.wants)
         batch.note("inputs", CollectionKeys.INPUTS, inputs)
         batch.note("predictions", CollectionKeys.OUTPUTS, outputs)
-        self._hand_over(step, batch.tensors(gather=False))
+        self._submit_step(step, batch.tensors(gather=False))
 
-    def _hand_over(self, step: _TapedStep, tensors: Mapping[str, Any]) -> None:
+    def _submit_step(self, step: _TapedStep, tensors: Mapping[str, Any]) -> None:
         """Save tensors of the step, those of a graph whenever it runs."""
         hook = self._hook
         if step.graph is None:

@@ -151,7 +151,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if not self._register(block, self._losses):
             return
-        self._forget_plan()
+        self._invalidate_plan()
         self._collections.include_outputs(CollectionKeys.LOSSES, of=block_name(block))
         plan = self._current_plan()
         if plan:  # in the middle of a step, whose blocks are watched already
@@ -185,7 +185,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 self._watch_step(plan)
                 self._begin_graph(block, inputs)
         finally:
-            self._hand_over()
+            self._submit_step()
 
     @fail_safe
     def _on_block(self, block: gluon.Block, inputs: tuple[Any, ...], outputs: Any) -> None:
@@ -227,7 +227,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _register(self, block: gluon.Block, blocks: list[gluon.Block]) -> bool:
         known = [*self._models, *self._losses]
         check_block(block)
-        if not self._takes("register_block"):
+        if not self._is_open_for("register_block"):
             return False
         if any(each is block for each in known):
             LOG.warning("block %r is registered already", block_name(block))
@@ -338,7 +338,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         return plan is not None and plan.decide(name) is not None
 
     def _save_once(self, name: str, value: Parts) -> None:
-        self._offer(name, value)
+        self._capture(name, value)
         if self._begun is not None:
             self._begun.saved.add(name)
 
@@ -346,7 +346,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         for array in arrays_in(values):
             index = self._num_seen.get(prefix, 0)
             self._num_seen[prefix] = index + 1
-            self._offer(f"{prefix}_{index}", Parts((array,)))
+            self._capture(f"{prefix}_{index}", Parts((array,)))
 
     def _release_step(self) -> None:
         """Take the hooks of the step off again."""

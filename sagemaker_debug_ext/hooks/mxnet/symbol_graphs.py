@@ -61,7 +61,7 @@ class GraphWatch:
     ) -> None:
         self.block = block
         self.wanted = list(wanted)
-        self._offer = offer
+        self._capture = offer
         self._places: dict[str, list[Place]] = {}
         self._shared: set[str] = set()
         self._missing: set[str] = set()
@@ -108,7 +108,7 @@ class GraphWatch:
         if name in self._places and name not in self._shared:
             self._missing.discard(name)
             for place in self._places[name]:
-                self._offer(place, array)
+                self._capture(place, array)
 
 
 def _make_executor(block: gluon.HybridBlock, graph: mx.sym.Symbol, relay: _Relay) -> Any:

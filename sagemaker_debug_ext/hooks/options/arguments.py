@@ -13,7 +13,7 @@ from sagemaker_debug_ext.config.hook_options import FULL_POLICIES
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief
-from sagemaker_debug_ext.hooks.capture.save_plan import warn_of_futile_modes
+from sagemaker_debug_ext.hooks.capture.save_plan import warn_never_saves
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend, open_backend
 
 LOG = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ def complete_save_config(save_config: Any, interval: int) -> SaveConfig:
     default = SaveConfig(save_interval=interval)
     parsed = SaveConfig.parse(save_config)
     complete = default if parsed is None else parsed.merge_default_save_config(default)
-    warn_of_futile_modes(complete, "the hook")
+    warn_never_saves(complete, "the hook")
     return complete
 
 

@@ -114,12 +114,12 @@ class HookConfiguration:
     flight_recorder: int = 0
     remarks: tuple[str, ...] = attrs.field(default=(), eq=False)
 
-    def tell_remarks(self) -> None:
+    def log_warnings(self) -> None:
         """Log what of the file has no effect; whoever makes a hook of it does so, once."""
         if self.remarks:
             LOG.warning("parts of the hook configuration have no effect: %s", "; ".join(self.remarks))
 
-    def seen_from(self, folder: str) -> HookConfiguration:
+    def relative_to(self, folder: str) -> HookConfiguration:
         """Return what means the same wherever the process goes, if this is meant as seen from `folder`."""
         tensorboard_dir = self.tensorboard_dir and _seen_from(folder, self.tensorboard_dir)
         return attrs.evolve(self, out_dir=_seen_from(folder, self.out_dir), tensorboard_dir=tensorboard_dir)

@@ -31,7 +31,7 @@ def signature_of(hook_class: type, base: type) -> inspect.Signature:
     return inspect.Signature(sorted(found.values(), key=lambda parameter: parameter.kind))
 
 
-def refuses_unknown(init: _InitT) -> _InitT:
+def reject_unknown_arguments(init: _InitT) -> _InitT:
     """Have the last ``__init__`` that arguments are passed on to say what is wrong with them, and what the hook takes.
 
     It is there that an argument is known to be unknown: any class before it may have taken some out. Python's own error

@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
-from sagemaker_debug_ext.hooks.capture.step_buffer import OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer
 from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder
 from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput
-from sagemaker_debug_ext.hooks.statistics.reductions import as_ordinary
+from sagemaker_debug_ext.hooks.statistics.reductions import widen_extension_dtypes
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -24,7 +24,7 @@ _SCALAR_LOSS: Final = re.compile("scalar/.*loss", re.IGNORECASE)
 """A number that the script saves, and calls a loss."""
 
 
-class Delivery:
+class StepDispatcher:
     """Brings ended steps to where they are written, and before them the collections that their tensors belong to.
 
     Args:
@@ -59,7 +59,7 @@ class Delivery:
         self._may_drop = may_drop
         self._has_exported = False
 
-    def take(self, step: OpenStep, is_dry: bool) -> None:
+    def take(self, step: StepBuffer, is_dry: bool) -> None:
         """Take a step that has ended.
 
         Args:
@@ -67,7 +67,7 @@ class Delivery:
             is_dry: Write no steps.
         """
         self.has_taken = True
-        self.export_news()  # before the step: a reader that meets new tensors then knows where they belong
+        self.export_collections_if_changed()  # before the step: a reader that meets new tensors then knows where they belong
         if self._recorder is not None:
             with self._lock:
                 self._record(self._recorder, step, is_dry)
@@ -80,7 +80,7 @@ class Delivery:
             if not is_dry:
                 self._write(step)
 
-    def export_news(self) -> None:
+    def export_collections_if_changed(self) -> None:
         """Write the collections file if it does not show all collections and members."""
         if self._collections.has_news or not self._has_exported:
             self.export()
@@ -90,24 +90,24 @@ class Delivery:
         self._has_exported = True
         self.output.write_collections(self._collections.export())
 
-    def _record(self, recorder: FlightRecorder, step: OpenStep, is_dry: bool) -> None:
+    def _record(self, recorder: FlightRecorder, step: StepBuffer, is_dry: bool) -> None:
         is_alarming = self._is_alarming(step)
         recorder.add(step)
         if is_alarming:
             LOG.warning("a loss of step %s is not finite: the last steps are written", step.position.global_step)
             self.write_recorded(is_dry)
 
-    def _is_alarming(self, step: OpenStep) -> bool:
+    def _is_alarming(self, step: StepBuffer) -> bool:
         """Tell whether a loss of the step is not finite: of collection ``losses``, or a number that is called so."""
         losses = self._collections.get(CollectionKeys.LOSSES)
         for name, captured in step.tensors.items():
             if losses.matches(name) or _SCALAR_LOSS.match(name):
-                array = as_ordinary(self._to_array(captured.value))
+                array = widen_extension_dtypes(self._to_array(captured.value))
                 if array.dtype.kind == "f" and not np.isfinite(array).all():
                     return True
         return False
 
-    def _write(self, step: OpenStep) -> None:
+    def _write(self, step: StepBuffer) -> None:
         if self.output.write_step(step, self._to_array, may_drop=self._may_drop):
             self.last_saved_step = step.position.global_step
             return

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sagemaker_debug_ext.errors import DebugExtError
-from sagemaker_debug_ext.hooks.capture.step_buffer import OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.format.keys import RECORDING_REQUEST
 
@@ -31,13 +31,13 @@ class FlightRecorder:
     def __init__(self, num_steps: int, memory_limit_bytes: int) -> None:
         self._num_steps = num_steps
         self._memory_limit_bytes = memory_limit_bytes
-        self._steps: deque[OpenStep] = deque()
+        self._steps: deque[StepBuffer] = deque()
         self._num_bytes = 0
 
     def __len__(self) -> int:
         return len(self._steps)
 
-    def add(self, step: OpenStep) -> None:
+    def add(self, step: StepBuffer) -> None:
         """Keep a step, and forget those that there is no longer room for."""
         self._steps.append(step)
         self._num_bytes += step.num_bytes
@@ -46,7 +46,7 @@ class FlightRecorder:
             self._num_bytes -= oldest.num_bytes
             oldest.release()
 
-    def take(self) -> list[OpenStep]:
+    def take(self) -> list[StepBuffer]:
         """Hand out what is kept, oldest first, and begin anew."""
         steps = list(self._steps)
         self._steps.clear()
@@ -57,7 +57,7 @@ class FlightRecorder:
         return len(self._steps) > self._num_steps or self._num_bytes > self._memory_limit_bytes
 
 
-class RecordingRequests:
+class RecordingTrigger:
     """Looks, in a thread of its own, if somebody asks for what the recorder keeps: steps cost no more, and may hang.
 
     Whoever asks writes the object `RECORDING_REQUEST` into the trial; each worker serves a content of it once. What was

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
 from sagemaker_debug_ext.store.backends.base import Buffer
 from sagemaker_debug_ext.store.backends.fileio import write_gathered
 from sagemaker_debug_ext.store.format.messages import Array
@@ -93,15 +93,15 @@ class SpillFile:
         return tail if tail + length <= head else None
 
 
-def pack(step: OpenStep, to_array: Callable[[Any], Array]) -> list[Buffer]:
+def pack(step: StepBuffer, to_array: Callable[[Any], Array]) -> list[Buffer]:
     """Return all that is written of a step, its reductions worked out, as bytes; large values share its memory.
 
     Args:
         step: The step.
         to_array: Turns a captured value into an array.
     """
-    only_shown = {name: Captured(to_array(value), at) for name, (value, at) in step.only_shown.items()}
-    rest = OpenStep(step.position, metrics=step.metrics, shown=step.shown, only_shown=only_shown)
+    summary_values = {name: Captured(to_array(value), at) for name, (value, at) in step.summary_values.items()}
+    rest = StepBuffer(step.position, metrics=step.metrics, summaries=step.summaries, summary_values=summary_values)
     values: list[pickle.PickleBuffer] = []
     head = pickle.dumps((rest, step.to_data(to_array)), protocol=5, buffer_callback=values.append)
     parts = [value.raw() for value in values]
@@ -109,7 +109,7 @@ def pack(step: OpenStep, to_array: Callable[[Any], Array]) -> list[Buffer]:
     return [len(lengths).to_bytes(_HEAD_BYTES, "little"), lengths, head, *parts]
 
 
-def unpack(content: bytearray) -> tuple[OpenStep, StepData]:
+def unpack(content: bytearray) -> tuple[StepBuffer, StepData]:
     """Return what `pack` made bytes of: what the trial holds, and the step with what accompanies that."""
     view = memoryview(content)
     at = _HEAD_BYTES + int.from_bytes(view[:_HEAD_BYTES], "little")
@@ -118,7 +118,7 @@ def unpack(content: bytearray) -> tuple[OpenStep, StepData]:
     for length in lengths:
         parts.append(view[at : at + length])
         at += length
-    found: tuple[OpenStep, StepData] = pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - as above
+    found: tuple[StepBuffer, StepData] = pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - as above
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
-from sagemaker_debug_ext.hooks.capture.step_buffer import Shown
+from sagemaker_debug_ext.hooks.capture.step_buffer import SummarySpec
 from sagemaker_debug_ext.hooks.statistics.histograms import Histogram, histogram
 from sagemaker_debug_ext.store.backends import Backend
 from sagemaker_debug_ext.store.format import records
@@ -114,7 +114,7 @@ def _record(payload: bytes) -> bytes:
 _CATCH_ALLS: Final = frozenset({CollectionKeys.DEFAULT, CollectionKeys.ALL})
 
 
-def find_shown(name: str, members: tuple[str, ...], collections: CollectionSet) -> Shown | None:
+def summary_spec_for(name: str, members: tuple[str, ...], collections: CollectionSet) -> SummarySpec | None:
     """Return how TensorBoard shows a tensor; None if it does not.
 
     Args:
@@ -123,9 +123,9 @@ def find_shown(name: str, members: tuple[str, ...], collections: CollectionSet) 
         collections: All collections.
     """
     if not SCALAR_COLLECTIONS.isdisjoint(members):
-        return Shown(name, is_scalar=True)
+        return SummarySpec(name, is_scalar=True)
     showing = [collection for collection in members if collections.get(collection).save_histogram]
     if not showing:
         return None
     named_best = min(showing, key=lambda collection: (collection in _CATCH_ALLS, collection))
-    return Shown(f"{named_best}/{name}", is_scalar=False)
+    return SummarySpec(f"{named_best}/{name}", is_scalar=False)

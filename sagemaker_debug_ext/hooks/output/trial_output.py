@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError
-from sagemaker_debug_ext.hooks.capture.step_buffer import OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer
 from sagemaker_debug_ext.hooks.output.background import BackgroundWriter
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import Metric, MetricsFile
 from sagemaker_debug_ext.hooks.output.spill_file import SpillFile, pack, unpack
 from sagemaker_debug_ext.hooks.output.tensorboard import Summary, TensorBoardOutput
-from sagemaker_debug_ext.hooks.statistics.reductions import as_ordinary
+from sagemaker_debug_ext.hooks.statistics.reductions import widen_extension_dtypes
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.claims import acquire_claim, owns_claim, release_claim
 from sagemaker_debug_ext.store.format import manifest
@@ -109,7 +109,7 @@ class TrialOutput:
             found.setdefault(index.mode, index.mode_step)
         return found
 
-    def write_step(self, step: OpenStep, to_array: Callable[[Any], Array], may_drop: bool = False) -> bool:
+    def write_step(self, step: StepBuffer, to_array: Callable[[Any], Array], may_drop: bool = False) -> bool:
         """Write a step later; blocks while too much waits, unless the step may be dropped.
 
         Args:
@@ -129,7 +129,7 @@ class TrialOutput:
             or self._background.submit(job, num_bytes)
         )
 
-    def _spill_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> bool:
+    def _spill_step(self, step: StepBuffer, to_array: Callable[[Any], Array]) -> bool:
         """Put a step into the file; False if there is no room, or the file cannot be written."""
         try:
             take_back = self._spill.put(pack(step, to_array))
@@ -173,16 +173,18 @@ class TrialOutput:
             if self._has_claim:
                 release_claim(self._backend)
 
-    def _write_step(self, step: OpenStep, to_array: Callable[[Any], Array]) -> None:
+    def _write_step(self, step: StepBuffer, to_array: Callable[[Any], Array]) -> None:
         self._write(step, step.to_data(to_array), to_array)
         step.release()
 
-    def _write(self, step: OpenStep, data: StepData, to_array: Callable[[Any], Array]) -> None:
+    def _write(self, step: StepBuffer, data: StepData, to_array: Callable[[Any], Array]) -> None:
         self._writer.write_step(data)
-        if step.metrics or step.shown:
-            tensors = {tensor.name: tensor._replace(value=as_ordinary(tensor.value)) for tensor in data.tensors}
-            for name, (value, wall_time) in step.only_shown.items():
-                tensors[name] = NamedTensor(name, as_ordinary(to_array(value)), wall_time)
+        if step.metrics or step.summaries:
+            tensors = {
+                tensor.name: tensor._replace(value=widen_extension_dtypes(tensor.value)) for tensor in data.tensors
+            }
+            for name, (value, wall_time) in step.summary_values.items():
+                tensors[name] = NamedTensor(name, widen_extension_dtypes(to_array(value)), wall_time)
             self._metrics = self._try(self._metrics, lambda file: file.write(_metrics(step, tensors)))
             self._tensorboard = self._try(
                 self._tensorboard, lambda output: output.write_step(step.position, _summaries(step, tensors))
@@ -205,7 +207,7 @@ class TrialOutput:
             self._unwritten_collections = None
 
 
-def _metrics(step: OpenStep, tensors: Mapping[str, NamedTensor]) -> list[Metric]:
+def _metrics(step: StepBuffer, tensors: Mapping[str, NamedTensor]) -> list[Metric]:
     """Return the mean of every tensor that is a metric."""
     _, mode, mode_step = step.position
     return [
@@ -215,9 +217,9 @@ def _metrics(step: OpenStep, tensors: Mapping[str, NamedTensor]) -> list[Metric]
     ]
 
 
-def _summaries(step: OpenStep, tensors: Mapping[str, NamedTensor]) -> list[Summary]:
+def _summaries(step: StepBuffer, tensors: Mapping[str, NamedTensor]) -> list[Summary]:
     return [
-        Summary(shown.tag, tensors[name].value, tensors[name].wall_time, shown.is_scalar)
-        for name, shown in step.shown.items()
+        Summary(summaries.tag, tensors[name].value, tensors[name].wall_time, summaries.is_scalar)
+        for name, summaries in step.summaries.items()
         if name in tensors
     ]

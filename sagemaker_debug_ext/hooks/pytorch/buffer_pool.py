@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed
+from sagemaker_debug_ext.hooks.capture.step_buffer import PooledValue
 from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, shares_memory, tensor_to_array
 from sagemaker_debug_ext.store.format.messages import Array
 
@@ -60,7 +60,7 @@ class _Kind(NamedTuple):
 _ArrayKind: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 
 
-class ArrayCopy(Borrowed):
+class ArrayCopy(PooledValue):
     """The copy of one array."""
 
     __slots__ = ("_kind", "_pool", "address", "array", "nbytes", "shape")
@@ -83,7 +83,7 @@ class ArrayCopy(Borrowed):
         self._pool.take_back(self, self._kind)
 
 
-class TensorCopy(Borrowed):
+class TensorCopy(PooledValue):
     """The copy of one tensor, in the memory of the CPU."""
 
     __slots__ = ("_array", "_arrival", "_kind", "_pool", "nbytes", "shape", "tensor")

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from sagemaker_debug_ext.config.collection import compile_pattern
-from sagemaker_debug_ext.hooks.capture.save_plan import Decision, StepPlan
+from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.pytorch.distributed import is_distributed, is_partial, is_sharded, local_shard
 from sagemaker_debug_ext.hooks.pytorch.registration import Roots
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -124,7 +124,7 @@ class Wholes:
         save: Saves what was decided of a tensor.
     """
 
-    def __init__(self, roots: Roots, save: Callable[[str, Tensor, Decision], object]) -> None:
+    def __init__(self, roots: Roots, save: Callable[[str, Tensor, SaveDecision], object]) -> None:
         self._roots = roots
         self._save = save
         self._patterns: tuple[str, ...] = ()

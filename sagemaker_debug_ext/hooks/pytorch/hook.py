@@ -24,7 +24,7 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, br
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
-from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.options.arguments import check_flag
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
@@ -170,7 +170,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             )
         loss = Root.of_loss(loss_module)
         if self._register(loss):
-            self._forget_plan()
+            self._invalidate_plan()
             self._collections.include_outputs(CollectionKeys.LOSSES, of=loss.name)
             plan = self._current_plan()
             if plan:  # a step is open, to which the loss may belong
@@ -186,7 +186,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if not isinstance(tensor_value, Tensor):
             raise SMDebugTypeError(f"tensor_value must be a torch.Tensor (got {brief(tensor_value)})")
-        if self._takes("record_tensor_value"):
+        if self._is_open_for("record_tensor_value"):
             self._record_outputs(tensor_name, tensor_value)
 
     @property
@@ -243,7 +243,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             return
         if self.mode_follows_model:
             self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
-        if not self.explicit_steps and self._idle_steps.begin():
+        if not self.explicit_steps and self._skipped.begin():
             return
         if self.explicit_steps and self._step is not None and not self._is_step_over:
             plan = self._current_plan()
@@ -256,18 +256,18 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         try:
             if plan is None:
                 self._watching.stop()
-                self._copies.rest(self._idle_steps.num_left)
+                self._copies.rest(self._skipped.num_left)
             else:
                 self._watch_step(module, plan)
         finally:
-            self._hand_over()
+            self._submit_step()
 
     @fail_safe
     def _on_gradient(self, name: str, gradient: Tensor) -> None:
         if self._custom_tensors:
             self._save_custom_tensors()
         if name not in self._used:
-            self._offer(name, gradient)
+            self._capture(name, gradient)
 
     @fail_safe
     def _on_updated(self, optimizer: Optimizer, *_: Any) -> None:
@@ -295,12 +295,12 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:
-        if self._idle_steps.covers_open_step or _current_backward() != _NO_BACKWARD:
+        if self._skipped.is_skipping or _current_backward() != _NO_BACKWARD:
             return
         for tensor in tensors:
             if not isinstance(tensor, Tensor) or any(captured() is tensor for captured in self._captured_losses):
                 continue
-            if is_single(tensor) and self._accepts():
+            if is_single(tensor) and self._is_active():
                 self._offer_numbered("loss_output", tensor)
 
     @fail_safe
@@ -313,13 +313,13 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @fail_safe
     def _record_outputs(self, name: str, outputs: Any) -> None:
-        if not self._idle_steps.covers_open_step:
+        if not self._skipped.is_skipping:
             self._offer_numbered(f"{name}_output", outputs)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _register(self, root: Root) -> bool:
-        if not self._takes("register_module" if root.is_model else "register_loss"):
+        if not self._is_open_for("register_module" if root.is_model else "register_loss"):
             return False
         is_new = self._roots.add(root)
         if is_new:
@@ -332,7 +332,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """Save what the script has given to the step that it ends."""
         self._save_custom_tensors()
         has_models = any(root.is_model for root in self._roots)
-        if has_models and self._last_step < 0 and self._accepts() and not self._has_told_of_methods:
+        if has_models and self._last_step < 0 and self._is_active() and not self._has_told_of_methods:
             self._has_told_of_methods = True
             LOG.warning(
                 "step() ends no step, as no forward pass of what is registered was seen: where the script calls other "
@@ -381,7 +381,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         for name, parameter, decision in weights:
             try:
                 value = self._find_numbers(name, parameter)
-            except Exception as error:  # noqa: BLE001 - as in `_offer`
+            except Exception as error:  # noqa: BLE001 - as in `_capture`
                 self._leave_out(name, error)
                 continue
             if isinstance(value, Tensor):
@@ -402,7 +402,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             for name in [name for name, parameter in waiting.items() if id(parameter) in updated]:
                 gradient = waiting.pop(name).grad
                 if gradient is not None and self._step is not None and not self._step.has(name):
-                    self._offer(name, gradient)
+                    self._capture(name, gradient)
 
         self._before_updates(gradients, save)
 
@@ -429,7 +429,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         for value in tensors:
             index = self._num_seen.get(prefix, 0)
             self._num_seen[prefix] = index + 1
-            self._offer(f"{prefix}_{index}", value)
+            self._capture(f"{prefix}_{index}", value)
 
     def _leave_out(self, name: str, error: Exception) -> None:
         """Go on without a value that cannot be read, unless the hook is strict; said once of each name."""
@@ -457,10 +457,10 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _find_worker(self) -> Worker:
         return find_worker()
 
-    def _helps_others(self) -> bool:
+    def _joins_collectives(self) -> bool:
         return self._wholes.needs_all_processes()
 
-    def _agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
+    def _sync_last_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
         return self._wholes.agree_on_steps(last_steps)
 
     def _is_step_complete(self) -> bool:
@@ -498,14 +498,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         return reduce_tensor(value, reductions) if isinstance(value, Tensor) else super()._reduce(value, reductions)
 
     def _save_reductions(
-        self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
+        self, step: StepBuffer, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
     ) -> None:
-        if isinstance(value, Borrowed):
+        if isinstance(value, PooledValue):
             value = value.to_array()
         if not self._reducer.take(step, name, value, reductions, now):
             super()._save_reductions(step, name, value, reductions, now)
 
-    def _save_statistics(self, step: OpenStep, name: str, value: Any, now: float) -> None:
+    def _save_statistics(self, step: StepBuffer, name: str, value: Any, now: float) -> None:
         is_tensor = isinstance(value, Tensor)
         if not (is_tensor and self._reducer.take_statistics(step, name, value, self.statistics, now)):
             super()._save_statistics(step, name, value, now)
@@ -515,7 +515,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._reducer.send(self._step.deferred)
         super()._finish_step()
 
-    def _offer(self, name: str, value: Any) -> None:
+    def _capture(self, name: str, value: Any) -> None:
         plan = self._current_plan()
         decision = None if plan is None else plan.decide(name)
         if decision is None:

@@ -15,7 +15,7 @@ import torch
 from torch import jit, nn
 from torch.compiler import is_compiling
 
-from sagemaker_debug_ext.hooks.capture.save_plan import Decision, StepPlan
+from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.pytorch.distributed import is_sharded
 from sagemaker_debug_ext.hooks.pytorch.registration import Named, Root, Roots
 from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 _HOOKS: Final = "_backward_hooks"
 """Where a parameter keeps what is registered with it: None as long as nothing ever was."""
 
-Due: TypeAlias = list[tuple[str, nn.Parameter, Decision]]
+Due: TypeAlias = list[tuple[str, nn.Parameter, SaveDecision]]
 """Parameters that are to be saved, and what of each."""
 
 

@@ -74,7 +74,7 @@ _OPERATIONS: Final[dict[str, Callable[[_Batch], _Row]]] = {
 """All but ``l1``, which is the sum of the absolute values."""
 
 
-def reduce_batch(arrays: Sequence[Array], reductions: Sequence[Reduction], ddof: int) -> _Row:
+def reduce_arrays(arrays: Sequence[Array], reductions: Sequence[Reduction], ddof: int) -> _Row:
     """Reduce each of several arrays.
 
     Args:

@@ -33,7 +33,7 @@ _COUNTING: Final = frozenset({"min", "max", "sum", "prod"})
 """Operations whose result over whole numbers is a whole number."""
 
 
-def as_ordinary(array: Array) -> Array:
+def widen_extension_dtypes(array: Array) -> Array:
     """Return the small floats that numpy knows from ml_dtypes only as float32; anything else as it is."""
     return array.astype(np.float32) if array.dtype.name in EXTENSION_DTYPES else array
 
@@ -96,6 +96,6 @@ def reduction_names(tensor_name: str, reductions: tuple[Reduction, ...]) -> tupl
 
 
 @functools.lru_cache(maxsize=64)
-def names_of_all(tensor_names: tuple[str, ...], reductions: tuple[Reduction, ...]) -> tuple[str, ...]:
+def batched_reduction_names(tensor_names: tuple[str, ...], reductions: tuple[Reduction, ...]) -> tuple[str, ...]:
     """Return the names of the reductions of several tensors, one tensor after the other."""
     return tuple(name for tensor_name in tensor_names for name in reduction_names(tensor_name, reductions))

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.hooks.statistics.histograms import histogram
-from sagemaker_debug_ext.hooks.statistics.reductions import as_ordinary
+from sagemaker_debug_ext.hooks.statistics.reductions import widen_extension_dtypes
 from sagemaker_debug_ext.store.format.messages import Array
 
 
@@ -50,7 +50,7 @@ def compute_statistics(array: Array, names: tuple[str, ...]) -> dict[str, Array]
     """
     if not array.size or array.dtype.kind in "USOMm":
         return {}
-    array = as_ordinary(array)
+    array = widen_extension_dtypes(array)
     with np.errstate(all="ignore"):
         found = {name: _OPERATIONS[name](array) for name in names}
     return {name: value for name, value in found.items() if value is not None}

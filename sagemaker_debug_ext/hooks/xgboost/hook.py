@@ -18,7 +18,7 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SM
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import RAW, StepPlan
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.xgboost.collections import (
@@ -116,7 +116,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         self._training: _Training | None = None
-        self._written: OpenStep | None = None
+        self._written: StepBuffer | None = None
         self._wanted: dict[StepPlan, frozenset[str]] = {}
         self._features: list[str] = []
         self.hyperparameters = hyperparameters
@@ -188,7 +188,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             raise SMDebugTypeError(f"model must be an xgboost.Booster (got {brief(model)})")
         if self._training is not None and self._training.model() is model:
             LOG.warning("the hook is among the callbacks twice; it captures once")
-        elif self._accepts():
+        elif self._is_active():
             kind = self._look_at(model)
             self._training = None if kind is None else self._prepare(model, kind)
         return model
@@ -306,9 +306,9 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         if CollectionKeys.HYPERPARAMETERS in wanted:
             self._offer_hyperparameters()
         if CollectionKeys.PREDICTIONS in wanted and self.validation_data is not None:
-            self._offer("predictions", model.predict(self.validation_data))
+            self._capture("predictions", model.predict(self.validation_data))
         if CollectionKeys.LABELS in wanted and self.validation_data is not None:
-            self._offer("labels", _labels(self.validation_data))
+            self._capture("labels", _labels(self.validation_data))
         if CollectionKeys.FEATURE_IMPORTANCE in wanted:
             self._offer_importance(model)
         if not wanted.isdisjoint(_SHAP) and self.train_data is not None:
@@ -316,7 +316,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         if CollectionKeys.TREES in wanted:
             self._offer_trees(training, model)
 
-    def _offer(self, name: str, value: Any) -> None:
+    def _capture(self, name: str, value: Any) -> None:
         plan = self._current_plan()
         decision = plan.decide(name) if plan else None
         if decision is not None:
@@ -331,36 +331,36 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
                 name, value = f"{data}-{metric}", values[-1]
                 if isinstance(value, tuple):
                     value, deviation = value
-                    self._offer(f"{name}-std", number(deviation))
+                    self._capture(f"{name}-std", number(deviation))
                 if not collection.matches(name):
                     collection.add_tensor_name(name)
-                self._offer(name, number(value))
+                self._capture(name, number(value))
 
     def _offer_hyperparameters(self) -> None:
         for name, value in (self.hyperparameters or {}).items():
             if value is not None:
-                self._offer(f"hyperparameters/{name}", parameter_value(value))
+                self._capture(f"hyperparameters/{name}", parameter_value(value))
 
     def _offer_importance(self, model: Any) -> None:
         for kind in IMPORTANCES:
             scores = model.get_score(importance_type=kind)
             total = sum(scores.values())
             for feature, score in scores.items() if total else ():
-                self._offer(f"feature_importance/{kind}/{feature}", number(score / total))
+                self._capture(f"feature_importance/{kind}/{feature}", number(score / total))
 
     def _offer_contributions(self, model: Any) -> None:
         contributions = model.predict(self.train_data, pred_contribs=True)
         averages = contributions.mean(axis=tuple(range(contributions.ndim - 1)))
         for column, feature in enumerate(contributors(self._features)):
-            self._offer(f"full_shap/{feature}", contributions[..., column])
-            self._offer(f"average_shap/{feature}", averages[column : column + 1])
+            self._capture(f"full_shap/{feature}", contributions[..., column])
+            self._capture(f"average_shap/{feature}", averages[column : column + 1])
 
     def _offer_trees(self, training: _Training, model: Any) -> None:
         describe = describe_refreshed_round if training.kind.is_refreshed else describe_round
         trees = describe(model, training.first_round + training.epoch)
         first = training.kind.num_trees + training.epoch * len(trees)
         for column, values in tree_table(trees, first).items():
-            self._offer(f"trees/{column}", values)
+            self._capture(f"trees/{column}", values)
 
     # --- what BaseHook asks -------------------------------------------------------------------------------------------
 
@@ -386,13 +386,13 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     def _write_last_round(self) -> None:
         """Write the open step now; what is added to it later has it written anew."""
         with self._lock:
-            if self._step is None or self._recorder is not None or not self._accepts():
+            if self._step is None or self._recorder is not None or not self._is_active():
                 return
-            self._settle_scalars(is_last=True)
+            self._flush_scalars(is_final=True)
             self._save_custom_tensors()
             self._ended_step = self._written = self._step
-            self._step = OpenStep(self._step.position)
-            self._hand_over()
+            self._step = StepBuffer(self._step.position)
+            self._submit_step()
         if self._delivery is not None:
             self._delivery.output.flush()
 
@@ -400,8 +400,8 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         written, self._written = self._written, None
         if self._step and written is not None:
             self._step.tensors = {**written.tensors, **self._step.tensors}
-            self._step.shown = {**written.shown, **self._step.shown}
-            self._step.only_shown = {**written.only_shown, **self._step.only_shown}
+            self._step.summaries = {**written.summaries, **self._step.summaries}
+            self._step.summary_values = {**written.summary_values, **self._step.summary_values}
         super()._finish_step()
 
     def _detach(self) -> None:

@@ -457,7 +457,7 @@ class TestDetectLosses:
             hook.record_tensor_value("own_loss", loss)
             loss.backward()
             if step == 3:
-                assert hook._idle_steps.num_begun == 2
+                assert hook._skipped.num_begun == 2
             if step == 6:
                 hook.get_collection("losses").save_config = smd.SaveConfig(save_steps=[6, 8])
                 hook.record_tensor_value("late_loss", loss)

@@ -8,7 +8,7 @@ import torch
 
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
-from sagemaker_debug_ext.hooks.capture.step_buffer import OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer
 from sagemaker_debug_ext.hooks.pytorch.buffer_pool import CopyPool
 from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import COPY_THRESHOLD, LaterSummaries, Reducer
 from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, array_over, reduce_tensor
@@ -19,7 +19,7 @@ REDUCTIONS = (*[Reduction(name) for name in ("min", "max", "mean", "std", "l1", 
 
 @pytest.fixture
 def step():
-    return OpenStep(StepPosition(0, ModeKeys.TRAIN, 0))
+    return StepBuffer(StepPosition(0, ModeKeys.TRAIN, 0))
 
 
 @pytest.fixture

@@ -33,19 +33,19 @@ def test_tensorboard_when_a_job_ran_then_shows_its_scalars_and_histograms(make_h
     hook.close()
     found = read(tmp_path / "tb" / "TRAIN")
     assert found.Tags()["scalars"] == ["CrossEntropyLoss_output_0", "scalar/lr"]
-    assert [event.step for event in found.Scalars("CrossEntropyLoss_output_0")] == [0, 1, 2, 3]
-    assert [event.value for event in found.Scalars("scalar/lr")] == [0.25] * 3
+    assert [event.step for event in found.PendingScalars("CrossEntropyLoss_output_0")] == [0, 1, 2, 3]
+    assert [event.value for event in found.PendingScalars("scalar/lr")] == [0.25] * 3
     names = found.Tags()["histograms"]
     assert "weights/Net_fc.weight" in names
     assert "gradients/gradient/Net_conv1.weight" in names
-    shown = found.Histograms("weights/Net_fc.weight")[3].histogram_value
-    assert shown.num == weight.size == sum(shown.bucket)
-    assert (shown.min, shown.max) == (weight.min(), weight.max())
-    assert shown.sum == pytest.approx(float(weight.sum()), rel=1e-4, abs=1e-5)
-    expected, _ = np.histogram(weight, [-np.inf, *np.nextafter(shown.bucket_limit, np.inf)])
-    np.testing.assert_allclose(shown.bucket, expected, atol=1)
+    summaries = found.Histograms("weights/Net_fc.weight")[3].histogram_value
+    assert summaries.num == weight.size == sum(summaries.bucket)
+    assert (summaries.min, summaries.max) == (weight.min(), weight.max())
+    assert summaries.sum == pytest.approx(float(weight.sum()), rel=1e-4, abs=1e-5)
+    expected, _ = np.histogram(weight, [-np.inf, *np.nextafter(summaries.bucket_limit, np.inf)])
+    np.testing.assert_allclose(summaries.bucket, expected, atol=1)
     evaluated = read(tmp_path / "tb" / "EVAL")
-    assert [event.step for event in evaluated.Scalars("CrossEntropyLoss_output_0")] == [4, 5]
+    assert [event.step for event in evaluated.PendingScalars("CrossEntropyLoss_output_0")] == [4, 5]
 
 
 def test_tensorboard_when_only_reductions_are_saved_then_shows_histograms_all_the_same(make_hook, trainer, open_trial):
@@ -63,7 +63,7 @@ def test_tensorboard_when_only_reductions_are_saved_then_shows_histograms_all_th
 def test_tensorboard_when_the_container_is_configured_then_goes_there(monkeypatch, tmp_path, trainer):
     """Inside a job the file that SageMaker puts into the container decides."""
     monkeypatch.setenv("TRAINING_JOB_NAME", "job")
-    (tmp_path / "tensorboardoutputconfig.json").write_text(json.dumps({"LocalPath": str(tmp_path / "shown")}))
+    (tmp_path / "tensorboardoutputconfig.json").write_text(json.dumps({"LocalPath": str(tmp_path / "summaries")}))
     monkeypatch.setenv("TENSORBOARD_CONFIG_FILE_PATH", str(tmp_path / "tensorboardoutputconfig.json"))
     (tmp_path / "hook.json").write_text(
         json.dumps({"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1"}})
@@ -71,4 +71,4 @@ def test_tensorboard_when_the_container_is_configured_then_goes_there(monkeypatc
     hook = smd.Hook.create_from_json_file(str(tmp_path / "hook.json"))
     trainer(hook).train(2)
     hook.close()
-    assert len(read(tmp_path / "shown" / "TRAIN").Scalars("CrossEntropyLoss_output_0")) == 2
+    assert len(read(tmp_path / "summaries" / "TRAIN").PendingScalars("CrossEntropyLoss_output_0")) == 2

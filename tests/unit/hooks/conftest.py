@@ -30,7 +30,7 @@ class PlainHook(BaseHook):
     def run_step(self, tensors=None):
         plan = self._begin_step()
         for name, value in (tensors or {}).items():
-            self._offer(name, value() if callable(value) else np.asarray(value))
+            self._capture(name, value() if callable(value) else np.asarray(value))
         self._save_custom_tensors()
         return plan is not None
 

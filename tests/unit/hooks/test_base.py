@@ -152,7 +152,7 @@ class TestSteps:
             backend = MemoryBackend()
             hook = make_hook(backend, save_config=SaveConfig(save_interval=interval, save_steps=sorted(save_steps)))
             if not passes_over:
-                hook._idle_steps.expect_after = lambda *_: None
+                hook._skipped.skip_until = lambda *_: None
             asked = []
             for number, call in enumerate(calls):
                 if call in ("TRAIN", "EVAL"):

@@ -104,12 +104,12 @@ def eager_threads():
 def test_note_open_when_another_hook_is_open_for_the_folder_then_says_so():
     """What counts is the folder; a hook that is closed, or gone, is no other one."""
     first, second = Hook(), Hook()
-    assert not registry.note_open(first, "here")
-    assert not registry.note_open(second, "there")
-    assert registry.note_open(second, "here")
+    assert not registry.mark_open(first, "here")
+    assert not registry.mark_open(second, "there")
+    assert registry.mark_open(second, "here")
     registry.note_closed(second, "here")
     del first
-    assert not registry.note_open(second, "here")
+    assert not registry.mark_open(second, "here")
     for folder in ("here", "there"):
         registry.note_closed(second, folder)
 
@@ -125,7 +125,7 @@ def test_note_open_when_threads_do_so_at_once_then_only_one_is_alone(eager_threa
 
     def note(hook):
         barrier.wait()
-        has_others = registry.note_open(hook, "contested")
+        has_others = registry.mark_open(hook, "contested")
         barrier.wait()
         registry.note_closed(hook, "contested")
         return has_others
@@ -140,13 +140,13 @@ def test_note_open_when_threads_do_so_at_once_then_only_one_is_alone(eager_threa
 def test_note_open_when_forked_then_the_parents_hooks_are_no_others():
     """A child has hooks of its own, and can take note of them."""
     parents = Hook()
-    registry.note_open(parents, "inherited")
+    registry.mark_open(parents, "inherited")
     child = os.fork()
     if child == 0:  # must not return into pytest
         has_others: list[bool] = []
         try:
             hooks = Hook(), Hook()
-            has_others = [registry.note_open(hook, "inherited") for hook in hooks]
+            has_others = [registry.mark_open(hook, "inherited") for hook in hooks]
         finally:
             os._exit(0 if has_others == [False, True] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -23,7 +23,7 @@ from torch import Tensor
 from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import MissingDependencyError
-from sagemaker_debug_ext.hooks.statistics.reductions import names_of_all
+from sagemaker_debug_ext.hooks.statistics.reductions import batched_reduction_names
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.writer import NamedNumbers
 
@@ -218,7 +218,7 @@ def _reductions(
             some = [(at, each) for at, each in enumerate(summarised) if (each.names is not None) is has_names]
             if some:
                 values = np.array([table[reduction][at] for at, each in some for reduction in each.columns])
-                names = [each.names or names_of_all((each.name,), each.columns) for _, each in some]
+                names = [each.names or batched_reduction_names((each.name,), each.columns) for _, each in some]
                 times = np.repeat([each.wall_time for _, each in some], [len(each.columns) for _, each in some])
                 found.append(NamedNumbers(tuple(itertools.chain(*names)), values.astype(dtype), times))
         return found

@@ -15,7 +15,13 @@ import torch
 from torch import Tensor
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, Deferred, Numbers, OpenStep, ToReduce
+from sagemaker_debug_ext.hooks.capture.step_buffer import (
+    Captured,
+    DeferredReductions,
+    PendingReduction,
+    ReducedValues,
+    StepBuffer,
+)
 from sagemaker_debug_ext.hooks.pytorch.buffer_pool import ArrayCopy, CopyPool
 from sagemaker_debug_ext.hooks.pytorch.statistics.cpu import NeedsCareError, Summary, can_summarise
 from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceBatch, find_kernels
@@ -100,7 +106,7 @@ def _summarise(copied: _Copied) -> NamedNumbers:
     return NamedNumbers(names, numbers, [copied.wall_time] * len(names))
 
 
-def _summarise_now(step: OpenStep, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float) -> bool:
+def _summarise_now(step: StepBuffer, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float) -> bool:
     """Save all reductions of a tensor of the CPU with a step; False if they need care."""
     dense = as_dense(value)
     if dense.element_size() < 4:
@@ -112,7 +118,7 @@ def _summarise_now(step: OpenStep, name: str, value: Tensor, reductions: tuple[R
         values = [summary.value(reduction) for reduction in reductions]
     except NeedsCareError:
         return False
-    step.numbers[name] = Numbers(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
+    step.numbers[name] = ReducedValues(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
     return True
 
 
@@ -129,13 +135,13 @@ class Reducer:
         self._may_copy = may_copy
         self._num_device_rows = 0
 
-    def take(self, step: OpenStep, name: str, value: Any, reductions: tuple[Reduction, ...], now: float) -> bool:
+    def take(self, step: StepBuffer, name: str, value: Any, reductions: tuple[Reduction, ...], now: float) -> bool:
         """Save reductions of a tensor, or an array, with a step; False if there is no quick way for it."""
         if isinstance(value, Tensor) and self._reduce_on_device(step, name, value, reductions, now):
             return True
         is_array = isinstance(value, (PlainTensor, np.ndarray))
         if is_array and value.dtype.char in _SHORT_FLOATS and value.size <= SMALL:
-            step.small[name] = ToReduce(Captured(self._copies.copy_array(value), now), reductions)
+            step.small[name] = PendingReduction(Captured(self._copies.copy_array(value), now), reductions)
             return True
         if isinstance(value, PlainTensor):
             value = value.to_array()
@@ -150,7 +156,7 @@ class Reducer:
         return False
 
     def take_statistics(
-        self, step: OpenStep, name: str, value: Tensor, statistics: tuple[str, ...], now: float
+        self, step: StepBuffer, name: str, value: Tensor, statistics: tuple[str, ...], now: float
     ) -> bool:
         """Save statistics of a tensor with a step; False if it does not lie on a device that can compute them."""
         batch = self._device_batch(step, value)
@@ -165,7 +171,7 @@ class Reducer:
                 step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
         return True
 
-    def send(self, deferred: Iterable[Deferred]) -> None:
+    def send(self, deferred: Iterable[DeferredReductions]) -> None:
         """Have what devices have worked out sent, at the end of a step."""
         for some in deferred:
             if isinstance(some, DeviceBatch):
@@ -173,7 +179,7 @@ class Reducer:
             some.send()
 
     def _reduce_on_device(
-        self, step: OpenStep, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float
+        self, step: StepBuffer, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float
     ) -> bool:
         """Have a device reduce a tensor that lies there, and tell whether that was possible."""
         batch = self._device_batch(step, value)
@@ -190,7 +196,7 @@ class Reducer:
             batch.add(names[reductions.index(reduction)], number, now)
         return True
 
-    def _device_batch(self, step: OpenStep, value: Tensor) -> DeviceBatch | None:
+    def _device_batch(self, step: StepBuffer, value: Tensor) -> DeviceBatch | None:
         """Return what collects the reductions of a tensor's device; None if that is the CPU."""
         if not self._is_on_device(value):
             return None
@@ -201,7 +207,7 @@ class Reducer:
         step.deferred.append(batch)
         return batch
 
-    def _later(self, step: OpenStep) -> LaterSummaries:
+    def _later(self, step: StepBuffer) -> LaterSummaries:
         """Return what collects the copies of a step."""
         for some in step.deferred:
             if isinstance(some, LaterSummaries):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.config.reductions import Reduction, ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
-from sagemaker_debug_ext.hooks.capture.save_plan import RAW, Decision, SavePlan, complete_settings, selects_nothing
+from sagemaker_debug_ext.hooks.capture.save_plan import RAW, SaveDecision, SavePlan, resolve_settings, selects_nothing
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 EVERY_STEP = SaveConfig(save_interval=1)
@@ -18,7 +18,7 @@ TRAIN, EVAL = ModeKeys.TRAIN, ModeKeys.EVAL
 
 def collection(name, regex=(), names=(), save=EVERY_STEP, **reductions):
     made = Collection(name, list(regex), list(names), ReductionConfig(**reductions) if reductions else None, save)
-    complete_settings(made, EVERY_STEP, None)
+    resolve_settings(made, EVERY_STEP, None)
     return made
 
 
@@ -34,7 +34,7 @@ class TestDecide:
             collection("a", ["w"], reductions=["mean", "min"]),
             collection("b", ["w"], reductions=["mean"], norms=["l2"], save_shape=True),
         )
-        assert both.at(TRAIN, 0).decide("w0") == Decision(
+        assert both.at(TRAIN, 0).decide("w0") == SaveDecision(
             ("a", "b"), False, True, (Reduction("mean"), Reduction("min"), Reduction("l2"))
         )
 
@@ -43,7 +43,7 @@ class TestDecide:
         often = collection("often", ["w"], reductions=["mean"])
         rarely = collection("rarely", ["w"], save=SaveConfig(save_interval=10))
         both = plan(often, rarely)
-        assert both.at(TRAIN, 5).decide("w") == Decision(("often",), False, False, (Reduction("mean"),))
+        assert both.at(TRAIN, 5).decide("w") == SaveDecision(("often",), False, False, (Reduction("mean"),))
         assert both.at(TRAIN, 10).decide("w").value
 
     def test_decide_when_collection_is_not_saved_then_it_has_no_say(self):
@@ -58,7 +58,7 @@ class TestDecide:
     def test_decide_when_name_is_listed_then_is_a_member(self):
         """Members are those listed and those matched."""
         listed = plan(collection("a", names=["x"])).at(TRAIN, 0)
-        assert listed.decide("x") == Decision(("a",), True, False, ())
+        assert listed.decide("x") == SaveDecision(("a",), True, False, ())
         assert listed.decide("y") is None
 
     def test_decide_custom_when_collection_is_not_saved_then_saves_all_the_same(self):
@@ -115,7 +115,7 @@ class TestCompleteSettings:
         """A collection's own modes stay, the others are the hook's."""
         own = SaveConfigMode(save_interval=3)
         item = Collection("a", save_config={EVAL: own})
-        complete_settings(item, EVERY_STEP, None)
+        resolve_settings(item, EVERY_STEP, None)
         assert item.save_config.get_save_config(EVAL) == own
         assert item.save_config.get_save_config(TRAIN).save_interval == 1
 
@@ -124,14 +124,14 @@ class TestCompleteSettings:
         hook_config, own_config = ReductionConfig(reductions=["min"]), ReductionConfig(reductions=["max"])
         items = [Collection("a", reduction_config=own_config), Collection("b"), Collection("c")]
         for item, config in zip(items, (hook_config, hook_config, None), strict=True):
-            complete_settings(item, EVERY_STEP, config)
+            resolve_settings(item, EVERY_STEP, config)
         assert [item.reduction_config for item in items] == [own_config, hook_config, RAW]
 
     @pytest.mark.parametrize("name", ["losses", "metrics", "sm_metrics"])
     def test_complete_settings_when_collection_is_of_scalars_then_is_raw(self, name):
         """Scalars are never reduced and have no histogram, whatever is configured."""
         item = Collection(name, reduction_config=ReductionConfig(reductions=["min"]))
-        complete_settings(item, EVERY_STEP, ReductionConfig(reductions=["max"]))
+        resolve_settings(item, EVERY_STEP, ReductionConfig(reductions=["max"]))
         assert (item.reduction_config, item.save_histogram) == (RAW, False)
 
     def test_selects_nothing_when_custom_collection_is_empty_then_is_true(self):
@@ -196,7 +196,7 @@ def test_decisions_when_settings_are_any_then_agree_with_a_naive_loop(settings, 
     items = []
     for name, (regex, names, save, reductions, _) in settings.items():
         items.append(Collection(name, regex, names, reductions, save))
-        complete_settings(items[-1], hook_save, hook_reductions)
+        resolve_settings(items[-1], hook_save, hook_reductions)
     made = SavePlan(items, frozenset(name for name, item in settings.items() if item[-1])).at(mode, step)
     for tensor in TENSORS:
         expected = set().union(

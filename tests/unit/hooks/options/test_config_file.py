@@ -127,8 +127,8 @@ class TestMistakes:
         with caplog.at_level(logging.WARNING):
             configuration = parse({"save_intervall": "5"}, collection, HookParams={})
             assert not caplog.records
-            configuration.tell_remarks()
-            parse({"save_interval": "5"}).tell_remarks()
+            configuration.log_warnings()
+            parse({"save_interval": "5"}).log_warnings()
         assert len(caplog.records) == 1
         text = caplog.text
         assert "'save_intervall' is not known; did you mean 'save_interval'?" in text
@@ -266,9 +266,9 @@ class TestRead:
     )
     def test_seen_from_when_path_is_relative_then_lies_below_that_folder(self, path, expected):
         """All other paths mean the same everywhere."""
-        configuration = HookConfiguration(out_dir=path, tensorboard_dir=path).seen_from("/start")
+        configuration = HookConfiguration(out_dir=path, tensorboard_dir=path).relative_to("/start")
         assert (configuration.out_dir, configuration.tensorboard_dir) == (expected, expected)
-        assert HookConfiguration(out_dir=path).seen_from("/start").tensorboard_dir is None
+        assert HookConfiguration(out_dir=path).relative_to("/start").tensorboard_dir is None
 
 
 # --- precedence against a naive loop ----------------------------------------------------------------------------------

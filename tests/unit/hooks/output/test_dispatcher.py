@@ -10,8 +10,8 @@ import pytest
 from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep
-from sagemaker_debug_ext.hooks.output.dispatcher import Delivery
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
+from sagemaker_debug_ext.hooks.output.dispatcher import StepDispatcher
 from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -40,13 +40,13 @@ def deliver():
     def make(output, num_recorded=0, may_drop=False):
         collections = CollectionSet(Collection, {"losses": ("loss",)}, saved=["losses"])
         recorder = FlightRecorder(num_recorded, 1 << 20) if num_recorded else None
-        return Delivery(output, collections, np.asarray, recorder, threading.RLock(), may_drop)
+        return StepDispatcher(output, collections, np.asarray, recorder, threading.RLock(), may_drop)
 
     return make
 
 
 def step(number, loss=1.0):
-    return OpenStep(StepPosition(number, ModeKeys.TRAIN, number), {"loss": Captured(np.float32(loss), 0.0)})
+    return StepBuffer(StepPosition(number, ModeKeys.TRAIN, number), {"loss": Captured(np.float32(loss), 0.0)})
 
 
 def test_take_when_collections_have_no_news_then_their_file_is_written_once(deliver):

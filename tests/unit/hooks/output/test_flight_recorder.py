@@ -11,7 +11,7 @@ import pytest
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
 from sagemaker_debug_ext.hooks.output import flight_recorder as recorder_module
 from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder
 from sagemaker_debug_ext.rules.action import ask_for_recording
@@ -19,7 +19,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
 def step(number, size=1):
-    made = OpenStep(StepPosition(number, ModeKeys.GLOBAL, number))
+    made = StepBuffer(StepPosition(number, ModeKeys.GLOBAL, number))
     made.tensors["x"] = Captured(np.zeros(size), 0.0)
     return made
 
@@ -228,7 +228,7 @@ def test_hook_when_asked_while_a_step_is_taken_in_then_asker_waits(make_hook, tr
 
     monkeypatch.setattr(hook._recorder, "add", add_slowly)
     hook._finish_step()
-    hook._hand_over()
+    hook._submit_step()
     ((asker, is_waiting),) = asked
     asker.join()
     assert is_waiting

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, Numbers, OpenStep, Shown
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, ReducedValues, StepBuffer, SummarySpec
 from sagemaker_debug_ext.hooks.output import spill_file
 from sagemaker_debug_ext.hooks.output.spill_file import SpillFile, pack, unpack
 from sagemaker_debug_ext.store.backends import MemoryBackend
@@ -65,19 +65,19 @@ def test_unpack_when_packed_then_is_the_same_step():
         "texts": np.array(["ab", "c"]),
         "empty": np.zeros((0, 3)),
     }
-    step = OpenStep(
+    step = StepBuffer(
         StepPosition(7, ModeKeys.EVAL, 3),
         tensors={name: Captured(array, at) for at, (name, array) in enumerate(arrays.items())},
         shapes={"matrix": (2, 3)},
-        numbers={"x": Numbers(("max/x", "min/x"), [1.0, -1.0], np.dtype(np.float32), 5.0)},
+        numbers={"x": ReducedValues(("max/x", "min/x"), [1.0, -1.0], np.dtype(np.float32), 5.0)},
         metrics={"scalar"},
-        shown={"matrix": Shown("all/matrix", is_scalar=False)},
-        only_shown={"hidden": Captured(np.ones(3), 6.0)},
+        summaries={"matrix": SummarySpec("all/matrix", is_scalar=False)},
+        summary_values={"hidden": Captured(np.ones(3), 6.0)},
     )
     rest, data = unpack(bytearray(b"".join(bytes(part) for part in pack(step, np.asarray))))
-    assert (rest.position, rest.metrics, rest.shown) == (step.position, step.metrics, step.shown)
+    assert (rest.position, rest.metrics, rest.summaries) == (step.position, step.metrics, step.summaries)
     assert not rest
-    np.testing.assert_array_equal(rest.only_shown["hidden"].value, np.ones(3))
+    np.testing.assert_array_equal(rest.summary_values["hidden"].value, np.ones(3))
     expected = step.to_data(np.asarray)
     assert (data.global_step, data.mode, data.mode_step, data.shapes) == (7, ModeKeys.EVAL, 3, expected.shapes)
     for left, right in zip(data.tensors, expected.tensors, strict=True):

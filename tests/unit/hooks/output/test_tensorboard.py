@@ -8,8 +8,8 @@ import pytest
 from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
-from sagemaker_debug_ext.hooks.capture.step_buffer import Shown
-from sagemaker_debug_ext.hooks.output.tensorboard import Summary, TensorBoardOutput, clean_tag, find_shown
+from sagemaker_debug_ext.hooks.capture.step_buffer import SummarySpec
+from sagemaker_debug_ext.hooks.output.tensorboard import Summary, TensorBoardOutput, clean_tag, summary_spec_for
 from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.store.format import records
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -91,14 +91,14 @@ def collections():
 )
 def test_find_shown_when_it_is_no_number_then_is_a_histogram_of_a_collection(collections, members, tag):
     """The tag begins with the collection that says most of the tensor."""
-    assert find_shown("w", members, collections) == Shown(tag, is_scalar=False)
+    assert summary_spec_for("w", members, collections) == SummarySpec(tag, is_scalar=False)
 
 
 def test_find_shown_when_a_collection_holds_scalars_then_is_a_number(collections):
     """Its tag is its name."""
-    assert find_shown("loss", ("default", "losses"), collections) == Shown("loss", is_scalar=True)
+    assert summary_spec_for("loss", ("default", "losses"), collections) == SummarySpec("loss", is_scalar=True)
 
 
 def test_find_shown_when_no_collection_shows_histograms_then_is_nothing(collections):
     """Collections may be told to show none."""
-    assert find_shown("w", ("hidden",), collections) is None
+    assert summary_spec_for("w", ("hidden",), collections) is None

@@ -12,7 +12,7 @@ import pytest
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
-from sagemaker_debug_ext.hooks.capture.step_buffer import Borrowed, Captured, OpenStep
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
 from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput, Worker
 from sagemaker_debug_ext.store import claims
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
@@ -39,7 +39,7 @@ class FillingBackend(LocalBackend):
         super().write(key, parts)
 
 
-class Lent(Borrowed):
+class Lent(PooledValue):
     """A value in memory that is used again, and so has to be given back."""
 
     def __init__(self, number):
@@ -83,7 +83,7 @@ def make_output(backend, failures):
 
 
 def step(number):
-    return OpenStep(StepPosition(number, ModeKeys.TRAIN, number), tensors={"loss": Captured(np.float32(number), 0.0)})
+    return StepBuffer(StepPosition(number, ModeKeys.TRAIN, number), tensors={"loss": Captured(np.float32(number), 0.0)})
 
 
 def test_output_when_folder_is_claimed_then_refuses_and_leaves_the_claim(make_output, backend):
@@ -194,11 +194,11 @@ def test_output_when_its_worker_had_ended_before_then_counts_as_one_that_writes(
 
 def borrowing_step(number):
     value = Lent(number)
-    return OpenStep(StepPosition(number, ModeKeys.TRAIN, number), tensors={"loss": Captured(value, 0.0)}), value
+    return StepBuffer(StepPosition(number, ModeKeys.TRAIN, number), tensors={"loss": Captured(value, 0.0)}), value
 
 
 def to_array(value):
-    return value.to_array() if isinstance(value, Borrowed) else value
+    return value.to_array() if isinstance(value, PooledValue) else value
 
 
 def test_write_step_when_memory_is_borrowed_then_is_given_back_once_written(make_output):
