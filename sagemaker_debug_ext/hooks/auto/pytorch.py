@@ -21,7 +21,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
-from sagemaker_debug_ext.hooks.pytorch.module_hooks import Tap
+from sagemaker_debug_ext.hooks.pytorch.module_hooks import HookCallback
 
 LOG = logging.getLogger(__name__)
 
@@ -118,4 +118,4 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
         configure: Steps between saves where the configuration file says nothing → what it says.
     """
     finder = _Finder(configure(AutoHook.default_save_interval))
-    finder.handle = modules.register_module_forward_pre_hook(Tap(finder.look))
+    finder.handle = modules.register_module_forward_pre_hook(HookCallback(finder.look))

@@ -60,12 +60,12 @@ class _Kind(NamedTuple):
 _ArrayKind: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 
 
-class ArrayCopy(PooledValue):
+class PooledArray(PooledValue):
     """The copy of one array."""
 
     __slots__ = ("_kind", "_pool", "address", "array", "nbytes", "shape")
 
-    def __init__(self, kind: _ArrayKind, pool: CopyPool) -> None:
+    def __init__(self, kind: _ArrayKind, pool: BufferPool) -> None:
         dtype, shape = kind
         self.array: Array = np.empty(shape, dtype)
         self.address = self.array.ctypes.data
@@ -83,12 +83,12 @@ class ArrayCopy(PooledValue):
         self._pool.take_back(self, self._kind)
 
 
-class TensorCopy(PooledValue):
+class PooledTensor(PooledValue):
     """The copy of one tensor, in the memory of the CPU."""
 
     __slots__ = ("_array", "_arrival", "_kind", "_pool", "nbytes", "shape", "tensor")
 
-    def __init__(self, kind: _Kind, pool: CopyPool) -> None:
+    def __init__(self, kind: _Kind, pool: BufferPool) -> None:
         with torch.inference_mode(False):  # memory made in inference mode could not be written to outside of it
             self.tensor = torch.empty(kind.shape, dtype=kind.dtype, device="cpu", pin_memory=kind.device is not None)
         self.nbytes: int = self.tensor.nbytes
@@ -119,7 +119,7 @@ class TensorCopy(PooledValue):
         self._pool.take_back(self, self._kind)
 
 
-class CopyPool:
+class BufferPool:
     """Makes copies of tensors, and keeps the memory of those that are no longer needed for the next ones.
 
     Args:
@@ -134,7 +134,7 @@ class CopyPool:
         self._is_resting = False
         self._lock = threading.Lock()  # copies are taken on the training thread and come back from the writing one
 
-    def copy(self, tensor: Tensor) -> TensorCopy:
+    def copy(self, tensor: Tensor) -> PooledTensor:
         """Copy a tensor, which must be detached.
 
         What comes from another device is copied in the order of that device's work, and may still be on its way when
@@ -145,10 +145,10 @@ class CopyPool:
         made.note_arrival()
         return made
 
-    def copy_array(self, source: Array | PlainTensor) -> ArrayCopy:
+    def copy_array(self, source: Array | PlainTensor) -> PooledArray:
         """Copy an array, or an ordinary tensor of the CPU."""
         kind = (source.dtype, source.shape)
-        made: ArrayCopy = self._take(kind) or ArrayCopy(kind, self)
+        made: PooledArray = self._take(kind) or PooledArray(kind, self)
         if not isinstance(source, PlainTensor):
             np.copyto(made.array, source)
         elif source.is_contiguous and made.nbytes <= _AT_ONCE_BYTES and not _is_shared(source.size):
@@ -159,7 +159,7 @@ class CopyPool:
             np.copyto(made.array, source.to_array())
         return made
 
-    def copy_all(self, tensors: Sequence[Tensor]) -> list[TensorCopy]:
+    def copy_all(self, tensors: Sequence[Tensor]) -> list[PooledTensor]:
         """Copy several tensors as `copy` does, in one call into PyTorch where it has one."""
         made = [self._find_memory(tensor) for tensor in tensors]
         if _COPY_ALL is None or len(made) < 2:
@@ -172,10 +172,10 @@ class CopyPool:
             copy.note_arrival()
         return made
 
-    def _find_memory(self, tensor: Tensor) -> TensorCopy:
+    def _find_memory(self, tensor: Tensor) -> PooledTensor:
         kind = _Kind(tensor.dtype, tensor.shape, tensor.device if tensor.is_cuda else None)
-        made: TensorCopy | None = self._take(kind)
-        return made or TensorCopy(kind, self)
+        made: PooledTensor | None = self._take(kind)
+        return made or PooledTensor(kind, self)
 
     def _take(self, kind: _Kind | _ArrayKind) -> Any:
         """Return memory of that kind that nobody uses; None if there is none."""
@@ -189,13 +189,13 @@ class CopyPool:
             self._free_bytes -= made.nbytes
         return made
 
-    def take_back(self, copy: TensorCopy | ArrayCopy, kind: _Kind | _ArrayKind) -> None:
+    def take_back(self, copy: PooledTensor | PooledArray, kind: _Kind | _ArrayKind) -> None:
         """Keep the memory of a copy; where that is too much, hand back what has not been used for longest."""
         with self._lock:
             if not self._is_resting:
                 self._keep(copy, kind)
 
-    def _keep(self, copy: TensorCopy | ArrayCopy, kind: _Kind | _ArrayKind) -> None:
+    def _keep(self, copy: PooledTensor | PooledArray, kind: _Kind | _ArrayKind) -> None:
         self._free_bytes += copy.nbytes
         # The kinds are in the order of their last use.
         free = self._free.pop(kind, None) or deque()

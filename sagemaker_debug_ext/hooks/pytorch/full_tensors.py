@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from sagemaker_debug_ext.config.collection import compile_pattern
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.pytorch.distributed import is_distributed, is_partial, is_sharded, local_shard
-from sagemaker_debug_ext.hooks.pytorch.registration import Roots
+from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class _Piece(NamedTuple):
     offset: tuple[int, ...]
 
 
-class Gathering:
+class ShardGatherer:
     """Puts tensors together that are spread over the processes of a job.
 
     To be created by all processes at the same point; they find out here which tensors any of them has.
@@ -114,7 +114,7 @@ def _piece(tensor: Any) -> _Piece | None:
 _GRADIENT: Final = "gradient/"
 
 
-class Wholes:
+class FullTensorSaver:
     """Has the first worker save whole tensors, of which every process sends its shards.
 
     Whether anything is exchanged depends on nothing that is another process's own.
@@ -124,11 +124,11 @@ class Wholes:
         save: Saves what was decided of a tensor.
     """
 
-    def __init__(self, roots: Roots, save: Callable[[str, Tensor, SaveDecision], object]) -> None:
+    def __init__(self, roots: ModuleRegistry, save: Callable[[str, Tensor, SaveDecision], object]) -> None:
         self._roots = roots
         self._save = save
         self._patterns: tuple[str, ...] = ()
-        self.gathering: Gathering | None = None
+        self.gathering: ShardGatherer | None = None
         """What puts tensors together; None as long as nothing is to be."""
 
     def add(self, patterns: tuple[str, ...]) -> None:
@@ -150,7 +150,7 @@ class Wholes:
         if not self.needs_all_processes():
             return last_steps
         sharded = [name for name, parameter in self._parameters().items() if is_sharded(parameter)]
-        self.gathering = Gathering(self._patterns, [*sharded, *(_GRADIENT + name for name in sharded)])
+        self.gathering = ShardGatherer(self._patterns, [*sharded, *(_GRADIENT + name for name in sharded)])
         return self.gathering.agree_on_steps(last_steps)
 
     def has(self, name: str) -> bool:

@@ -28,13 +28,13 @@ from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue,
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.options.arguments import check_flag
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
-from sagemaker_debug_ext.hooks.pytorch.buffer_pool import CopyPool
+from sagemaker_debug_ext.hooks.pytorch.buffer_pool import BufferPool
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
 from sagemaker_debug_ext.hooks.pytorch.distributed import find_worker, is_partial, is_sharded, local_shard
-from sagemaker_debug_ext.hooks.pytorch.full_tensors import Wholes
+from sagemaker_debug_ext.hooks.pytorch.full_tensors import FullTensorSaver
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
-from sagemaker_debug_ext.hooks.pytorch.module_hooks import Due, Removable, Scripting, Tap, Watching
-from sagemaker_debug_ext.hooks.pytorch.registration import Root, Roots
+from sagemaker_debug_ext.hooks.pytorch.module_hooks import Due, HookCallback, ModuleHooks, Removable, Scripting
+from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, RegisteredModule
 from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import Reducer
 from sagemaker_debug_ext.hooks.pytorch.tensors import (
     PlainTensor,
@@ -110,9 +110,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._saved_roots: set[int] = set()
         self._detector = LossDetector(self._on_backward) if check_flag(detect_losses, "detect_losses") else None
         self._captured_losses: list[weakref.ref[Tensor]] = []
-        self._roots = Roots()
-        self._watching = Watching(self._roots, self._is_own, self._on_gradient, self._on_module)
-        self._wholes = Wholes(self._roots, self._save)
+        self._roots = ModuleRegistry()
+        self._watching = ModuleHooks(self._roots, self._is_own, self._on_gradient, self._on_module)
+        self._wholes = FullTensorSaver(self._roots, self._save)
         self._handles: list[Removable] = []
         self._before_update: list[Callable[[set[int]], object]] = []
         self._is_watching_updates = False
@@ -125,7 +125,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._left_out: set[str] = set()
         self._num_seen: dict[str, int] = {}
         super().__init__(*args, **kwargs)
-        self._copies = CopyPool(self._memory_limit_bytes)
+        self._copies = BufferPool(self._memory_limit_bytes)
         self._reducer = Reducer(self._copies, may_copy=self._recorder is None)
         if self._detector is not None:
             self._detector.attach()
@@ -144,13 +144,13 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if not isinstance(module, nn.Module):
             raise SMDebugTypeError(f"module must be a torch.nn.Module (got {brief(module)})")
-        if not self._register(Root.of_model(module)):
+        if not self._register(RegisteredModule.of_model(module)):
             return
         if compiled_call(module) is not None:
-            self._handles.append(CompiledCall.of(module).before(Tap(self._on_forward)))
+            self._handles.append(CompiledCall.of(module).before(HookCallback(self._on_forward)))
         else:
             # Before other hooks, such as those that gather what is sharded.
-            self._handles.append(module.register_forward_pre_hook(Tap(self._on_forward), prepend=True))
+            self._handles.append(module.register_forward_pre_hook(HookCallback(self._on_forward), prepend=True))
 
     register_hook = register_module
 
@@ -168,7 +168,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 f"loss_module must be a torch.nn.Module (got {brief(loss_module)}); "
                 "give the value of a loss function to record_tensor_value"
             )
-        loss = Root.of_loss(loss_module)
+        loss = RegisteredModule.of_loss(loss_module)
         if self._register(loss):
             self._invalidate_plan()
             self._collections.include_outputs(CollectionKeys.LOSSES, of=loss.name)
@@ -318,7 +318,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _register(self, root: Root) -> bool:
+    def _register(self, root: RegisteredModule) -> bool:
         if not self._is_open_for("register_module" if root.is_model else "register_loss"):
             return False
         is_new = self._roots.add(root)
@@ -346,7 +346,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         watch = self._watching.begin(plan, is_training, with_modules=not self._is_helper)
         if self.explicit_steps and watch.gradients and not self._is_watching_use:
             self._is_watching_use = True
-            self._handles.append(register_optimizer_step_post_hook(Tap(self._on_updated)))
+            self._handles.append(register_optimizer_step_post_hook(HookCallback(self._on_updated)))
         if watch.shards:
             self._save_shards_before_update(watch.shards)
         if self._wholes.gathering is not None:
@@ -417,7 +417,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if not self._is_watching_updates:
             self._is_watching_updates = True
             # It stays: at every change of what is registered a compiled optimizer would be compiled anew.
-            self._handles.append(register_optimizer_step_pre_hook(Tap(self._on_update)))
+            self._handles.append(register_optimizer_step_pre_hook(HookCallback(self._on_update)))
         self._before_update.append(function)
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:

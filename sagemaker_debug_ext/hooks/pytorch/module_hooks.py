@@ -17,7 +17,7 @@ from torch.compiler import is_compiling
 
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.pytorch.distributed import is_sharded
-from sagemaker_debug_ext.hooks.pytorch.registration import Named, Root, Roots
+from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, Named, RegisteredModule
 from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
 
 LOG = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Removable(Protocol):
 
 
 @attrs.frozen(eq=False)
-class Watch:
+class CaptureSet:
     """What is watched in steps that save the same of the same parameters.
 
     Args:
@@ -65,7 +65,7 @@ class Watch:
         )
 
 
-class Watching:
+class ModuleHooks:
     """Has the gradients, inputs and outputs captured that are due.
 
     Args:
@@ -78,7 +78,7 @@ class Watching:
 
     def __init__(
         self,
-        roots: Roots,
+        roots: ModuleRegistry,
         is_own: Callable[[str], bool],
         on_gradient: Callable[..., object],
         on_module: Callable[..., object],
@@ -87,8 +87,8 @@ class Watching:
         self._is_own = is_own
         self._on_gradient = on_gradient
         self._on_module = on_module
-        self._watch: Watch | None = None
-        self._known: dict[tuple[StepPlan, bool, bool], Watch] = {}
+        self._watch: CaptureSet | None = None
+        self._known: dict[tuple[StepPlan, bool, bool], CaptureSet] = {}
         self._handles: list[Removable] = []
         self._without_hooks: list[weakref.ref[nn.Parameter]] = []
         self._has_told_of_compiled = False
@@ -98,7 +98,7 @@ class Watching:
         """Parameters whose gradients are captured at this step, by the names of these."""
         return {} if self._watch is None else self._watch.gradients
 
-    def begin(self, plan: StepPlan, is_training: bool, with_modules: bool) -> Watch:
+    def begin(self, plan: StepPlan, is_training: bool, with_modules: bool) -> CaptureSet:
         """Have what is due captured from now on until `stop`.
 
         Args:
@@ -114,7 +114,7 @@ class Watching:
             gradients = self._gradients_due(plan) if is_training else {}
             shards = {name: parameter for name, parameter in gradients.items() if is_sharded(parameter)}
             modules = self._modules_due(plan) if with_modules else []
-            watch = Watch(parameters, trained, weights, gradients, shards, modules)
+            watch = CaptureSet(parameters, trained, weights, gradients, shards, modules)
             self._known[plan, is_training, with_modules] = watch
         if watch is not self._watch:
             self.stop()
@@ -122,7 +122,7 @@ class Watching:
             for name, parameter in watch.gradients.items():
                 if getattr(parameter, _HOOKS) is None:
                     self._without_hooks.append(weakref.ref(parameter))
-                self._handles.append(parameter.register_hook(Tap(self._on_gradient, name)))  # type: ignore[no-untyped-call]
+                self._handles.append(parameter.register_hook(HookCallback(self._on_gradient, name)))  # type: ignore[no-untyped-call]
             for name, module in watch.modules:
                 self._tap(name, module)
         return watch
@@ -147,12 +147,12 @@ class Watching:
         """Find out anew at the next step what is due: there are other modules, or other collections."""
         self._known.clear()
 
-    def watch_loss(self, plan: StepPlan, loss: Root) -> None:
+    def watch_loss(self, plan: StepPlan, loss: RegisteredModule) -> None:
         """Have a loss captured that was registered in the middle of a step."""
         if plan.may_select_of(loss.name):
             self._tap(loss.name, loss.module)
 
-    def weights_due(self, plan: StepPlan, root: Root) -> Due:
+    def weights_due(self, plan: StepPlan, root: RegisteredModule) -> Due:
         """Return the parameters of a model that this process saves, and what of each."""
         named = self._roots.parameters_of(root)
         decided = [(name, parameter, plan.decide(name)) for name, parameter in named if self._is_own(name)]
@@ -173,7 +173,7 @@ class Watching:
     def _modules_due(self, plan: StepPlan) -> list[tuple[str, nn.Module]]:
         """Return the modules of whose inputs and outputs something may be due."""
         wanted = [(name, module) for name, module in self._roots.modules().values() if plan.may_select_of(name)]
-        hidden = self._roots.hidden_modules()
+        hidden = self._roots.compiled_submodules()
         left_out = [name for name, module in wanted if id(module) in hidden]
         if left_out and not self._has_told_of_compiled:
             self._has_told_of_compiled = True
@@ -183,7 +183,7 @@ class Watching:
         return [(name, module) for name, module in wanted if id(module) not in hidden]
 
     def _tap(self, name: str, module: nn.Module) -> None:
-        tap = Tap(self._on_module, name)
+        tap = HookCallback(self._on_module, name)
         self._handles.append(
             module.register_forward_hook(tap, with_kwargs=True)
             if compiled_call(module) is None
@@ -194,7 +194,7 @@ class Watching:
 _is_tracing: Final[Callable[[], bool]] = torch._C._is_tracing  # noqa: SLF001 - `torch.jit.is_tracing`, in one call
 
 
-class Tap:
+class HookCallback:
     """Calls a function of the hook; copies and pickles of it do nothing, nor does it while the model is traced.
 
     What `torch.compile` and `torch.jit.trace` make would call it, or hold what it has done.
@@ -228,7 +228,7 @@ def _stand_in() -> Callable[..., None]:
     return contextlib.nullcontext().__exit__
 
 
-def is_stand_in(function: object) -> bool:
+def is_noop_callback(function: object) -> bool:
     """Tell whether a function is what copies of a module have in place of a tap."""
     return getattr(function, "__func__", None) is contextlib.nullcontext.__exit__
 
@@ -279,4 +279,4 @@ def _is_tapped(module: nn.Module) -> bool:
 
 
 def _is_ours(function: Any) -> bool:
-    return isinstance(function, Tap) or is_stand_in(function)
+    return isinstance(function, HookCallback) or is_noop_callback(function)

@@ -13,7 +13,7 @@ from torch import jit, nn
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks.pytorch.distributed import is_sharded
-from sagemaker_debug_ext.hooks.pytorch.torch_compile import hidden_by, plain_path, without_compiler
+from sagemaker_debug_ext.hooks.pytorch.torch_compile import compiled_children, plain_path, unwrap_compiled
 
 LOG = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ _NO_PARAMETERS: Final[Named] = []
 
 
 @attrs.define(eq=False)
-class Root:
+class RegisteredModule:
     """A registered model or loss.
 
     Args:
@@ -35,22 +35,22 @@ class Root:
     name: str
     is_model: bool
     prefix: str = ""
-    _members: Members | None = None
+    _members: ModelSnapshot | None = None
 
     @classmethod
-    def of_model(cls, module: nn.Module) -> Root:
+    def of_model(cls, module: nn.Module) -> RegisteredModule:
         """Return a model, named after the class that the user wrote."""
-        return cls(module, _class_name(without_compiler(module)), is_model=True)
+        return cls(module, _class_name(unwrap_compiled(module)), is_model=True)
 
     @classmethod
-    def of_loss(cls, module: nn.Module) -> Root:
+    def of_loss(cls, module: nn.Module) -> RegisteredModule:
         """Return a loss, named after its class."""
-        return cls(module, type(without_compiler(module)).__name__, is_model=False)
+        return cls(module, type(unwrap_compiled(module)).__name__, is_model=False)
 
     @property
     def plain(self) -> nn.Module:
         """The module itself where `module` is what ``torch.compile`` made of it, so that names stay the same."""
-        return without_compiler(self.module)
+        return unwrap_compiled(self.module)
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Yield all modules with their names: the root, as the script calls it, by its class, the others by their path.
@@ -62,9 +62,9 @@ class Root:
         for path, module in self.plain.named_modules():
             if id(module) not in wrapped:
                 yield self.prefix + plain_path(path), module
-            wrapped.add(id(without_compiler(module)))
+            wrapped.add(id(unwrap_compiled(module)))
 
-    def set_apart(self, others: Collection[Root]) -> None:
+    def assign_unique_names(self, others: Collection[RegisteredModule]) -> None:
         """Choose names that differ from those of the models registered before.
 
         A further model of a class gets a number behind its name, and where modules of two models have the same path,
@@ -79,33 +79,35 @@ class Root:
         if self.name != plain_name or any(known.get(name, module) is not module for name, module in self.modules()):
             self.prefix = f"{self.name}."
 
-    def hidden_modules(self) -> set[int]:
+    def compiled_submodules(self) -> set[int]:
         """Return the `id` of every module inside compiled code, which cannot be watched."""
-        return hidden_by(self.module).union(*map(hidden_by, self.plain.modules()))
+        return compiled_children(self.module).union(*map(compiled_children, self.plain.modules()))
 
     def parameters(self) -> Named:
         """Return the parameters that exist by now, with the names of their tensors; the same list while they stay."""
         if not self.is_model:
             return _NO_PARAMETERS
-        if self._members is None or not self._members.are_current():
-            self._members = Members.of(self.plain, f"{self.name}_")
+        if self._members is None or not self._members.is_current():
+            self._members = ModelSnapshot.of(self.plain, f"{self.name}_")
         return self._members.named
 
 
-class Roots:
+class ModuleRegistry:
     """The registered models and losses, in the order of their registration.
 
     What several of them share has the name that the first of these gives; all else has a name of its own.
     """
 
     def __init__(self) -> None:
-        self._roots: list[Root] = []
-        self._shared: dict[int, tuple[Root, str]] = {}  # parameters of several models: the first one, and its name
+        self._roots: list[RegisteredModule] = []
+        self._shared: dict[
+            int, tuple[RegisteredModule, str]
+        ] = {}  # parameters of several models: the first one, and its name
 
-    def __iter__(self) -> Iterator[Root]:
+    def __iter__(self) -> Iterator[RegisteredModule]:
         return iter(self._roots)
 
-    def add(self, root: Root) -> bool:
+    def add(self, root: RegisteredModule) -> bool:
         """Add a model or loss; False, with a warning, if it is there already.
 
         Raises:
@@ -122,13 +124,13 @@ class Roots:
             return False
         for inner, outer in [(root, known) for known in self._roots] + [(known, root) for known in self._roots]:
             for name, module in outer.modules():
-                if without_compiler(module) is inner.plain:
+                if unwrap_compiled(module) is inner.plain:
                     raise SMDebugValueError(
                         f"module must not be registered together with a part of it "
                         f"({name!r} of a {outer.name} is the {inner.name} itself)"
                     )
         if root.is_model:
-            root.set_apart([known for known in self._roots if known.is_model])
+            root.assign_unique_names([known for known in self._roots if known.is_model])
         first = {
             id(parameter): (known, name) for known in reversed(self._roots) for name, parameter in known.parameters()
         }
@@ -143,14 +145,14 @@ class Roots:
         self._roots.clear()
         self._shared.clear()
 
-    def parameters_of(self, root: Root) -> Named:
+    def parameters_of(self, root: RegisteredModule) -> Named:
         """Return the parameters of a model by the names of their tensors."""
         named = root.parameters()
         if not self._shared:
             return named
         return [(self._shared.get(id(parameter), (root, name))[1], parameter) for name, parameter in named]
 
-    def is_named_by(self, root: Root, parameter: nn.Parameter) -> bool:
+    def is_named_by(self, root: RegisteredModule, parameter: nn.Parameter) -> bool:
         """Tell whether it is this model that gives one of its parameters the name."""
         return id(parameter) not in self._shared or self._shared[id(parameter)][0] is root
 
@@ -161,12 +163,12 @@ class Roots:
     def names(self) -> dict[int, str]:
         """Return the names of all modules by their `id`, those of a compiled root by that of the original as well."""
         found = self.modules()
-        originals = {id(without_compiler(module)): name for name, module in found.values()}
+        originals = {id(unwrap_compiled(module)): name for name, module in found.values()}
         return originals | {number: name for number, (name, _) in found.items()}
 
-    def hidden_modules(self) -> set[int]:
+    def compiled_submodules(self) -> set[int]:
         """Return the `id` of every module inside compiled code, which cannot be watched."""
-        return set().union(*(root.hidden_modules() for root in self._roots))
+        return set().union(*(root.compiled_submodules() for root in self._roots))
 
 
 def _class_name(module: nn.Module) -> str:
@@ -181,7 +183,7 @@ Named: TypeAlias = list[tuple[str, nn.Parameter]]
 
 
 @attrs.frozen(eq=False)
-class Members:
+class ModelSnapshot:
     """What a model consisted of when it was asked for its parameters.
 
     Args:
@@ -195,7 +197,7 @@ class Members:
     is_complete: bool
 
     @classmethod
-    def of(cls, model: nn.Module, prefix: str) -> Members:
+    def of(cls, model: nn.Module, prefix: str) -> ModelSnapshot:
         """Look a model up.
 
         Args:
@@ -213,7 +215,7 @@ class Members:
             not lazy,
         )
 
-    def are_current(self) -> bool:
+    def is_current(self) -> bool:
         """Tell whether the model still consists of the same modules and parameters."""
         return self.is_complete and all(
             _are_same(module._parameters.values(), parameters)  # noqa: SLF001

@@ -11,7 +11,7 @@ _ORIGINAL: Final = "_orig_mod"
 """Name of the member in which what ``torch.compile`` returns keeps the module itself."""
 
 
-def without_compiler(module: nn.Module) -> nn.Module:
+def unwrap_compiled(module: nn.Module) -> nn.Module:
     """Return the module itself where `module` is what ``torch.compile`` made of it."""
     original = getattr(module, _ORIGINAL, None)
     return original if isinstance(original, nn.Module) else module
@@ -27,14 +27,14 @@ def compiled_call(module: nn.Module) -> Callable[..., Any] | None:
     return getattr(module, "_compiled_call_impl", None)
 
 
-def hidden_by(module: nn.Module) -> set[int]:
+def compiled_children(module: nn.Module) -> set[int]:
     """Return the `id` of every module that the compiled code of a module hides, whose calls nobody sees.
 
     A module that is compiled in its place can itself be seen, by `CompiledCall`, and so can what wraps a compiled one.
     """
     if isinstance(module, jit.ScriptModule):
         return {id(part) for part in module.modules()}
-    if compiled_call(module) is not None or without_compiler(module) is not module:
+    if compiled_call(module) is not None or unwrap_compiled(module) is not module:
         return {id(part) for part in module.modules() if part is not module}
     return set()
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceBatch
+from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceReductions
 from sagemaker_debug_ext.hooks.pytorch.tensors import reduce_tensor
 
 REDUCTIONS = tuple(
@@ -57,8 +57,8 @@ def test_hook_when_tensors_are_on_a_device_then_reductions_are_those_of_the_cpu(
 
     config = smd.ReductionConfig(reductions=["min", "mean", "std", "prod"], norms=["l2"])
     sent = []
-    send = DeviceBatch.send
-    monkeypatch.setattr(DeviceBatch, "send", lambda batch: (sent.append(batch), send(batch)))
+    send = DeviceReductions.send
+    monkeypatch.setattr(DeviceReductions, "send", lambda batch: (sent.append(batch), send(batch)))
     options = {
         "save_config": smd.SaveConfig(save_interval=1),
         "include_collections": ["weights", "gradients"],
@@ -80,7 +80,7 @@ def test_hook_when_tensors_are_on_a_device_then_reductions_are_those_of_the_cpu(
 
 def test_batch_when_kernels_are_missing_then_numbers_come_over_together():
     """What the device has computed one by one is stacked and keeps its names and times."""
-    batch = DeviceBatch(torch.device("cpu"), None)
+    batch = DeviceReductions(torch.device("cpu"), None)
     batch.add("x", torch.tensor(1.5), 1.0)
     batch.add("y", torch.tensor(2.5), 2.0)
     batch.send()
@@ -124,7 +124,7 @@ def check_kernels():
         "nan": torch.tensor([1.0, torch.nan, 3.0]),
         "infinite": torch.tensor([1.0, torch.inf]),
     }
-    batch = DeviceBatch(device, find_kernels(device), expected_rows=3)
+    batch = DeviceReductions(device, find_kernels(device), expected_rows=3)
     for name, tensor in tensors.items():
         assert batch.can_summarise(tensor, REDUCTIONS)
         batch.summarise(name, tensor, REDUCTIONS, 1.0)

@@ -152,7 +152,7 @@ def test_pool_when_hook_is_closed_then_keeps_no_memory(make_hook):
 @pytest.mark.parametrize(("num_more", "num_kept"), [(3, 1), (500, 0)])
 def test_pool_when_many_steps_without_copies_follow_then_hands_memory_back(num_more, num_kept):
     """Also that of a copy that is still being written when the last step that copies anything is over."""
-    pool = buffer_pool.CopyPool(1 << 20)
+    pool = buffer_pool.BufferPool(1 << 20)
     unwritten, written = pool.copy_all([torch.ones(3), torch.ones(4)])
     written.release()
     pool.rest(num_more)
@@ -166,13 +166,13 @@ def test_pool_when_many_steps_without_copies_follow_then_hands_memory_back(num_m
 def test_save_scalar_when_value_is_a_tensor_then_training_does_not_wait_for_it(make_hook, open_trial, monkeypatch):
     """What may still be on its way from a device is looked at on the writing thread."""
     readers = []
-    to_array = buffer_pool.TensorCopy.to_array
+    to_array = buffer_pool.PooledTensor.to_array
 
     def note(copy):
         readers.append(threading.current_thread())
         return to_array(copy)
 
-    monkeypatch.setattr(buffer_pool.TensorCopy, "to_array", note)
+    monkeypatch.setattr(buffer_pool.PooledTensor, "to_array", note)
     hook = make_hook()
     hook.register_module(model := nn.Linear(1, 1))
     model(torch.ones(1, 1))
@@ -207,7 +207,7 @@ class TestSecondDevice:
 
     def test_copy_when_device_is_not_the_current_one_then_arrival_is_marked_there(self, places):
         """Waiting for another device's work would read memory that nothing has arrived in."""
-        pool = buffer_pool.CopyPool(1 << 20)
+        pool = buffer_pool.BufferPool(1 << 20)
         first = pool.copy(torch.ones(3).as_subclass(OnSecondDevice))
         pool.copy_all([torch.ones(3).as_subclass(OnSecondDevice)])
         assert places == ["stream of cuda:1"] * 2
@@ -224,7 +224,7 @@ class TestSecondDevice:
 
 def test_batch_when_dtype_depends_on_the_device_then_kernels_are_not_asked():
     """A type that Triton cannot read on some devices would switch saving off there."""
-    batch = gpu.DeviceBatch(torch.device("cpu"), types.ModuleType("kernels"))
+    batch = gpu.DeviceReductions(torch.device("cpu"), types.ModuleType("kernels"))
     can = {
         dtype: batch.can_summarise(torch.zeros(3).to(dtype), [Reduction("min")])
         for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float8_e5m2, torch.float64, torch.int32)

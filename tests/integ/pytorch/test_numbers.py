@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.hooks.pytorch.statistics.cpu import NeedsCareError, Summary
+from sagemaker_debug_ext.hooks.pytorch.statistics.cpu import PrecisionLossError, TensorSummary
 from sagemaker_debug_ext.hooks.pytorch.tensors import reduce_tensor
 from sagemaker_debug_ext.hooks.statistics import numba_loader
 from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
@@ -34,7 +34,7 @@ def by_pytorch(tensor, reductions):
 
 
 def summarised(tensor, reductions, is_alone=False):
-    summary = Summary(tensor, reductions, is_alone)
+    summary = TensorSummary(tensor, reductions, is_alone)
     return [summary.value(reduction) for reduction in reductions]
 
 
@@ -89,8 +89,8 @@ def test_summary_when_squares_leave_the_range_then_equals_double_precision(value
 def test_summary_when_squares_leave_the_range_of_float64_then_refuses(value):
     """There is nothing wider; such tensors are left to PyTorch's own operations."""
     tensor = torch.tensor([value, 0.0], dtype=torch.float64)
-    with pytest.raises(NeedsCareError):
-        Summary(tensor, (Reduction("l2"),))
+    with pytest.raises(PrecisionLossError):
+        TensorSummary(tensor, (Reduction("l2"),))
     assert summarised(tensor, (Reduction("max"),)) == [value]
 
 

@@ -9,8 +9,8 @@ import torch
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer
-from sagemaker_debug_ext.hooks.pytorch.buffer_pool import CopyPool
-from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import COPY_THRESHOLD, LaterSummaries, Reducer
+from sagemaker_debug_ext.hooks.pytorch.buffer_pool import BufferPool
+from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import COPY_THRESHOLD, DeferredSummaries, Reducer
 from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, array_over, reduce_tensor
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -24,7 +24,7 @@ def step():
 
 @pytest.fixture
 def pool():
-    return CopyPool(1 << 30)
+    return BufferPool(1 << 30)
 
 
 def numbers_of(step):
@@ -51,7 +51,7 @@ def test_memory_of_copies_serves_later_steps(step, pool):
     reducer = Reducer(pool)
     assert reducer.take(step, "w", array_over(tensor), REDUCTIONS, 1.0)
     (later,) = step.deferred
-    assert isinstance(later, LaterSummaries)
+    assert isinstance(later, DeferredSummaries)
     assert (later.nbytes, later.has("w"), step.num_bytes) == (tensor.nbytes, True, tensor.nbytes)
     (copy,) = [copied.copy for copied in later._copied.values()]
     numbers_of(step)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.hooks.pytorch.registration import Root, Roots
+from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, RegisteredModule
 from sagemaker_debug_ext.hooks.pytorch.tensors import tensors_in
 from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
 
@@ -30,13 +30,13 @@ class Other(Net):
 
 @pytest.fixture
 def roots():
-    return Roots()
+    return ModuleRegistry()
 
 
 def test_parameters_when_models_share_some_then_the_first_names_them(roots):
     """A tensor has one name, whichever model is asked."""
-    first = Root.of_model(Net())
-    second = Root.of_model(Other(first.module.part))
+    first = RegisteredModule.of_model(Net())
+    second = RegisteredModule.of_model(Other(first.module.part))
     assert roots.add(first)
     assert roots.add(second)
     assert [name for name, _ in roots.parameters_of(first)] == ["Net_part.weight", "Net_part.bias", "Net_own.weight"]
@@ -52,7 +52,7 @@ def test_parameters_when_models_share_some_then_the_first_names_them(roots):
 
 def test_parameters_when_nothing_changed_then_list_is_the_same(roots):
     """Looking a model up again costs no new list; a new parameter does."""
-    root = Root.of_model(Net())
+    root = RegisteredModule.of_model(Net())
     roots.add(root)
     assert roots.parameters_of(root) is roots.parameters_of(root)
     before = roots.parameters_of(root)
@@ -63,8 +63,8 @@ def test_parameters_when_nothing_changed_then_list_is_the_same(roots):
 def test_add_when_registered_already_then_warns(roots, caplog):
     """The second time changes nothing."""
     module = Net()
-    assert roots.add(Root.of_model(module))
-    assert not roots.add(Root.of_model(module))
+    assert roots.add(RegisteredModule.of_model(module))
+    assert not roots.add(RegisteredModule.of_model(module))
     assert "registered already" in caplog.text
     assert len(list(roots)) == 1
 
@@ -72,9 +72,9 @@ def test_add_when_registered_already_then_warns(roots, caplog):
 def test_add_when_it_is_a_part_then_refuses(roots):
     """A forward pass must not be two steps."""
     model = Net()
-    roots.add(Root.of_model(model))
+    roots.add(RegisteredModule.of_model(model))
     with pytest.raises(SMDebugValueError, match="'part' of a Net"):
-        roots.add(Root.of_loss(model.part))
+        roots.add(RegisteredModule.of_loss(model.part))
     assert len(list(roots)) == 1
 
 
@@ -82,7 +82,7 @@ def test_names_when_models_are_alike_then_differ(roots):
     """By a number behind the class, and by the model's name before the paths of its modules."""
     models = [Net(), Net(), nn.Sequential(nn.Linear(2, 2)), Net()]
     for model in models:
-        roots.add(Root.of_model(model))
+        roots.add(RegisteredModule.of_model(model))
     parameters = [name for root in roots for name, _ in roots.parameters_of(root) if name.endswith("weight")]
     assert len(set(parameters)) == len(parameters)
     assert [root.name for root in roots] == ["Net", "Net_1", "Sequential", "Net_2"]
@@ -93,8 +93,8 @@ def test_names_when_models_are_alike_then_differ(roots):
 def test_names_when_classes_differ_but_paths_do_not_then_modules_are_told_apart(roots):
     """The model registered first keeps the names that it would have alone."""
     first, second = Net(), nn.Sequential(OrderedDict(part=nn.Linear(2, 2), other=nn.Tanh()))
-    roots.add(Root.of_model(first))
-    roots.add(Root.of_model(second))
+    roots.add(RegisteredModule.of_model(first))
+    roots.add(RegisteredModule.of_model(second))
     names = {name for name, _ in roots.modules().values()}
     assert names == {"Net", "part", "own", "Sequential", "Sequential.part", "Sequential.other"}
 
@@ -103,20 +103,20 @@ def test_names_when_a_part_is_shared_then_it_has_that_of_the_first(roots):
     """It is one module, and not two of the same path."""
     first = Net()
     second = nn.Sequential(OrderedDict(part=first.part, other=nn.Tanh()))
-    roots.add(Root.of_model(first))
-    roots.add(Root.of_model(second))
+    roots.add(RegisteredModule.of_model(first))
+    roots.add(RegisteredModule.of_model(second))
     assert {name for name, _ in roots.modules().values()} == {"Net", "part", "own", "Sequential", "other"}
 
 
 def test_modules_when_root_is_a_loss_then_is_named_by_its_class(roots):
     """Other modules are named by their path, and losses have no parameters."""
     model, loss = Net(), nn.MSELoss()
-    roots.add(Root.of_model(model))
-    roots.add(Root.of_loss(loss))
+    roots.add(RegisteredModule.of_model(model))
+    roots.add(RegisteredModule.of_loss(loss))
     names = {name for name, _ in roots.modules().values()}
     assert names == {"Net", "part", "own", "MSELoss"}
     assert roots.modules()[id(loss)] == ("MSELoss", loss)
-    assert roots.hidden_modules() == set()
+    assert roots.compiled_submodules() == set()
     roots.clear()
     assert roots.modules() == {}
 

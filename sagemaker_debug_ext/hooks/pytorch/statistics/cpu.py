@@ -40,7 +40,7 @@ _NEEDS_ORDER: Final = frozenset({"min", "max"})
 _NEEDS_SQUARES: Final = frozenset({"l2", "std", "variance"})
 
 
-class NeedsCareError(Exception):
+class PrecisionLossError(Exception):
     """The sums left the range in which they are exact; the tensor is to be reduced one operation at a time."""
 
 
@@ -69,7 +69,7 @@ class _Sums:
         self.greatest = greatest if greatest > self.greatest or greatest != greatest else self.greatest  # noqa: PLR0124
 
 
-class Summary:
+class TensorSummary:
     """All that the wanted reductions need to know of a tensor.
 
     Args:
@@ -92,8 +92,8 @@ class Summary:
         self._needs_abs_order = bool(absolute & _NEEDS_ORDER)
         flat = array_over(tensor).reshape(-1)
         try:
-            self._look_through(flat, _LIMITS[tensor.dtype])
-        except NeedsCareError:
+            self._scan(flat, _LIMITS[tensor.dtype])
+        except PrecisionLossError:
             if tensor.dtype is torch.float64:
                 raise
             self._look_through_in_pieces(flat, np.dtype(np.float64), _ANY)
@@ -117,7 +117,7 @@ class Summary:
         tensor = self._tensor.abs() if sums is self._absolute else self._tensor
         return float(tensor.prod().item())
 
-    def _look_through(self, flat: Array, limits: tuple[float, float]) -> None:
+    def _scan(self, flat: Array, limits: tuple[float, float]) -> None:
         kernels = kernels_for(flat)
         if kernels is None:
             self._look_through_in_pieces(flat, flat.dtype, limits)
@@ -136,7 +136,7 @@ class Summary:
     def _take(self, count: int, sums: Any) -> None:
         """Take in what a compiled loop has found of the whole tensor."""
         if self._needs_squares and not sums.is_exact:
-            raise NeedsCareError
+            raise PrecisionLossError
         self._plain, self._absolute = _Sums(count, *sums.plain), _Sums(count, *sums.absolute)
         self._squares = sums.squares
 
@@ -162,7 +162,7 @@ class Summary:
     def _sum_squares(self, values: Array) -> float:
         squares = _dot(values)
         if squares > self._huge or (squares < self._tiny and values.any()):
-            raise NeedsCareError
+            raise PrecisionLossError
         return squares
 
 
@@ -172,7 +172,7 @@ def _variance(sums: _Sums) -> float:
     return max(sums.spread, 0.0) / (sums.count - 1)
 
 
-_VALUES: Final[dict[str, Callable[[Summary, _Sums], float]]] = {
+_VALUES: Final[dict[str, Callable[[TensorSummary, _Sums], float]]] = {
     "min": lambda _, sums: sums.least,
     "max": lambda _, sums: sums.greatest,
     "sum": lambda _, sums: sums.total,
@@ -238,5 +238,5 @@ def _spread(values: Array, total: float, squares: float, scratch: Array) -> floa
 
 
 def can_summarise(tensor: Tensor) -> bool:
-    """Tell whether `Summary` knows the dtype and reaches the memory."""
+    """Tell whether `TensorSummary` knows the dtype and reaches the memory."""
     return tensor.dtype in _LIMITS and tensor.device.type == "cpu"

@@ -73,7 +73,7 @@ class _Summarised(NamedTuple):
     wall_time: float
 
 
-class DeviceBatch:
+class DeviceReductions:
     """Collects the reductions of a step's tensors on one device.
 
     Args:

@@ -22,9 +22,9 @@ from sagemaker_debug_ext.hooks.capture.step_buffer import (
     ReducedValues,
     StepBuffer,
 )
-from sagemaker_debug_ext.hooks.pytorch.buffer_pool import ArrayCopy, CopyPool
-from sagemaker_debug_ext.hooks.pytorch.statistics.cpu import NeedsCareError, Summary, can_summarise
-from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceBatch, find_kernels
+from sagemaker_debug_ext.hooks.pytorch.buffer_pool import BufferPool, PooledArray
+from sagemaker_debug_ext.hooks.pytorch.statistics.cpu import PrecisionLossError, TensorSummary, can_summarise
+from sagemaker_debug_ext.hooks.pytorch.statistics.gpu import DeviceReductions, find_kernels
 from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, as_dense, reduce_tensor, tensor_to_array
 from sagemaker_debug_ext.hooks.statistics.batched import SMALL
 from sagemaker_debug_ext.hooks.statistics.numba_loader import kernels_for
@@ -42,7 +42,7 @@ _SHORT_FLOATS: Final = frozenset("ef")
 """The dtypes, by their `char`, of which small arrays are reduced together: of 16 and 32 bits."""
 
 _FLOATS: Final = frozenset("efd")
-"""The dtypes of which `Summary` knows the reductions, as they are or widened: those, and of 64 bits."""
+"""The dtypes of which `TensorSummary` knows the reductions, as they are or widened: those, and of 64 bits."""
 
 COPY_THRESHOLD: Final = 1 << 18
 """Up to so many elements an array is worth a copy to have its reductions worked out later by numpy."""
@@ -53,12 +53,12 @@ _MIDDLING_COMPILED: Final = 1 << 15
 
 class _Copied(NamedTuple):
     name: str
-    copy: ArrayCopy
+    copy: PooledArray
     reductions: tuple[Reduction, ...]
     wall_time: float
 
 
-class LaterSummaries:
+class DeferredSummaries:
     """Reductions of arrays that were copied, worked out on the writing thread."""
 
     def __init__(self) -> None:
@@ -73,14 +73,14 @@ class LaterSummaries:
         """Tell whether a tensor has been copied."""
         return name in self._copied
 
-    def add(self, name: str, copy: ArrayCopy, reductions: tuple[Reduction, ...], now: float) -> None:
+    def add(self, name: str, copy: PooledArray, reductions: tuple[Reduction, ...], now: float) -> None:
         """Take a copy of floats, of one name the last."""
         self._copied[name] = _Copied(name, copy, reductions, now)
 
     def send(self) -> None:
         """Do nothing: the copies are where they are needed."""
 
-    def numbers(self, ddof: int) -> list[NamedNumbers]:  # noqa: ARG002 - PyTorch's own is what `Summary` knows
+    def numbers(self, ddof: int) -> list[NamedNumbers]:  # noqa: ARG002 - PyTorch's own is what `TensorSummary` knows
         """Return the reductions, and give the copies' memory back; runs on the writing thread."""
         found = [_summarise(copied) for copied in self._copied.values()]
         for copied in self._copied.values():
@@ -95,9 +95,9 @@ def _summarise(copied: _Copied) -> NamedNumbers:
     if tensor.element_size() < 4:
         tensor = tensor.to(torch.float32)
     try:
-        summary = Summary(tensor, copied.reductions, is_alone=True)
+        summary = TensorSummary(tensor, copied.reductions, is_alone=True)
         found = {reduction: summary.value(reduction) for reduction in copied.reductions}
-    except NeedsCareError:
+    except PrecisionLossError:
         found = {reduction: number.item() for reduction, number in reduce_tensor(tensor, copied.reductions)}
     named = zip(reduction_names(copied.name, copied.reductions), copied.reductions, strict=True)
     names, values = zip(*[(name, found[reduction]) for name, reduction in named if reduction in found], strict=True)
@@ -114,9 +114,9 @@ def _summarise_now(step: StepBuffer, name: str, value: Tensor, reductions: tuple
     if not can_summarise(dense):
         return False
     try:
-        summary = Summary(dense, reductions)
+        summary = TensorSummary(dense, reductions)
         values = [summary.value(reduction) for reduction in reductions]
-    except NeedsCareError:
+    except PrecisionLossError:
         return False
     step.numbers[name] = ReducedValues(reduction_names(name, reductions), values, _DTYPES[dense.dtype], now)
     return True
@@ -130,7 +130,7 @@ class Reducer:
         may_copy: Whether what is not small may be copied as well: not where steps are kept, which copies would fill.
     """
 
-    def __init__(self, copies: CopyPool, may_copy: bool = True) -> None:
+    def __init__(self, copies: BufferPool, may_copy: bool = True) -> None:
         self._copies = copies
         self._may_copy = may_copy
         self._num_device_rows = 0
@@ -174,7 +174,7 @@ class Reducer:
     def send(self, deferred: Iterable[DeferredReductions]) -> None:
         """Have what devices have worked out sent, at the end of a step."""
         for some in deferred:
-            if isinstance(some, DeviceBatch):
+            if isinstance(some, DeviceReductions):
                 self._num_device_rows = max(self._num_device_rows, some.num_rows)
             some.send()
 
@@ -196,23 +196,23 @@ class Reducer:
             batch.add(names[reductions.index(reduction)], number, now)
         return True
 
-    def _device_batch(self, step: StepBuffer, value: Tensor) -> DeviceBatch | None:
+    def _device_batch(self, step: StepBuffer, value: Tensor) -> DeviceReductions | None:
         """Return what collects the reductions of a tensor's device; None if that is the CPU."""
         if not self._is_on_device(value):
             return None
         for some in step.deferred:
-            if isinstance(some, DeviceBatch) and some.device == value.device:
+            if isinstance(some, DeviceReductions) and some.device == value.device:
                 return some
-        batch = DeviceBatch(value.device, find_kernels(value.device), self._num_device_rows)
+        batch = DeviceReductions(value.device, find_kernels(value.device), self._num_device_rows)
         step.deferred.append(batch)
         return batch
 
-    def _later(self, step: StepBuffer) -> LaterSummaries:
+    def _later(self, step: StepBuffer) -> DeferredSummaries:
         """Return what collects the copies of a step."""
         for some in step.deferred:
-            if isinstance(some, LaterSummaries):
+            if isinstance(some, DeferredSummaries):
                 return some
-        later = LaterSummaries()
+        later = DeferredSummaries()
         step.deferred.append(later)
         return later
 
