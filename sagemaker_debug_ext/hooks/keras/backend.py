@@ -109,15 +109,15 @@ def _tensor_class() -> type[Any] | None:
     return None
 
 
-def tensors_in(values: Any) -> Iterator[Any]:
+def flatten_tensors(values: Any) -> Iterator[Any]:
     """Yield the tensors in nested tuples, lists and mappings."""
     if is_tensor(values):
         yield values
     elif isinstance(values, (tuple, list)):
         for value in values:
-            yield from tensors_in(value)
+            yield from flatten_tensors(value)
     elif isinstance(values, Mapping):
-        yield from tensors_in(list(values.values()))
+        yield from flatten_tensors(list(values.values()))
 
 
 def read(variable: Any) -> Any:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from sagemaker_debug_ext.hooks.keras.backend import is_numeric, is_tensorflow, tensors_in
+from sagemaker_debug_ext.hooks.keras.backend import flatten_tensors, is_numeric, is_tensorflow
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -62,7 +62,7 @@ class Recording:
     def note(self, name: str, collection: str, values: Any) -> None:
         """Note all tensors in `values`; further ones of the same name are numbered."""
         self._seen.setdefault((name, collection), []).extend(
-            value for value in tensors_in(values) if is_numeric(value) and self._is_at_home(value)
+            value for value in flatten_tensors(values) if is_numeric(value) and self._is_at_home(value)
         )
 
     def note_call(self, layer: str, arguments: Iterable[Any], named: Mapping[str, Any], outputs: Any) -> None:

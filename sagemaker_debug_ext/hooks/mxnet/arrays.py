@@ -106,15 +106,15 @@ def _dense(array: NDArray) -> NDArray:
     return array.astype("float32") if array.dtype == _BFLOAT16 else array
 
 
-def arrays_in(values: Any) -> Iterator[NDArray]:
+def flatten_arrays(values: Any) -> Iterator[NDArray]:
     """Yield the arrays in nested tuples, lists and mappings; what stands for an array in a graph is none."""
     if isinstance(values, NDArray):
         yield values
     elif isinstance(values, (tuple, list)):
         for value in values:
-            yield from arrays_in(value)
+            yield from flatten_arrays(value)
     elif isinstance(values, Mapping):
-        yield from arrays_in(list(values.values()))
+        yield from flatten_arrays(list(values.values()))
 
 
 def has_symbols(values: Any) -> bool:

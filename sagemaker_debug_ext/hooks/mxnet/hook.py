@@ -21,7 +21,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
-from sagemaker_debug_ext.hooks.mxnet.arrays import Parts, Reduced, Reductions, arrays_in, has_symbols
+from sagemaker_debug_ext.hooks.mxnet.arrays import Parts, Reduced, Reductions, flatten_arrays, has_symbols
 from sagemaker_debug_ext.hooks.mxnet.blocks import (
     Collection,
     Parameters,
@@ -170,7 +170,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             return
         if self.mode_follows_autograd:
             self.set_mode(ModeKeys.TRAIN if autograd.is_training() else ModeKeys.EVAL)
-        array = next(arrays_in(inputs), None)
+        array = next(flatten_arrays(inputs), None)
         contexts = [] if array is None else [array.context]
         begun = _Begun(block, self.mode, autograd.is_recording(), contexts)
         if self._continues(begun):
@@ -343,7 +343,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._begun.saved.add(name)
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
-        for array in arrays_in(values):
+        for array in flatten_arrays(values):
             index = self._num_seen.get(prefix, 0)
             self._num_seen[prefix] = index + 1
             self._capture(f"{prefix}_{index}", Parts((array,)))

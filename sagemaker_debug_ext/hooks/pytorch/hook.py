@@ -41,12 +41,12 @@ from sagemaker_debug_ext.hooks.pytorch.tensors import (
     as_dense,
     can_capture,
     can_store,
+    flatten_tensors,
     is_plain,
     is_single,
     plain_tensor,
     reduce_tensor,
     tensor_to_array,
-    tensors_in,
     without_subclass,
 )
 from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
@@ -291,7 +291,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._offer_numbered(f"{name}_input", named_inputs)
         self._offer_numbered(f"{name}_output", outputs)
         if self._detector is not None and any(root.module is module and not root.is_model for root in self._roots):
-            self._captured_losses += [weakref.ref(output) for output in tensors_in(outputs)]
+            self._captured_losses += [weakref.ref(output) for output in flatten_tensors(outputs)]
 
     @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:
@@ -422,7 +422,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
         try:
-            tensors = tensors_in(values)
+            tensors = flatten_tensors(values)
         except Exception as error:  # noqa: BLE001 - what the script's own classes hold is had by their own code
             self._leave_out(prefix, error)
             return

@@ -277,7 +277,7 @@ def as_dense(tensor: Tensor) -> Tensor:
     return tensor.resolve_neg() if tensor.is_neg() else tensor
 
 
-def tensors_in(values: Any) -> list[Tensor]:
+def flatten_tensors(values: Any) -> list[Tensor]:
     """Return the tensors in nested tuples, lists, mappings and dataclasses.
 
     What holds itself is gone through once.

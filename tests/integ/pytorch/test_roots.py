@@ -11,7 +11,7 @@ from torch import nn
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, RegisteredModule
-from sagemaker_debug_ext.hooks.pytorch.tensors import tensors_in
+from sagemaker_debug_ext.hooks.pytorch.tensors import flatten_tensors
 from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
 
 
@@ -146,6 +146,6 @@ def test_tensors_in_when_nested_then_returns_all_in_order():
 
     found = [torch.tensor(number) for number in range(4)]
     nested = [found[0], (found[1], None, "text"), Outputs(found[2], {"x": [found[3]], "y": 5})]
-    assert all(left is right for left, right in zip(tensors_in(nested), found, strict=True))
+    assert all(left is right for left, right in zip(flatten_tensors(nested), found, strict=True))
     parameter = nn.Parameter(torch.zeros(1))
-    assert tensors_in(parameter)[0] is parameter
+    assert flatten_tensors(parameter)[0] is parameter

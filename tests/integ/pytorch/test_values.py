@@ -15,7 +15,7 @@ from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
 from sagemaker_debug_ext.errors import SMDebugTypeError
-from sagemaker_debug_ext.hooks.pytorch.tensors import tensors_in
+from sagemaker_debug_ext.hooks.pytorch.tensors import flatten_tensors
 
 
 class Returns(nn.Module):
@@ -99,12 +99,12 @@ class TestContainers:
         nodes = [[torch.tensor(number)] for number in range(40)]
         for node in nodes:
             node.append(nodes)
-        assert sorted(tensor.item() for tensor in tensors_in(nodes)) == list(range(40))
+        assert sorted(tensor.item() for tensor in flatten_tensors(nodes)) == list(range(40))
 
     def test_tensors_in_when_given_twice_then_are_found_twice(self):
         """Only what is inside itself is gone through once."""
         features = [torch.ones(1)]
-        assert len(tensors_in((features, {"again": features}))) == 2
+        assert len(flatten_tensors((features, {"again": features}))) == 2
 
 
 class TestTensors:
