@@ -37,7 +37,7 @@ def is_tensorflow() -> bool:
     return backend_name() == "tensorflow"
 
 
-def as_it_is(function: _FunctionT) -> _FunctionT:
+def do_not_convert(function: _FunctionT) -> _FunctionT:
     """Keep TensorFlow from rewriting a function when a script calls it where a graph is made."""
     if not is_tensorflow():
         return function
@@ -121,7 +121,7 @@ def flatten_tensors(values: Any) -> Iterator[Any]:
 
 
 def read(variable: Any) -> Any:
-    """Return what a variable holds now, as a value that `hold` takes."""
+    """Return what a variable holds now, as a value that `snapshot` takes."""
     value = variable.value if isinstance(variable, VARIABLE) else variable
     if is_tensorflow():
         import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
@@ -130,7 +130,7 @@ def read(variable: Any) -> Any:
     return value
 
 
-def hold(value: Any) -> Any:
+def snapshot(value: Any) -> Any:
     """Return a value that nothing will change any more."""
     if hasattr(value, "detach"):
         from sagemaker_debug_ext.hooks.pytorch.tensors import copy_tensor  # noqa: PLC0415 - loads PyTorch

@@ -15,7 +15,7 @@ from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
-from sagemaker_debug_ext.hooks.keras.backend import hold, is_tensorflow, read, view
+from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow, read, snapshot, view
 from sagemaker_debug_ext.hooks.keras.collections import Collection
 from sagemaker_debug_ext.hooks.keras.names import NamedVariable, is_bias, layers_of, variable_path, variables_of
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
@@ -169,7 +169,7 @@ class TensorHook(BaseHook):
         self._wanted.clear()
 
     def _copy_value(self, value: Any) -> Any:
-        return hold(value)
+        return snapshot(value)
 
     def _view(self, value: Any) -> Array:
         return view(value)

@@ -12,7 +12,7 @@ import keras
 from sagemaker_debug_ext.errors import SMDebugNotImplementedError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
-from sagemaker_debug_ext.hooks.keras.backend import as_it_is, backend_name, is_tensor, is_tensorflow
+from sagemaker_debug_ext.hooks.keras.backend import backend_name, do_not_convert, is_tensor, is_tensorflow
 from sagemaker_debug_ext.hooks.keras.capture import TensorHook, check_model
 from sagemaker_debug_ext.hooks.keras.collections import Collection
 from sagemaker_debug_ext.hooks.keras.names import variable_path
@@ -21,7 +21,7 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 LOG = logging.getLogger(__name__)
 
 
-class LoopHook(TensorHook):
+class CustomLoopHook(TensorHook):
     """Captures loops that a script writes itself.
 
     Args:
@@ -48,7 +48,7 @@ class LoopHook(TensorHook):
         if self._tapes is not None:
             self._tapes.add_model(model)
 
-    @as_it_is
+    @do_not_convert
     def wrap_tape(self, tape: Any) -> Any:
         """Capture what a gradient tape of TensorFlow sees, and return the tape.
 
@@ -60,7 +60,7 @@ class LoopHook(TensorHook):
         """
         return self._tape_hook("wrap_tape").wrap(tape)
 
-    @as_it_is
+    @do_not_convert
     def wrap_optimizer(self, optimizer: Any) -> Any:
         """Capture the variables of an optimizer in loops of the script's own, and return the optimizer.
 
@@ -72,7 +72,7 @@ class LoopHook(TensorHook):
         self._tape_hook("wrap_optimizer").add_optimizer(optimizer)
         return optimizer
 
-    @as_it_is
+    @do_not_convert
     def save_scalar(self, name: str, value: Any, sm_metric: bool = False, timestamp: float | None = None) -> None:
         """Save a number as ``scalar/<name>``, also from inside of `tf.function`; see `BaseHook.save_scalar`."""
         if _is_symbolic(value):
@@ -82,7 +82,7 @@ class LoopHook(TensorHook):
         else:
             super().save_scalar(name, value, sm_metric, timestamp)
 
-    @as_it_is
+    @do_not_convert
     def save_tensor(self, tensor_name: str, tensor_value: Any, collections_to_write: Any = "default") -> None:
         """Save a tensor of the script's own, also from inside of `tf.function`; see `BaseHook.save_tensor`."""
         if _is_symbolic(tensor_value):
@@ -103,7 +103,7 @@ class LoopHook(TensorHook):
             collection.add(variable)
         self._forget_names()
 
-    @as_it_is
+    @do_not_convert
     def set_gradients(self, gradients: Iterable[Any], variables: Iterable[Any] | None = None) -> None:
         """Save gradients that no captured tape or optimizer shows to the hook, with the open step.
 
@@ -115,12 +115,12 @@ class LoopHook(TensorHook):
             variables = [variable for model in self._registered for variable in model.trainable_variables]
         self._tape_hook("set_gradients").offer_gradients(list(gradients), list(variables))
 
-    @as_it_is
+    @do_not_convert
     def set_optimizer_variables(self, optimizer_variables: Iterable[Any]) -> None:
         """Save variables with the open step, as members of collection ``optimizer_variables``."""
         self._offer_variables((f"{variable_path(variable)}:0", variable) for variable in optimizer_variables)
 
-    @as_it_is
+    @do_not_convert
     def save_tape_logs(self, model_inputs: Any = None, outputs: Any = None) -> None:
         """Save what goes into a model as ``inputs``, and what comes out as ``predictions``, with the open step."""
         self._tape_hook("save_tape_logs").offer_batch(model_inputs, outputs)

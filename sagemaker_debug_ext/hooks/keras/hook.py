@@ -18,9 +18,9 @@ from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.keras.backend import backend_name
 from sagemaker_debug_ext.hooks.keras.capture import check_model, collection_of_log, flatten, without_wrapper
-from sagemaker_debug_ext.hooks.keras.custom_loops import LoopHook
+from sagemaker_debug_ext.hooks.keras.custom_loops import CustomLoopHook
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values, optimizers_of
-from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase, WatchedFunction, Watcher
+from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase, StepListener, WrappedFunction
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if int(keras.__version__.partition(".")[0]) < 3:
@@ -39,7 +39,7 @@ _RECORDED: Final = (
 _NOT_IN_GRAPHS: Final = "gradients, layers, inputs and outputs are not saved: %s; everything else is"
 
 
-class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
+class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     """Captures tensors of a Keras model: ``model.fit(..., callbacks=[hook])``.
 
     Each batch that Keras calls callbacks for is one step, of mode TRAIN in `fit`, EVAL in `evaluate` and in the
@@ -62,14 +62,14 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         keras.callbacks.Callback.__init__(self)
         # A model holds its function while it runs; those of the last model are kept for its next run.
-        self._functions: weakref.WeakValueDictionary[tuple[int, Phase], WatchedFunction] = weakref.WeakValueDictionary()
-        self._kept_functions: list[WatchedFunction] = []
+        self._functions: weakref.WeakValueDictionary[tuple[int, Phase], WrappedFunction] = weakref.WeakValueDictionary()
+        self._kept_functions: list[WrappedFunction] = []
         self._batches: dict[Phase, int] = {}
         self._is_in_step = False
         self._last_params: Any = None
         self._recording_plans: dict[tuple[StepPlan, Phase], bool] = {}
         self._has_told: set[str] = set()
-        LoopHook.__init__(self, *args, **kwargs)
+        CustomLoopHook.__init__(self, *args, **kwargs)
 
     @property
     def async_safe(self) -> bool:
@@ -189,17 +189,17 @@ class KerasHook(LoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             raise SMDebugTypeError(f"model must have a {phase.value}_function when a run begins (got {brief(model)})")
         function = self._functions.get((id(model), phase))
         if function is None:
-            function = WatchedFunction(model, phase, self._make_watcher(model))
+            function = WrappedFunction(model, phase, self._make_watcher(model))
             self._functions[id(model), phase] = function
         self._kept_functions = [each for each in self._kept_functions if each.model is model] + [function]
         function.attach()
 
-    def _make_watcher(self, model: Any) -> Watcher:
+    def _make_watcher(self, model: Any) -> StepListener:
         def before(phase: Phase) -> Any:
             self._turn_to(model)
             return self._before(phase)
 
-        return Watcher(
+        return StepListener(
             before=before,
             after=self._after,
             cancel=self._cancel,

@@ -17,7 +17,7 @@ import attrs
 import tensorflow as tf
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
-from sagemaker_debug_ext.hooks.keras.backend import as_it_is, is_variable, read
+from sagemaker_debug_ext.hooks.keras.backend import do_not_convert, is_variable, read
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values
 from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, tap_call, tap_model
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
@@ -133,7 +133,7 @@ class TapeCapture:
         original = optimizer.apply
 
         @functools.wraps(original)
-        @as_it_is
+        @do_not_convert
         def apply(grads: Any, trainable_variables: Any = None) -> Any:
             result = original(grads, trainable_variables)
             self._hook.guard(self._on_apply, optimizer)
@@ -335,18 +335,18 @@ class _Captured(tf.GradientTape):  # type: ignore[misc]
     capture: TapeCapture
     step: _TapedStep | None = None
 
-    @as_it_is
+    @do_not_convert
     def __enter__(self) -> Any:
         self.capture.guard(self.capture.on_open, self)
         return super().__enter__()
 
-    @as_it_is
+    @do_not_convert
     def __exit__(self, *error: object) -> Any:
         result = super().__exit__(*error)
         self.capture.guard(self.capture.on_close, self)
         return result
 
-    @as_it_is
+    @do_not_convert
     def gradient(self, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the gradients, and save them."""
         gradients = super().gradient(target, sources, *args, **kwargs)

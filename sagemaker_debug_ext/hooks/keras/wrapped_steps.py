@@ -58,7 +58,7 @@ class Phase(enum.Enum):
 _MODES: Final = {Phase.TRAIN: ModeKeys.TRAIN, Phase.TEST: ModeKeys.EVAL, Phase.PREDICT: ModeKeys.PREDICT}
 
 
-class Watcher(NamedTuple):
+class StepListener(NamedTuple):
     """What a hook does about the steps of a model.
 
     Args:
@@ -85,7 +85,7 @@ class _Outputs(NamedTuple):
     recorded: dict[str, Any]
 
 
-class WatchedFunction:
+class WrappedFunction:
     """Stands in for the function that Keras calls for every batch of one phase.
 
     Args:
@@ -94,7 +94,7 @@ class WatchedFunction:
         watcher: Told of every step.
     """
 
-    def __init__(self, model: Any, phase: Phase, watcher: Watcher) -> None:
+    def __init__(self, model: Any, phase: Phase, watcher: StepListener) -> None:
         self.model = model
         self._phase = phase
         self._watcher = watcher

@@ -413,7 +413,7 @@ def test_hook_when_another_model_runs_in_between_then_each_has_its_own(build, da
 
     for _ in range(2):
         model.fit(*data, batch_size=16, verbose=0, callbacks=[hook, Predict()])
-        assert type(model.train_function).__name__ != "WatchedFunction"
+        assert type(model.train_function).__name__ != "WrappedFunction"
     trial = open_trial(hook)
     assert (trial.steps(TRAIN), trial.steps(PREDICT)) == (list(range(6)), list(range(4)))
     for step in trial.steps(TRAIN):
