@@ -106,7 +106,7 @@ class EventReader:
                 place_of(event_file, location.start),
                 f"record of {location.length} bytes is cut off after {len(record)}",
             )
-        value = self.decoder.decode_alike(record, name, step)
+        value = self.decoder.decode_with_template(record, name, step)
         if value is None:
             value = self.decoder.decode(record, name, place_of(event_file, location.start))
         return value

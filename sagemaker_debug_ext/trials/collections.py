@@ -115,7 +115,7 @@ class CollectionManager:
 
 
 @attrs.frozen
-class FoundCollections:
+class CollectionsSnapshot:
     """What the collections files of a trial say.
 
     Args:
@@ -134,7 +134,7 @@ class FoundCollections:
         return len(self.workers) >= self.num_workers
 
 
-def find_collections(backend: Backend, problems: Problems) -> FoundCollections | None:
+def find_collections(backend: Backend, problems: Problems) -> CollectionsSnapshot | None:
     """Read all collections files of a trial; None if there are none.
 
     A damaged file is noted as a problem, and so is a setting that makes no sense. Where no file can be read, there are
@@ -157,7 +157,7 @@ def find_collections(backend: Backend, problems: Problems) -> FoundCollections |
     if not workers:
         return None
     num_workers = next((file.num_workers for file in files.values()), len(workers))
-    return FoundCollections(_merge(files, problems), tuple(workers), num_workers)
+    return CollectionsSnapshot(_merge(files, problems), tuple(workers), num_workers)
 
 
 def _merge(files: Mapping[str, CollectionsFile], problems: Problems) -> tuple[Collection, ...]:

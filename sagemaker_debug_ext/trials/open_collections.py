@@ -15,7 +15,7 @@ from sagemaker_debug_ext.store.format.keys import (
     try_parse_index_key,
 )
 from sagemaker_debug_ext.store.format.manifest import has_ended
-from sagemaker_debug_ext.trials.collections import FoundCollections, find_collections
+from sagemaker_debug_ext.trials.collections import CollectionsSnapshot, find_collections
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.waiting import DEFAULT_SILENCE_SECONDS, Polling
 
@@ -23,9 +23,9 @@ DEFAULT_WAIT_SECONDS: Final = 10.0
 """How long to wait for the collections files of a job that has written something, unless told otherwise."""
 
 
-def await_collections(
+def wait_for_collections(
     backend: Backend, problems: Problems, polling: Polling, wait_seconds: float | None
-) -> FoundCollections:
+) -> CollectionsSnapshot:
     """Return a trial's collections once the files of all workers are there.
 
     Args:
@@ -69,8 +69,8 @@ def _has_begun(backend: Backend) -> bool:
 
 
 def _settle_for(
-    found: FoundCollections | None, backend: Backend, problems: Problems, reason: str, ended: bool
-) -> FoundCollections:
+    found: CollectionsSnapshot | None, backend: Backend, problems: Problems, reason: str, ended: bool
+) -> CollectionsSnapshot:
     """Return what there is of the collections of a job that will not write more of them."""
     missing = f"the trial has no collections file, and {reason}"
     if found is not None:
@@ -88,4 +88,4 @@ def _settle_for(
     if found is not None:
         return found
     workers = tuple(sorted({file.worker for file in step_files}))
-    return FoundCollections((), workers, len(workers))
+    return CollectionsSnapshot((), workers, len(workers))

@@ -35,12 +35,12 @@ from sagemaker_debug_ext.trials.arguments import (
     list_tensor_names,
     path_text,
 )
-from sagemaker_debug_ext.trials.collections import CollectionManager, FoundCollections, find_collections
+from sagemaker_debug_ext.trials.collections import CollectionManager, CollectionsSnapshot, find_collections
 from sagemaker_debug_ext.trials.following import JobState, follow_steps, job_state
 from sagemaker_debug_ext.trials.index.cache import IndexCache, cache_folder
 from sagemaker_debug_ext.trials.index.completeness import StepState
 from sagemaker_debug_ext.trials.index.reader import TrialReader
-from sagemaker_debug_ext.trials.open_collections import await_collections
+from sagemaker_debug_ext.trials.open_collections import wait_for_collections
 from sagemaker_debug_ext.trials.problems import Problem, Problems
 from sagemaker_debug_ext.trials.repr import describe_trial, trial_to_html
 from sagemaker_debug_ext.trials.step_range import StepRange
@@ -142,7 +142,7 @@ class Trial:
         self._tensors: dict[str, Tensor] = {}
         self._knows_of_the_end = False
         self._num_names: int | None = None
-        found = await_collections(backend, self._problems, self._polling, wait_seconds)
+        found = wait_for_collections(backend, self._problems, self._polling, wait_seconds)
         self.num_workers = found.num_workers
         self.worker_set = set(found.workers)
         self.collection_manager.set_num_workers(found.num_workers)
@@ -204,7 +204,7 @@ class Trial:
             if found.is_complete:
                 self._problems.forget(COLLECTIONS_PREFIX)
 
-    def _take_in(self, found: FoundCollections) -> None:
+    def _take_in(self, found: CollectionsSnapshot) -> None:
         """Add what is new of the collections, which writers may write anew; what a user changed stays changed."""
         for collection in found.collections:
             known = self.collections().setdefault(collection.name, collection)

@@ -15,7 +15,7 @@ from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.series import UNSURE, Screening, SeriesChunk, SummarizedChunk, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import numeric_value
-from sagemaker_debug_ext.trials.values.series_summary import Wish
+from sagemaker_debug_ext.trials.values.series_summary import SummaryRequest
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
@@ -151,10 +151,10 @@ class BlockLoader:
                     parts[name].append(SeriesChunk(np.array([position]), found[np.newaxis]))
         return parts
 
-    def _wish(self, name: str) -> Wish:
+    def _wish(self, name: str) -> SummaryRequest:
         """Return what the rules that are asked about a tensor want to be found out of it."""
         rules = self._wanted[name]
-        return Wish(
+        return SummaryRequest(
             num_leading=lambda num_entries: max((rule.num_leading(num_entries) for rule in rules), default=0),
             has_sums=any(rule.screen_needs_sums for rule in rules),
         )

@@ -28,7 +28,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule
     from sagemaker_debug_ext.store.format.index import IndexContent, Location
-    from sagemaker_debug_ext.trials.index.trial_index import SavedFile
+    from sagemaker_debug_ext.trials.index.trial_index import IndexEntryFile
 
 BLOCK_BYTES: Final = 512 * 2**20
 """How many bytes of tensors a block has at most, unless one step has more."""
@@ -286,7 +286,7 @@ class BlockReader:
             content = files[0].content if len(files) == 1 else None  # steps are mostly alike
             if content is not None and content in measured:
                 return measured[content]
-            places: dict[str, tuple[SavedFile, Location]] = {}
+            places: dict[str, tuple[IndexEntryFile, Location]] = {}
             for file in files:
                 for name, slot in file.layout.slots.items():
                     if name in choice and slot.value >= 0:
@@ -300,7 +300,7 @@ class BlockReader:
             measured[content] = sizes
         return sizes
 
-    def _must_keep(self, name: str, file: SavedFile, location: Location) -> bool:
+    def _must_keep(self, name: str, file: IndexEntryFile, location: Location) -> bool:
         """Tell whether the values of a large tensor have to be read into memory."""
         if self._is_remote:
             return True

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.reading.numeric import Array, is_numeric
-from sagemaker_debug_ext.trials.values.series_summary import Digest, dots
+from sagemaker_debug_ext.trials.values.series_summary import SeriesSummary, row_dots
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 NOTHING: Final = 0
@@ -112,7 +112,7 @@ class SummarizedChunk(NamedTuple):
     """What is left of values of the same shape and type that were not kept; otherwise as `SeriesChunk`."""
 
     positions: npt.NDArray[np.intp]
-    digest: Digest
+    digest: SeriesSummary
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -452,7 +452,7 @@ def _sums(part: SeriesChunk) -> Floats:
         return _unknown(part)
     values = part.flat.view(part.values.real.dtype) if kind == "c" else part.flat
     if values.dtype.itemsize >= 4:
-        return dots(values, None)
+        return row_dots(values, None)
     found: Floats = np.add.reduce(values, axis=1, dtype=np.float32).astype(np.float64)
     return found
 
@@ -460,7 +460,7 @@ def _sums(part: SeriesChunk) -> Floats:
 def _square_sums(flat: Array) -> Floats:
     if flat.dtype.kind != "f" or flat.dtype.itemsize < 4:
         return np.full(len(flat), np.nan)
-    return dots(flat, flat)
+    return row_dots(flat, flat)
 
 
 def _usable(mean_squares: Floats) -> Floats:
@@ -492,7 +492,7 @@ def _square_sums_of_changes(flat: Array, earlier: Array | None) -> Floats:
         for start in range(0, size, _CHUNK):
             columns = slice(start, min(start + _CHUNK, size))
             change = flat[rows, columns] - earlier[rows, columns]
-            total[rows] += dots(change, change)
+            total[rows] += row_dots(change, change)
     found: Floats = _usable(total / size) * size
     return found
 
@@ -503,7 +503,7 @@ def variance_bounds(value: Array) -> tuple[float, float]:
     square = float(_usable(_square_sums(flat) / flat.size)[0])
     if np.isnan(square):
         return np.nan, np.nan
-    about: float = square - float(dots(flat, None)[0] / flat.size) ** 2
+    about: float = square - float(row_dots(flat, None)[0] / flat.size) ** 2
     return about - MARGIN * square, about + MARGIN * square
 
 

@@ -161,7 +161,7 @@ class RecordDecoder:
         self._templates: dict[tuple[str, int], RecordTemplate] = {}
         self._lock = threading.Lock()
 
-    def decode_alike(self, record: Buffer, name: str, step: int) -> Array | None:
+    def decode_with_template(self, record: Buffer, name: str, step: int) -> Array | None:
         """Return the value of a record that looks like an earlier one; None if none does, or if it is damaged.
 
         Args:

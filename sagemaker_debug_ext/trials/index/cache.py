@@ -18,7 +18,7 @@ from typing import Final
 
 from sagemaker_debug_ext.store.consolidated.table import DAMAGE, IndexedFile, decode_table, encode_table
 from sagemaker_debug_ext.store.format.index import IndexEntry
-from sagemaker_debug_ext.trials.index.trial_index import SavedFile
+from sagemaker_debug_ext.trials.index.trial_index import IndexEntryFile
 
 LOG = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class IndexCache:
             return {}
         return files if place == self._place else {}
 
-    def save(self, files: Iterable[SavedFile]) -> None:
+    def save(self, files: Iterable[IndexEntryFile]) -> None:
         """Keep an index, replacing an earlier one."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -92,5 +92,5 @@ class IndexCache:
             path.unlink(missing_ok=True)
 
 
-def _to_indexed(file: SavedFile) -> IndexedFile:
+def _to_indexed(file: IndexEntryFile) -> IndexedFile:
     return IndexedFile(file.version, file.step, file.worker, IndexEntry(*file.mode_step, file.event_file, file.content))

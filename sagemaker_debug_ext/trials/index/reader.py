@@ -17,9 +17,9 @@ from sagemaker_debug_ext.trials.index.cache import IndexCache
 from sagemaker_debug_ext.trials.index.completeness import Completeness
 from sagemaker_debug_ext.trials.index.refresh import IndexReader
 from sagemaker_debug_ext.trials.index.trial_index import (
-    Layout,
+    IndexEntryFile,
+    IndexLayout,
     ReductionKey,
-    SavedFile,
     SavedTensor,
     StoredRecord,
     TrialIndex,
@@ -28,7 +28,7 @@ from sagemaker_debug_ext.trials.index.trial_index import (
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.values import bulk_reader
-from sagemaker_debug_ext.trials.values.series_summary import Digest, Wish, digest_alike
+from sagemaker_debug_ext.trials.values.series_summary import SeriesSummary, SummaryRequest, summarize_series
 from sagemaker_debug_ext.trials.waiting import Polling
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -95,7 +95,7 @@ class TrialReader:
         self._index_reader = IndexReader(backend, self.index, problems, step_range, cache, self._forget)
         self._looked_at_all_at = self._alive_at = polling.clock()
 
-    def _forget(self, file: SavedFile) -> None:
+    def _forget(self, file: IndexEntryFile) -> None:
         if file.event_file is not None:
             self.events.forget(file.event_file)
 
@@ -171,7 +171,7 @@ class TrialReader:
         with self.lock:
             return self.index.find(name, step, mode)
 
-    def file_of(self, name: str, step: int, mode: ModeKeys, worker: str | None) -> SavedFile | None:
+    def file_of(self, name: str, step: int, mode: ModeKeys, worker: str | None) -> IndexEntryFile | None:
         """Return where a worker, or the first one, saved anything of a tensor; None if it did not."""
         with self.lock:
             return self.index.file_of(name, step, mode, worker)
@@ -195,7 +195,7 @@ class TrialReader:
         """Return the complete global steps at which a worker saved anything of each tensor, ascending."""
         wanted = dict.fromkeys(names)
         found: dict[str, list[int]] = {}
-        there: dict[Layout, list[str]] = {}
+        there: dict[IndexLayout, list[str]] = {}
         with self.lock:
             for step in self.steps(ModeKeys.GLOBAL, show_incomplete_steps=False):
                 for file in self.index.files_at(step, ModeKeys.GLOBAL):
@@ -256,12 +256,12 @@ class TrialReader:
             Values in no particular order, under the names that their records have, None for one that has to be read
             alone. What was not saved is left out.
         """
-        return bulk_reader.read_alike(self.events, self._find_files(names, steps, mode, worker, reduction))
+        return bulk_reader.read_uniform(self.events, self._find_files(names, steps, mode, worker, reduction))
 
     def read_digests(
-        self, wishes: Mapping[str, Wish], steps: Sequence[int], mode: ModeKeys
-    ) -> Iterator[tuple[str, Digest]]:
-        """Go through values that need not be kept, each event file once; see `digests.digest_alike`.
+        self, wishes: Mapping[str, SummaryRequest], steps: Sequence[int], mode: ModeKeys
+    ) -> Iterator[tuple[str, SeriesSummary]]:
+        """Go through values that need not be kept, each event file once; see `digests.summarize_series`.
 
         Args:
             wishes: What to find out of each tensor.
@@ -276,7 +276,9 @@ class TrialReader:
             return
         for columns, files in self._find_files(wishes, steps, mode, None, None).items():
             for content, rows in bulk_reader.alike(files).items():
-                yield from digest_alike(self.events, content, {each: wishes[each[0]] for each in columns}, rows).items()
+                yield from summarize_series(
+                    self.events, content, {each: wishes[each[0]] for each in columns}, rows
+                ).items()
 
     def _find_files(
         self,
@@ -289,7 +291,7 @@ class TrialReader:
         """Return what of which files `read_columns` is to read."""
         wanted: dict[bulk_reader.Columns, list[bulk_reader.WantedFile]] = {}
         all_names = tuple(dict.fromkeys(names))
-        known: dict[tuple[int, Layout], tuple[list[bulk_reader.WantedFile] | None, tuple[str, ...]]] = {}
+        known: dict[tuple[int, IndexLayout], tuple[list[bulk_reader.WantedFile] | None, tuple[str, ...]]] = {}
         with self.lock:
             for step in self.steps(mode, show_incomplete_steps=False) if steps is None else steps:
                 missing = all_names
@@ -353,7 +355,7 @@ class TrialReader:
 
 
 def _split(
-    names: tuple[str, ...], file: SavedFile, reduction: ReductionKey | None
+    names: tuple[str, ...], file: IndexEntryFile, reduction: ReductionKey | None
 ) -> tuple[bulk_reader.Columns, tuple[str, ...]]:
     """Return what of the tensors a file has values of, and the names of which it has nothing, not even reductions."""
     slots = file.layout.slots

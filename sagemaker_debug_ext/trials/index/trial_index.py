@@ -2,7 +2,7 @@
 
 Only data and look-ups; where index files come from is the business of `trials.refreshing`. A trial may have millions of
 entries, so nothing here is an object for each of them: the names of one file are kept once for all files that list the
-same names (`Layout`), and the places of its records in one array of numbers.
+same names (`IndexLayout`), and the places of its records in one array of numbers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SavedTensor:
     shape: SavedShape | None
 
 
-class Slot:
+class TensorSlots:
     """Positions, in the files of a layout, of what belongs to one tensor; -1 for what was not saved."""
 
     __slots__ = ("reductions", "shape", "value")
@@ -66,7 +66,7 @@ class Slot:
         self.reductions: dict[ReductionKey, int] = {}
 
 
-class Layout:
+class IndexLayout:
     """The names of an index file, shared by all files that list the same names in the same order.
 
     Attributes:
@@ -79,7 +79,7 @@ class Layout:
 
     def __init__(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> None:
         self.names = names
-        self.slots: dict[str, Slot] = {}
+        self.slots: dict[str, TensorSlots] = {}
         self.steps: dict[int, int] = {}
         for position, name in enumerate(names):
             reduction = split_reduction_name(name)
@@ -91,11 +91,11 @@ class Layout:
         for position, name in enumerate(shape_names):
             self._slot(name).shape = position
 
-    def _slot(self, tensor_name: str) -> Slot:
-        return self.slots.setdefault(tensor_name, Slot())
+    def _slot(self, tensor_name: str) -> TensorSlots:
+        return self.slots.setdefault(tensor_name, TensorSlots())
 
 
-class SavedFile:
+class IndexEntryFile:
     """One index file: what one worker saved at one step.
 
     `modified_at` is when it was written, in seconds since the epoch by the clock of where it lies; 0 if that is not
@@ -108,7 +108,7 @@ class SavedFile:
         self,
         step: int,
         worker: str,
-        layout: Layout,
+        layout: IndexLayout,
         mode_step: ModeStep,
         event_file: str | None,
         content: IndexContent,
@@ -131,7 +131,7 @@ class SavedFile:
         location = content.location(position)
         return StoredRecord(self.event_file, location, content.names[position], self.step, self.worker, content.end)
 
-    def saved(self, slot: Slot) -> SavedTensor:
+    def saved(self, slot: TensorSlots) -> SavedTensor:
         """Return what was saved of the tensor that a slot belongs to."""
         return SavedTensor(
             self.record(slot.value) if slot.value >= 0 else None,
@@ -140,7 +140,7 @@ class SavedFile:
         )
 
 
-class Course:
+class StepSequence:
     """Steps in ascending order, each with the first global step at which it was saved."""
 
     __slots__ = ("global_steps", "is_ascending", "num_seen", "steps")
@@ -152,7 +152,7 @@ class Course:
         self.num_seen = 0
 
     @classmethod
-    def of(cls, first_global_steps: Mapping[int, int]) -> Course:
+    def of(cls, first_global_steps: Mapping[int, int]) -> StepSequence:
         """Return the course of steps, given each with its first global step."""
         course = cls()
         course.steps = sorted(first_global_steps)
@@ -195,7 +195,7 @@ class _StepsOfMode:
     __slots__ = ("course", "global_steps")
 
     def __init__(self) -> None:
-        self.course = Course()
+        self.course = StepSequence()
         self.global_steps: dict[int, list[int]] = {}
 
     def add(self, step: int, global_step: int) -> None:
@@ -212,7 +212,7 @@ class _StepsOfMode:
         self.global_steps[step].remove(global_step)
         if not self.global_steps[step]:
             del self.global_steps[step]
-        self.course = Course()
+        self.course = StepSequence()
         for each in sorted(self.global_steps):
             self.course.add(each, self.global_steps[each][0])
 
@@ -221,21 +221,21 @@ class TrialIndex:
     """Which worker saved which tensors at which step. Not locked: its owner is."""
 
     def __init__(self) -> None:
-        self._files: dict[int, dict[str, SavedFile]] = {}
-        self._in_order: list[SavedFile] = []
-        self._course = Course()
+        self._files: dict[int, dict[str, IndexEntryFile]] = {}
+        self._in_order: list[IndexEntryFile] = []
+        self._course = StepSequence()
         self._modes: dict[ModeKeys, _StepsOfMode] = {}
-        self._layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], Layout] = {}
-        self._layouts_of: dict[str, list[Layout]] = {}
-        self._layout_of_content: dict[IndexContent, Layout] = {}
+        self._layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], IndexLayout] = {}
+        self._layouts_of: dict[str, list[IndexLayout]] = {}
+        self._layout_of_content: dict[IndexContent, IndexLayout] = {}
         self._last_steps: dict[str, int] = {}
-        self._courses: dict[tuple[str, ModeKeys], Course] = {}
+        self._courses: dict[tuple[str, ModeKeys], StepSequence] = {}
 
     # --- filling -----------------------------------------------------------------------------------------------------
 
     def add(
         self, step: int, worker: str, entry: IndexEntry, version: str = "", modified_at: float = 0.0
-    ) -> SavedFile | None:
+    ) -> IndexEntryFile | None:
         """Take in one index file, of a version by which it can be found again, written at a time.
 
         Returns:
@@ -249,7 +249,7 @@ class TrialIndex:
         replaced = self._remove(files, worker) if worker in files else None
         layout = self._layout(content)
         layout.steps[step] = layout.steps.get(step, 0) + 1
-        file = SavedFile(step, worker, layout, (mode, mode_step), event_file, content, version, modified_at)
+        file = IndexEntryFile(step, worker, layout, (mode, mode_step), event_file, content, version, modified_at)
         files[worker] = file
         self._in_order.append(file)
         steps_of_mode = self._modes.get(mode)
@@ -260,7 +260,7 @@ class TrialIndex:
             self._last_steps[worker] = step
         return replaced
 
-    def _layout(self, content: IndexContent) -> Layout:
+    def _layout(self, content: IndexContent) -> IndexLayout:
         layout = self._layout_of_content.get(content)
         if layout is None:
             layout = self._layout_of_content[content] = self._layout_of_names(
@@ -268,15 +268,15 @@ class TrialIndex:
             )
         return layout
 
-    def _layout_of_names(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> Layout:
+    def _layout_of_names(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> IndexLayout:
         layout = self._layouts.get((names, shape_names))
         if layout is None:
-            layout = self._layouts[names, shape_names] = Layout(names, shape_names)
+            layout = self._layouts[names, shape_names] = IndexLayout(names, shape_names)
             for tensor_name in layout.slots:
                 self._layouts_of.setdefault(tensor_name, []).append(layout)
         return layout
 
-    def _remove(self, files: dict[str, SavedFile], worker: str) -> SavedFile:
+    def _remove(self, files: dict[str, IndexEntryFile], worker: str) -> IndexEntryFile:
         file = files.pop(worker)
         steps = file.layout.steps
         steps[file.step] -= 1
@@ -289,7 +289,7 @@ class TrialIndex:
         self._courses.clear()
         return file
 
-    def files(self) -> list[SavedFile]:
+    def files(self) -> list[IndexEntryFile]:
         """Return what index files hold, in the order in which they were added."""
         return list(self._in_order)
 
@@ -299,7 +299,7 @@ class TrialIndex:
         """Return the steps of a mode, ascending; global steps for GLOBAL. Not to be changed, nor kept."""
         return self.course(mode).steps
 
-    def course(self, mode: ModeKeys = ModeKeys.GLOBAL) -> Course:
+    def course(self, mode: ModeKeys = ModeKeys.GLOBAL) -> StepSequence:
         """Return the steps of a mode. Not to be changed, nor kept."""
         return self._course if mode is ModeKeys.GLOBAL else self._of_mode(mode).course
 
@@ -372,13 +372,13 @@ class TrialIndex:
         """Tell whether a tensor, a reduction or the shape of it, was saved at any step."""
         return any(layout.steps for layout in self._layouts_of.get(name, ()))
 
-    def course_of_tensor(self, name: str, mode: ModeKeys) -> Course:
+    def course_of_tensor(self, name: str, mode: ModeKeys) -> StepSequence:
         """Return the steps of a mode at which a tensor was saved. Not to be changed, nor kept."""
         course = self._courses.get((name, mode))
         if course is None:
             self._of_mode(mode)  # refuses what is no mode
             if name not in self._layouts_of:
-                return Course()
+                return StepSequence()
             course = self._courses[name, mode] = self._make_course(name, mode)
         in_order = self._in_order
         for position in range(course.num_seen, len(in_order)):
@@ -391,7 +391,7 @@ class TrialIndex:
         course.num_seen = len(in_order)
         return course
 
-    def _make_course(self, name: str, mode: ModeKeys) -> Course:
+    def _make_course(self, name: str, mode: ModeKeys) -> StepSequence:
         """Go through all files that there are, as fast as can be: there may be many thousands."""
         layouts = set(self._layouts_of[name])
         first: dict[int, int] = {}
@@ -404,7 +404,7 @@ class TrialIndex:
                 step = file.mode_step[1]
                 if file.step < first.get(step, file.step + 1):
                     first[step] = file.step
-        course = Course.of(first)
+        course = StepSequence.of(first)
         course.num_seen = len(self._in_order)
         return course
 
@@ -422,7 +422,7 @@ class TrialIndex:
                 found[file.worker] = file.saved(slot)
         return dict(sorted(found.items()))
 
-    def file_of(self, name: str, step: int, mode: ModeKeys, worker: str | None) -> SavedFile | None:
+    def file_of(self, name: str, step: int, mode: ModeKeys, worker: str | None) -> IndexEntryFile | None:
         """Return where a worker saved anything of a tensor at a step of a mode; None if it did not.
 
         Without a worker it is the first one, in sort order, that saved anything of it. What `find` tells of a worker
@@ -448,7 +448,7 @@ class TrialIndex:
         first = min((file.worker for file in found), default=None)
         return next((file for file in reversed(found) if file.worker == first), None)
 
-    def files_at(self, step: int, mode: ModeKeys) -> list[SavedFile]:
+    def files_at(self, step: int, mode: ModeKeys) -> list[IndexEntryFile]:
         """Return what each worker saved at a step of a mode, sorted by worker; of several, the last one counts."""
         if mode is ModeKeys.GLOBAL:
             files = self._files.get(step, {})
@@ -485,14 +485,14 @@ class TrialIndex:
         for global_steps in self._of_mode(mode).global_steps.values():
             yield from global_steps
 
-    def _files_at(self, step: int, mode: ModeKeys) -> Iterator[SavedFile]:
+    def _files_at(self, step: int, mode: ModeKeys) -> Iterator[IndexEntryFile]:
         for global_step in self.global_steps(mode, step):
             for file in self._files[global_step].values():
                 if mode is ModeKeys.GLOBAL or file.mode_step == (mode, step):
                     yield file
 
 
-def _names(layouts: Iterable[Layout]) -> list[str]:
+def _names(layouts: Iterable[IndexLayout]) -> list[str]:
     return sorted({name for layout in set(layouts) for name in layout.slots})
 
 

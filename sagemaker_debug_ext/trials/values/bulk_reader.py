@@ -18,7 +18,7 @@ from sagemaker_debug_ext.store.format.index import IndexContent, Location
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.format.templates import RecordTemplate
 from sagemaker_debug_ext.store.reader import EventReader, place_of
-from sagemaker_debug_ext.trials.index.trial_index import SavedFile
+from sagemaker_debug_ext.trials.index.trial_index import IndexEntryFile
 
 Columns: TypeAlias = tuple[tuple[str, int], ...]
 """Stored name and its position in a file's names, for each value that is wanted of a file."""
@@ -37,7 +37,7 @@ class WantedFile(NamedTuple):
     """A file of which values are wanted, and the step they are asked for under."""
 
     step: int
-    file: SavedFile
+    file: IndexEntryFile
 
 
 class Values(NamedTuple):
@@ -57,7 +57,7 @@ class Values(NamedTuple):
         return [self.values[number, ...] for number in range(len(self.values))]
 
 
-def read_alike(reader: EventReader, wanted: Mapping[Columns, Sequence[WantedFile]]) -> Iterator[Values]:
+def read_uniform(reader: EventReader, wanted: Mapping[Columns, Sequence[WantedFile]]) -> Iterator[Values]:
     """Read values of many files.
 
     Args:
@@ -151,7 +151,7 @@ def _contents(template: RecordTemplate, records: Array) -> Array:
 
 
 def _template(
-    reader: EventReader, name: str, records: Array, files: Sequence[SavedFile], start: int
+    reader: EventReader, name: str, records: Array, files: Sequence[IndexEntryFile], start: int
 ) -> RecordTemplate | None:
     where = place_of(files[0].event_file or "", start)
     record = records[0].tobytes()
@@ -162,7 +162,7 @@ def _template(
     return reader.decoder.template(name, len(record))
 
 
-def _decode(reader: EventReader, name: str, record: Array, file: SavedFile, start: int) -> Array | None:
+def _decode(reader: EventReader, name: str, record: Array, file: IndexEntryFile, start: int) -> Array | None:
     try:
         return reader.decoder.decode(record.tobytes(), name, place_of(file.event_file or "", start))
     except CorruptRecordError:

@@ -20,11 +20,11 @@ from sagemaker_debug_ext.store.format.index import IndexContent, Location
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.format.templates import RecordTemplate
 from sagemaker_debug_ext.store.reader import EventReader
-from sagemaker_debug_ext.trials.index.trial_index import SavedFile
+from sagemaker_debug_ext.trials.index.trial_index import IndexEntryFile
 from sagemaker_debug_ext.trials.values.bulk_reader import WantedFile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Room: TypeAlias = npt.NDArray[np.uint8]
+Scratch: TypeAlias = npt.NDArray[np.uint8]
 
 _ROOM_BYTES: Final = 1 << 22
 """What is read by one call: little enough to be gone through in the processor's cache, enough for few calls."""
@@ -45,7 +45,7 @@ _MAX_GAP_BYTES: Final = 64 << 10
 """What lies between two records is read along up to this size."""
 
 
-class Digest(NamedTuple):
+class SeriesSummary(NamedTuple):
     """What is left of the values of one tensor at some steps.
 
     Args:
@@ -65,13 +65,13 @@ class Digest(NamedTuple):
     sums: Floats
     square_sums: Floats
 
-    def rows(self, chosen: npt.NDArray[np.bool_] | Sequence[bool] | slice) -> Digest:
+    def rows(self, chosen: npt.NDArray[np.bool_] | Sequence[bool] | slice) -> SeriesSummary:
         """Return what is left of some of the values."""
         leading, sample, sums, squares = (each[chosen] for each in self[2:])
-        return Digest(np.asarray(self.steps)[chosen].tolist(), self.shape, leading, sample, sums, squares)
+        return SeriesSummary(np.asarray(self.steps)[chosen].tolist(), self.shape, leading, sample, sums, squares)
 
 
-def dots(flat: Array, other: Array | None) -> Floats:
+def row_dots(flat: Array, other: Array | None) -> Floats:
     """Return the scalar product of each row with that of `other`, or with ones.
 
     Piece by piece, as scalar products, which libraries for linear algebra compute several times as fast as NumPy adds.
@@ -93,7 +93,7 @@ def _ones(length: int, dtype: np.dtype[Any]) -> Array:
     return np.ones(length, dtype)
 
 
-class Wish(NamedTuple):
+class SummaryRequest(NamedTuple):
     """What to find out of a tensor's values.
 
     Args:
@@ -115,7 +115,7 @@ class _Record:
         wish: What to find out.
     """
 
-    def __init__(self, template: RecordTemplate, location: Location, num_rows: int, wish: Wish) -> None:
+    def __init__(self, template: RecordTemplate, location: Location, num_rows: int, wish: SummaryRequest) -> None:
         begin, end = template.content
         self._template = template
         self._has_sums = wish.has_sums
@@ -142,10 +142,10 @@ class _Record:
         low, high = values.samples
         values.flat.take(values.places, out=self._sample[row, low:high], mode="clip")  # as none is out of bounds
         if self._has_sums:
-            self._sums[row] += dots(values.flat.reshape(1, -1), None)[0]
+            self._sums[row] += row_dots(values.flat.reshape(1, -1), None)[0]
         self._square_sums[row] += values.sum_squares()
 
-    def values(self, content: Room, begin: int) -> _Values:
+    def values(self, content: Scratch, begin: int) -> _Values:
         """Return a part of the record's content as elements of a value.
 
         Args:
@@ -157,10 +157,10 @@ class _Record:
         low, high = np.searchsorted(self._places, (first, first + flat.size)).tolist()
         return _Values(self, flat, first, (low, high), self._places[low:high] - first)
 
-    def digest(self, steps: Sequence[int], is_read: npt.NDArray[np.bool_]) -> Digest:
+    def digest(self, steps: Sequence[int], is_read: npt.NDArray[np.bool_]) -> SeriesSummary:
         """Return what is left of the values that were read and are laid out as expected."""
         leading = self._leading.reshape(len(steps), *self._lead_shape)
-        found = Digest(steps, self._template.shape, leading, self._sample, self._sums, self._square_sums)
+        found = SeriesSummary(steps, self._template.shape, leading, self._sample, self._sums, self._square_sums)
         fits = is_read & self._template.fits(self.heads, self.tails)
         return found if fits.all() else found.rows(fits)
 
@@ -202,7 +202,7 @@ class _Values:
         self._factors = [(each[:, np.newaxis, :], each[:, :, np.newaxis]) for each in pieces if each.size]
 
     def sum_squares(self) -> float:
-        """Return the sum of the squares, as `dots` finds it."""
+        """Return the sum of the squares, as `row_dots` finds it."""
         return sum([float(np.add.reduce(np.matmul(*pair), axis=None, dtype=np.float64)) for pair in self._factors])
 
 
@@ -214,7 +214,7 @@ class _Call:
         room: Where values go.
     """
 
-    def __init__(self, start: int, room: Room) -> None:
+    def __init__(self, start: int, room: Scratch) -> None:
         self.start = self.end = start
         self.num_used = 0
         self._room = room
@@ -252,7 +252,7 @@ class _Call:
         self.end += num_bytes
 
 
-def _plan(records: Iterable[_Record], room: Room) -> list[_Call]:
+def _plan(records: Iterable[_Record], room: Scratch) -> list[_Call]:
     """Return the calls that read some records, which are in the order in which they lie in a file."""
     calls: list[_Call] = []
     for record in records:
@@ -276,9 +276,12 @@ def can_digest(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" and dtype.itemsize in (4, 8)
 
 
-def digest_alike(
-    reader: EventReader, content: IndexContent, wishes: Mapping[tuple[str, int], Wish], rows: Sequence[WantedFile]
-) -> dict[str, Digest]:
+def summarize_series(
+    reader: EventReader,
+    content: IndexContent,
+    wishes: Mapping[tuple[str, int], SummaryRequest],
+    rows: Sequence[WantedFile],
+) -> dict[str, SeriesSummary]:
     """Go through values of files that are laid out alike.
 
     Args:
@@ -305,7 +308,7 @@ def digest_alike(
     return {name: record.digest(steps, is_read) for name, record in records.items()}
 
 
-def find_template(reader: EventReader, name: str, location: Location, file: SavedFile) -> RecordTemplate | None:
+def find_template(reader: EventReader, name: str, location: Location, file: IndexEntryFile) -> RecordTemplate | None:
     """Return how a record is laid out; None if it is damaged, or not laid out like a writer's."""
     with contextlib.suppress(OSError):  # is read again, alone, to be described
         return reader.template(file.event_file or "", location, name)

@@ -29,7 +29,7 @@ def test_records_when_alike_then_decoded_as_field_by_field(value, name, steps):
         content = np.roll(value, number)
         data = record(content, name, step, ModeKeys.EVAL, mode_step, float(number))
         expected = RecordDecoder().decode(data, name, "here")
-        found = decoder.decode_alike(data, name, step)
+        found = decoder.decode_with_template(data, name, step)
         if found is None:
             found = decoder.decode(data, name, "here")
         assert (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
@@ -37,7 +37,7 @@ def test_records_when_alike_then_decoded_as_field_by_field(value, name, steps):
         assert found.flags.aligned
         assert not found.flags.writeable
         if number == 0 and value.size:
-            assert decoder.decode_alike(data, name, step) is not None
+            assert decoder.decode_with_template(data, name, step) is not None
 
 
 @pytest.mark.parametrize("name", ["w", "layer/weight"])
@@ -52,7 +52,7 @@ def test_record_when_any_bit_is_flipped_then_never_a_wrong_shape_or_name(name):
         for bit in range(8):
             damaged = bytearray(data)
             damaged[position] ^= 1 << bit
-            found = decoder.decode_alike(bytes(damaged), name, 3)
+            found = decoder.decode_with_template(bytes(damaged), name, 3)
             if found is None:
                 continue
             assert (found.dtype, found.shape) == (value.dtype, value.shape)
@@ -67,7 +67,7 @@ def test_record_with_a_true_checksum_when_damaged_then_found_out_every_time():
     decoder = RecordDecoder()
     for _ in range(2):
         assert decoder.decode(good, "layer/weight", "here").tolist() == [0.0] * 4
-        assert decoder.decode_alike(good, "layer/weight", 3) is None
+        assert decoder.decode_with_template(good, "layer/weight", 3) is None
     damaged = bytearray(good)
     damaged[find_content(good)] ^= 1
     with pytest.raises(CorruptRecordError, match="footer"):
@@ -110,7 +110,7 @@ def test_value_when_small_then_keeps_nothing_else_alive():
     data = record(np.float64(1.5).reshape(1))
     decoder = RecordDecoder()
     decoder.decode(data, "layer/weight", "here")
-    value = decoder.decode_alike(data, "layer/weight", 3)
+    value = decoder.decode_with_template(data, "layer/weight", 3)
     assert len(value.base) == value.nbytes
 
 

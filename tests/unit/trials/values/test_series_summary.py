@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.trials.values import series_summary
-from sagemaker_debug_ext.trials.values.series_summary import Wish
+from sagemaker_debug_ext.trials.values.series_summary import SummaryRequest
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 NAMES = ("a", "b", "c")
@@ -50,7 +50,7 @@ def test_sums_and_elements_are_those_of_the_values(shapes, num_steps, room_bytes
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(series_summary, "_ROOM_BYTES", room_bytes)
         write(folder, steps)
-        wishes = {name: Wish(num_leading=lambda _: 3, has_sums=True) for name in shapes}
+        wishes = {name: SummaryRequest(num_leading=lambda _: 3, has_sums=True) for name in shapes}
         found = dict(digest(folder, wishes, range(1, num_steps + 1)))
     assert found.keys() == shapes.keys()
     for name, (shape, dtype) in shapes.items():
@@ -71,7 +71,7 @@ def test_samples_of_all_steps_are_of_the_same_places(tmp_path):
     """Or they could not be compared."""
     values = np.arange(100_000, dtype=np.float32)
     write(tmp_path, [{"a": values}, {"a": values + 0.5}])
-    ((_, found),) = digest(tmp_path, {"a": Wish()}, [1, 2])
+    ((_, found),) = digest(tmp_path, {"a": SummaryRequest()}, [1, 2])
     np.testing.assert_array_equal(found.sample[0] + 0.5, found.sample[1])
     assert found.sample[0, 0] == 0
     assert found.sample[0, -1] == values[-1]
@@ -83,7 +83,7 @@ def test_what_is_not_finite_shows_in_the_squares(tmp_path):
     values[1, 33_333] = np.nan
     values[2, 49_999] = np.inf
     write(tmp_path, [{"a": each} for each in values])
-    ((_, found),) = digest(tmp_path, {"a": Wish()}, [1, 2, 3])
+    ((_, found),) = digest(tmp_path, {"a": SummaryRequest()}, [1, 2, 3])
     assert np.isfinite(found.square_sums).tolist() == [True, False, False]
     assert np.isnan(found.sums).all()  # nobody asked for them
 
@@ -92,7 +92,7 @@ def test_what_is_not_finite_shows_in_the_squares(tmp_path):
 def test_types_whose_sums_say_little_are_left_to_be_read(tmp_path, dtype):
     """So is what is none of the tensors asked for."""
     write(tmp_path, [{"a": np.ones(9, dtype), "b": np.ones(9)}])
-    assert [name for name, _ in digest(tmp_path, {"a": Wish(), "b": Wish()}, [1])] == ["b"]
+    assert [name for name, _ in digest(tmp_path, {"a": SummaryRequest(), "b": SummaryRequest()}, [1])] == ["b"]
 
 
 def test_a_damaged_record_is_left_to_be_read_and_described(tmp_path):
@@ -102,7 +102,7 @@ def test_a_damaged_record_is_left_to_be_read_and_described(tmp_path):
     content = bytearray(event_file.read_bytes())
     content[content.index(b"\x0a\x01b") + 2] ^= 0xFF  # in the name
     event_file.write_bytes(content)
-    found = dict(digest(tmp_path, {"a": Wish(), "b": Wish()}, [1, 2, 3]))
+    found = dict(digest(tmp_path, {"a": SummaryRequest(), "b": SummaryRequest()}, [1, 2, 3]))
     assert found["a"].steps == [1, 2, 3]
     assert found["b"].steps == [1, 3]
 
@@ -112,6 +112,6 @@ def test_a_file_that_is_gone_or_cut_off_is_left_out(tmp_path, harm):
     """Reading it alone tells what is wrong."""
     write(tmp_path, [{"a": np.full(5000, step)} for step in (1.0, 2.0)])
     harm(sorted(Path(tmp_path, "events").rglob("*.tfevents"))[2])
-    ((_, found),) = digest(tmp_path, {"a": Wish()}, [1, 2])
+    ((_, found),) = digest(tmp_path, {"a": SummaryRequest()}, [1, 2])
     assert found.steps == [1]
     assert found.square_sums.tolist() == [5000]
