@@ -66,7 +66,7 @@ CASES = [
 ]
 
 
-class StepBlock(nn.Module):
+class Block(nn.Module):
     """Attention and a feed-forward net, each behind a normalisation."""
 
     def __init__(self, size: Size) -> None:
@@ -93,7 +93,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.words = nn.Embedding(size.words, size.width)
         self.places = nn.Embedding(size.length, size.width)
-        self.blocks = nn.ModuleList(StepBlock(size) for _ in range(size.layers))
+        self.blocks = nn.ModuleList(Block(size) for _ in range(size.layers))
         self.norm = nn.LayerNorm(size.width)
         self.head = nn.Linear(size.width, size.words, bias=False)
 

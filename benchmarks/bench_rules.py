@@ -213,7 +213,7 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
         for name in trial.tensor_names():
             trial.tensor(name).values()
 
-    def evaluate() -> None:
+    def judge() -> None:
         trial = create_trial(folder)
         rules = [create_rule(name, trial, PARAMETERS.get(name)) for name in rule_names()]
         began.append(time.perf_counter())
@@ -222,7 +222,7 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
     began: list[float] = []
     kinds = {
         "reading": lambda: read(False), "reading and adding up": lambda: read(True),
-        "reading many steps at once": read_together, "evaluating": evaluate,
+        "reading many steps at once": read_together, "judging": judge,
     }  # fmt: skip
     seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(repeat):
@@ -233,9 +233,10 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
 
 
 def verdicts(folder: str, num_steps: int) -> list[float]:
-    """Return how long after each step was visible all rules had evaluated it, in seconds, ascending."""
+    """Return how long after each step was visible all rules had judged it, in seconds, ascending."""
+    from sagemaker_debug_ext.store.keys import index_key
+
     from sagemaker_debug_ext.rules import Rule, create_rule, evaluate
-    from sagemaker_debug_ext.store.format.keys import index_key
     from sagemaker_debug_ext.trials import create_trial
 
     delays: list[float] = []
@@ -260,7 +261,7 @@ def verdicts(folder: str, num_steps: int) -> list[float]:
     return sorted(delays)
 
 
-def combine(files: list[str]) -> None:
+def add_up(files: list[str]) -> None:
     """Read files and add up the squares in them, in pieces that stay in the cache; as little as rules can do."""
     import numpy as np
 
@@ -285,7 +286,7 @@ def gain_of_two_processes(folder: str, repeat: int) -> float:
         for _ in range(repeat + 1):
             for number, found in seconds.items():
                 began = time.perf_counter()
-                pool.map(combine, shares[number], chunksize=1)
+                pool.map(add_up, shares[number], chunksize=1)
                 found.append(time.perf_counter() - began)
     one, two = (statistics.median(found[1:]) for found in seconds.values())  # the first one begins the processes
     return one / two
@@ -330,7 +331,7 @@ def main() -> None:
             found = all_rules(path, arguments.repeat)
             figures = ", ".join(f"{kind} {seconds * 1000:.1f} ms" for kind, seconds in found.items())
             table.add(
-                f"all rules at once, {size} tensors: times reading", figures, found["evaluating"] / found["reading"], 1.5,
+                f"all rules at once, {size} tensors: times reading", figures, found["judging"] / found["reading"], 1.5,
                 at_most=True,
             )  # fmt: skip
         delays = verdicts(os.path.join(folder, "verdicts"), 200)

@@ -37,8 +37,9 @@ def arrays_of(size: int) -> dict[str, np.ndarray]:
 
 @functools.cache
 def ours(folder: str) -> Write:
-    from sagemaker_debug_ext.hooks.capture.counters import StepPosition
-    from sagemaker_debug_ext.hooks.output.tensorboard import Summary, TensorBoardOutput
+    from sagemaker_debug_ext.hooks.counters import StepPosition
+    from sagemaker_debug_ext.hooks.tensorboard import Summary, TensorBoardOutput
+
     from sagemaker_debug_ext.store.backends import LocalBackend
     from sagemaker_debug_ext.vocabulary import ModeKeys
 

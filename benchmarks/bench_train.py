@@ -138,7 +138,7 @@ def build(name: str) -> tuple[Any, Any, Any]:
 def _mlp_block(width: int, inner: int) -> Any:
     from torch import nn
 
-    class StepBlock(nn.Module):
+    class Block(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.norm, self.up = nn.LayerNorm(width), nn.Linear(width, inner)
@@ -147,7 +147,7 @@ def _mlp_block(width: int, inner: int) -> Any:
         def forward(self, x: Any) -> Any:
             return x + self.down(self.act(self.up(self.norm(x))))
 
-    return StepBlock()
+    return Block()
 
 
 def _transformer() -> Any:

@@ -58,7 +58,7 @@ def aws_rules(trial):
     return {name: create_rule(name, trial) for name in names}
 
 
-def evaluate(trial, rules):
+def judge(trial, rules):
     """Return for each rule that fires the share of the run after which it did, the causes, and the errors."""
     evaluation = evaluate(rules, trial, stop_rule_on_first_issue=True)
     steps = trial.steps()
@@ -84,14 +84,14 @@ def made(run: Run, kept: Path | None) -> Iterator[str]:
 
 
 def measure(run: Run, split: str, kept: Path | None) -> dict:
-    """Run a job, and evaluate it by both sets."""
+    """Run a job, and judge it by both sets."""
     began = time.perf_counter()
     with made(run, kept) as folder:
         trial = create_trial(folder)
         result = {"name": run.name, "cause": run.cause, "split": split, "job_seconds": time.perf_counter() - began}
         for key, make_rules in (("aws", aws_rules), ("full", recommended_rules)):
             began = time.perf_counter()
-            result[key], result[f"{key}_causes"], result[f"{key}_errors"] = evaluate(trial, make_rules(trial))
+            result[key], result[f"{key}_causes"], result[f"{key}_errors"] = judge(trial, make_rules(trial))
             result[f"{key}_seconds"] = time.perf_counter() - began
     return result
 
@@ -154,7 +154,7 @@ def _mark(result: dict) -> str:
 
 
 def main() -> None:
-    """Evaluate the runs that were asked for, and print what was found."""
+    """Judge the runs that were asked for, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--split", choices=SPLITS)
     parser.add_argument("--only", default="", help="runs whose name has this text")

@@ -1,6 +1,6 @@
 """Runs that nothing was tuned on: kinds of faults that `runs` does not have, and sound jobs of further kinds.
 
-They were written down before the rules and their parameters were changed for the last time, and evaluated once, after
+They were written down before the rules and their parameters were changed for the last time, and judged once, after
 that. The kinds follow collections of faults in deep learning: the operators of DeepCrime (Humbatova, Jahangirova and
 Tonella, ISSTA 2021), the taxonomy of Humbatova and others (ICSE 2020) and the checks of TheDeepChecker (Ben Braiek and
 Khomh, 2022), as far as a small job can show them and `runs` has not used them.

@@ -17,8 +17,9 @@ class Adapter:
         self._writers = {}
 
     def write_step(self, path, step, worker, tensors):
+        from sagemaker_debug_ext.store.messages import to_array
+
         from sagemaker_debug_ext.store.backends import open_backend
-        from sagemaker_debug_ext.store.format.messages import to_array
         from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
         from sagemaker_debug_ext.vocabulary import ModeKeys
 

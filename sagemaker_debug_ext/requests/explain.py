@@ -96,7 +96,7 @@ class JobExplanation:
     notes: tuple[str, ...] = ()
 
     @property
-    def can_all_judge(self) -> bool:
+    def can_all_evaluate(self) -> bool:
         """Whether every rule can give a verdict."""
         return all(rule.can_judge for rule in self.rules)
 

@@ -41,8 +41,8 @@ def processing_job_request(
 ) -> dict[str, Any]:
     """Return a request for ``create_processing_job(**request)`` that evaluates a trial by rules.
 
-    The trial's index is distributed among the instances by S3 key, and tells each which steps to evaluate; values are read
-    from S3 as they are needed. Results go to `output_path`: a folder with ``rule-result.json`` for each rule, and
+    The trial's index is distributed among the instances by S3 key, and tells each which steps to evaluate; values are
+    read from S3 as they are needed. Results go to `output_path`: a folder with ``rule-result.json`` for each rule, and
     ``summary.json``. Check a request with `requests.checks.check_processing_job_request`.
 
     Args:

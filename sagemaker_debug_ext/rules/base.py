@@ -61,9 +61,9 @@ class Rule(abc.ABC):
         SMDebugTypeError: A trial is none, such as the path of one.
 
     Attributes:
-        judges_steps_alone: Whether the verdict at a step follows from the trial alone, not from what the rule saw
+        is_stateless: Whether the verdict at a step follows from the trial alone, not from what the rule saw
             before, so that steps may be evaluated in any order; see `rules.scaling`.
-        judges_tensors_alone: Whether what the rule remembers, and finds, of a tensor follows from that tensor alone, so
+        has_per_tensor_state: Whether what the rule remembers, and finds, of a tensor follows from that tensor alone, so
             that tensors may be evaluated in several places. Only for rules of the kind `TensorRule`.
         base_trial: The trial to check.
         other_trials: The further trials, None when there are none.
@@ -180,7 +180,8 @@ class Rule(abc.ABC):
         """Evaluate a step as `issues_at` does, for a caller that lets all trials stand still.
 
         Returns:
-            None if there is nothing that could be evaluated, which may also be said by one of the errors of `issues_at`.
+            None if there is nothing that could be evaluated, which may also be said by one of the errors of
+            `issues_at`.
         """
         return self.issues_at(step)
 

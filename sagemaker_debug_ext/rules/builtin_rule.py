@@ -58,7 +58,7 @@ class BuiltinRule(Rule):
         parameters: Typed values of all declared parameters.
         selection: The tensors that the rule looks at.
         views: What the rule reads; share one instance among rules over the same trial to read each tensor once.
-        judges_only_tensors: Whether the rule finds nothing, and learns nothing, at a step at which none of the tensors
+        evaluates_only_tensors: Whether the rule finds and learns nothing at a step at which none of the tensors
             that it looks at was saved.
     """
 
@@ -114,7 +114,7 @@ class BuiltinRule(Rule):
 
     @property
     def needs_tensors(self) -> bool:
-        """Whether `evaluates_only_tensors` speaks for the rule: it does not for a subclass that evaluates in its own way."""
+        """Whether `evaluates_only_tensors` holds for the rule; False for a subclass that evaluates in its own way."""
         return self.evaluates_only_tensors and _speaks_for(type(self), "evaluates_only_tensors")
 
     @property
@@ -204,9 +204,9 @@ class TensorRule(BuiltinRule):
     `screen`, which spares evaluating steps at which they find nothing.
 
     Attributes:
-        looks_back: Whether `screen` compares values with those saved before.
-        needs_sums_for_outlook: Whether it wants the sums of large values.
-        readings: What was measured of tensors that meet the condition, by global step; see `evaluate_share`.
+        compares_with_previous: Whether `screen` compares values with those saved before.
+        screen_needs_sums: Whether it wants the sums of large values.
+        measurements: What was measured of tensors that meet the condition, by global step; see `evaluate_share`.
     """
 
     compares_with_previous: ClassVar[bool] = False

@@ -33,7 +33,8 @@ parameters may be text. `explain(rule)` tells which tensors a rule will look at.
 `sagemaker-debug rules run TRIAL --recommended`, after the issues, and with `--json` in the list `likely_causes` beside
 the list `rules`.
 
-What may follow an issue, and how to evaluate large trials on many machines, is in [rules-at-scale.md](rules-at-scale.md).
+What may follow an issue, and how to evaluate large trials on many machines, is in
+[rules-at-scale.md](rules-at-scale.md).
 
 The rules of SageMaker have its defaults; what it leaves open is decided as described here. The further rules run here,
 and not in SageMaker's evaluator.

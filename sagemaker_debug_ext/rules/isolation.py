@@ -2,8 +2,8 @@
 
 A rule that runs in the engine's process can raise without harm, but not hang, run out of memory or crash the
 interpreter: a thread that hangs in C code cannot be ended, and may hold a lock of the trial. So a rule that is not
-trusted gets a process: it opens the trial anew, evaluates the steps it is sent, and is killed when it takes too long. The
-two talk in lines of JSON, so that nothing a rule returns is executed here.
+trusted gets a process: it opens the trial anew, evaluates the steps it is sent, and is killed when it takes too long.
+The two talk in lines of JSON, so that nothing a rule returns is executed here.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ request. Each instance evaluates its part and leaves what it found where all can
 others, merges, and writes the results.
 
 How the work is divided: if an input called ``index`` is distributed by S3 key, an instance evaluates the steps whose
-index files it was given; otherwise each evaluates a range of the steps. Rules with a memory are dealt out, one after the
-other, or each to all by shares of the tensors (see `rules.scaling`).
+index files it was given; otherwise each evaluates a range of the steps. Rules with a memory are dealt out, one after
+the other, or each to all by shares of the tensors (see `rules.scaling`).
 """
 
 from __future__ import annotations

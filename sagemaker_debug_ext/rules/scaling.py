@@ -151,7 +151,7 @@ class ShardResult:
     Args:
         issues: The issues, in the order of steps and rules.
         statuses: The statuses, in the order of the rules.
-        readings: What was measured of the tensors of a share; their issues are made when all shares are known.
+        measurements: What was measured of the tensors of a share; their issues are made when all shares are known.
     """
 
     issues: tuple[Issue, ...]
@@ -233,8 +233,8 @@ def run_actions(rules: Mapping[str, Rule], found: ShardResult) -> None:
 def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) -> Iterable[Shard]:
     """Yield the shards.
 
-    Ranges of steps for the rules that evaluate each step alone; shares of the tensors for those that evaluate each tensor
-    alone, so that each is read once for all of them; everything for each other rule.
+    Ranges of steps for the rules that evaluate each step alone; shares of the tensors for those that evaluate each
+    tensor alone, so that each is read once for all of them; everything for each other rule.
     """
     alone = {name: choice for name, choice in rules.items() if _class_of(choice).is_stateless}
     shared = {

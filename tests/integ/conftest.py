@@ -94,10 +94,10 @@ def recommended_issues():
     from sagemaker_debug_ext.rules import evaluate
     from sagemaker_debug_ext.rules.recommended import recommended_rules
 
-    def evaluate(trial):
+    def run_rules(trial):
         evaluation = evaluate(recommended_rules(trial), trial)
         issues = evaluation.run()
         assert {each.status for each in evaluation.statuses} <= {"IssuesFound", "NoIssuesFound"}
         return issues
 
-    return evaluate
+    return run_rules

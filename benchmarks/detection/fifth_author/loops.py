@@ -47,25 +47,21 @@ def playing(seed: int, *, steps: int = 160, size: int = 48, smooth: float = 0.1,
 
     def make_trial(folder: str) -> None:
         torch.manual_seed(seed)
-        maker, evaluate, loss = (
-            stack(4, size, size, 2),
-            stack(2, size, size, 1, act=nn.LeakyReLU),
-            nn.BCEWithLogitsLoss(),
-        )
-        hook = _hook(folder, evaluate, loss)
+        maker, judge, loss = stack(4, size, size, 2), stack(2, size, size, 1, act=nn.LeakyReLU), nn.BCEWithLogitsLoss()
+        hook = _hook(folder, judge, loss)
         hook.register_module(maker)
         hook.set_mode(smd.modes.TRAIN)
         makes = torch.optim.Adam(maker.parameters(), rates[0], betas=(0.5, 0.9))
-        evaluates = torch.optim.Adam(evaluate.parameters(), rates[1], betas=(0.5, 0.9))
+        judges = torch.optim.Adam(judge.parameters(), rates[1], betas=(0.5, 0.9))
         real_label, false_label = torch.full((BATCH, 1), 1 - smooth), torch.zeros(BATCH, 1)
         for _ in range(steps):
             real = torch.randn(BATCH, 2) @ torch.tensor([[0.8, 0.3], [0.0, 0.3]]) + torch.tensor([1.0, -0.5])
             made = maker(torch.randn(BATCH, 4))
-            evaluates.zero_grad()
-            loss(evaluate(torch.cat([real, made.detach()])), torch.cat([real_label, false_label])).backward()
-            evaluates.step()
+            judges.zero_grad()
+            loss(judge(torch.cat([real, made.detach()])), torch.cat([real_label, false_label])).backward()
+            judges.step()
             makes.zero_grad()
-            loss(evaluate(made), torch.ones(BATCH, 1)).backward()
+            loss(judge(made), torch.ones(BATCH, 1)).backward()
             makes.step()
             hook.save_scalar("distance", (made.mean(0) - real.mean(0)).norm().item())
         hook.close()
@@ -104,11 +100,11 @@ def rewarded(seed: int, *, steps: int = 160, arms: int = 5, act=nn.ReLU, lr: flo
         for _ in range(steps):
             visitors = torch.randn(BATCH, 8)
             scores = policy(visitors)
-            summaries = torch.distributions.Categorical(logits=scores.detach()).sample()
-            chance = (visitors @ tastes).gather(1, summaries[:, None])[:, 0].sigmoid()
+            shown = torch.distributions.Categorical(logits=scores.detach()).sample()
+            chance = (visitors @ tastes).gather(1, shown[:, None])[:, 0].sigmoid()
             clicked = torch.bernoulli(chance)
             optimizer.zero_grad()
-            loss(scores, torch.stack([summaries.float(), clicked - (mean if usual else 0)], 1)).backward()
+            loss(scores, torch.stack([shown.float(), clicked - (mean if usual else 0)], 1)).backward()
             optimizer.step()
             mean = 0.9 * mean + 0.1 * clicked.mean().item()
             hook.save_scalar("clicks", clicked.mean().item())

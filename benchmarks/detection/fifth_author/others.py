@@ -78,7 +78,7 @@ boosted("", "binary", "rare ones weighted", _kept(
     lambda job: (job.y == 0) | (np.arange(len(job.y)) % 5 == 0)
 ), _by(scale_pos_weight=4, max_depth=2), rows=1600)  # fmt: skip
 boosted("", "classes", "slowly, sampled", _by(eta=0.1, subsample=0.7, colsample_bytree=0.8), setting(rounds=60))
-boosted("", "classes", "evaluated by errors", _by(eval_metric="merror", max_depth=4), rows=1600)
+boosted("", "classes", "judged by errors", _by(eval_metric="merror", max_depth=4), rows=1600)
 boosted("", "regression", "absolute errors", _by(objective="reg:absoluteerror", eval_metric="mae", eta=0.3))
 boosted("", "regression", "logarithms of a positive target", _both("y", lambda y: np.exp(y / 2)), _by(
     objective="reg:squaredlogerror", eval_metric="rmsle"

@@ -103,11 +103,11 @@ faults({
         ("strokes", "output gates shut", _gate(3, 20, -12.0)),
     ],
     "wrong mode": [
-        ("households", "evaluated with dropout", with_model(lambda: stack(24, 48, 24, 1, drop=0.6)),
+        ("households", "judged with dropout", with_model(lambda: stack(24, 48, 24, 1, drop=0.6)),
          setting(eval_mode=False)),
-        ("figures", "evaluated with dropout", with_model(lambda: convolutions(4, 1, 8, 12, drop=0.6)),
+        ("figures", "judged with dropout", with_model(lambda: convolutions(4, 1, 8, 12, drop=0.6)),
          setting(eval_mode=False)),
-        ("subjects", "evaluated with dropout", with_model(lambda: Mean(drop=0.6)), setting(eval_mode=False)),
+        ("subjects", "judged with dropout", with_model(lambda: Mean(drop=0.6)), setting(eval_mode=False)),
         ("concrete", "trained in evaluation mode", setting(train_mode=lambda _: False)),
     ],
     "regularisation": [

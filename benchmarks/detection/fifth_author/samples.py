@@ -1,4 +1,4 @@
-"""Faults in what a model is trained on and evaluated by."""
+"""Faults in what a model is trained on and judged by."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ faults({
         ("figures", "sorted by label", _by_label),
         ("households", "one batch again and again", setting(same_batch=1)),
         ("alarms", "two batches again and again", setting(same_batch=2)),
-        ("crops", "evaluated by rows it has learned", _judged_by_what_it_learned),
+        ("crops", "judged by rows it has learned", _judged_by_what_it_learned),
     ],
     "overfitting": [
         ("households", "50 rows and 256 units", first_rows(50), with_model(lambda: layers(24, 256, 256, 1)),

@@ -102,7 +102,7 @@ def conv(inputs, outputs, kernel=3, *, stride=1, groups=1, norm=nn.BatchNorm2d, 
     return nn.Sequential(*layers, *([act()] if act else []))
 
 
-class StepBlock(nn.Module):
+class Block(nn.Module):
     """Two convolutions beside a way round them."""
 
     def __init__(self, inputs, outputs, stride=1, norm=nn.BatchNorm2d):
@@ -195,7 +195,7 @@ def flat(*layers, size, outputs):
 
 
 def resnet(norm=nn.BatchNorm2d):
-    return flat(conv(1, 8, norm=norm), StepBlock(8, 8, norm=norm), StepBlock(8, 16, 2, norm), nn.AdaptiveMaxPool2d(1),
+    return flat(conv(1, 8, norm=norm), Block(8, 8, norm=norm), Block(8, 16, 2, norm), nn.AdaptiveMaxPool2d(1),
                 size=16, outputs=4)  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Runs with a fault in what a model is trained on or evaluated by."""
+"""Runs with a fault in what a model is trained on or judged by."""
 
 from __future__ import annotations
 

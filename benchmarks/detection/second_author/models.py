@@ -137,8 +137,8 @@ class Padded(nn.Module):
     def forward(self, x):
         hidden = self.hidden(x)
         out = self.encoder(self.embedding(x), src_key_padding_mask=hidden)
-        summaries = (~hidden).float()[:, :, None]
-        return self.head((out * summaries).sum(1) / summaries.sum(1).clamp(min=self.least))
+        shown = (~hidden).float()[:, :, None]
+        return self.head((out * shown).sum(1) / shown.sum(1).clamp(min=self.least))
 
 
 class Patches(nn.Module):

@@ -118,8 +118,8 @@ def _with_gaps(job: BoostingJob) -> None:
 
 sound("transfer", "with features made before", _features_made_before)
 SOUND_BOOSTING: list[tuple[str, str, Callable[[BoostingJob], None]]] = [
-    ("binary", "evaluated by the area under the curve", with_parameters(eval_metric="auc")),
-    ("binary", "evaluated by errors", with_parameters(eval_metric="error")),
+    ("binary", "judged by the area under the curve", with_parameters(eval_metric="auc")),
+    ("binary", "judged by errors", with_parameters(eval_metric="error")),
     ("binary", "hinge", with_parameters(objective="binary:hinge", eval_metric="error")),
     ("binary", "raw scores", with_parameters(objective="binary:logitraw", eval_metric="auc")),
     ("binary", "dropped trees", with_parameters(booster="dart", rate_drop=0.1)),

@@ -50,7 +50,7 @@ class ImageNet(nn.Module):
         return self.classifier(self.features(x))
 
 
-class StepBlock(nn.Module):
+class Block(nn.Module):
     """Two convolutions with a skip connection."""
 
     def __init__(self, channels):
@@ -70,7 +70,7 @@ class ResNet(nn.Module):
     def __init__(self, blocks=2, channels=8, outputs=3):
         super().__init__()
         self.stem = nn.Sequential(nn.Conv2d(1, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU())
-        self.blocks = nn.Sequential(*(StepBlock(channels) for _ in range(blocks)))
+        self.blocks = nn.Sequential(*(Block(channels) for _ in range(blocks)))
         self.fc = nn.Linear(channels, outputs)
 
     def forward(self, x):

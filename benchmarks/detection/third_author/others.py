@@ -51,7 +51,7 @@ boosted("leaking feature", "classes", "the label with noise among the features",
 boosted("regularisation", "binary", "80 rows at least to a leaf", with_parameters(min_child_weight=80))
 boosted("inputs", "regression", "all features 0", _constant)
 
-boosted("", "binary", "evaluated by the area under the curve", with_parameters(eval_metric="auc"), rows=700)
+boosted("", "binary", "judged by the area under the curve", with_parameters(eval_metric="auc"), rows=700)
 boosted("", "binary", "slowly, with many rounds", lambda job: (
     job.parameters.update(eta=0.07, max_depth=4), setattr(job, "rounds", 60)
 ), rows=700)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Faults in what a model is trained on and evaluated by."""
+"""Faults in what a model is trained on and judged by."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class PendingScalars:
         Args:
             step: The open step.
             mode: Mode of the step to come.
-            is_last: Whether there is none to come.
+            is_final: Whether there is none to come.
             is_shown: Whether TensorBoard shows them.
         """
         for name, scalar in list(self.waiting.items()):

@@ -92,8 +92,8 @@ class StepBuffer:
         small: Arrays of at most 32-bit floats that are reduced all at once when the step is written, by name.
         deferred: Reductions that are worked out elsewhere.
         metrics: Names of tensors that are metrics of the job.
-        shown: What TensorBoard shows of which tensors.
-        only_shown: Values that TensorBoard shows and the trial does not hold.
+        summaries: What TensorBoard shows of which tensors.
+        summary_values: Values that TensorBoard shows and the trial does not hold.
         reduction_ddof: What the framework subtracts from the count in `std` and `variance`.
     """
 

@@ -67,7 +67,8 @@ class StepDispatcher:
             is_dry: Write no steps.
         """
         self.has_taken = True
-        self.export_collections_if_changed()  # before the step: a reader that meets new tensors then knows where they belong
+        # Before the step: a reader that meets new tensors then knows their collections.
+        self.export_collections_if_changed()
         if self._recorder is not None:
             with self._lock:
                 self._record(self._recorder, step, is_dry)

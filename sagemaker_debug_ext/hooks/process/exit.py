@@ -52,7 +52,8 @@ def is_exiting_with_error(since: int | None) -> bool:
     It is on its way where `finally` is at work. What only says that something ends, as `sys.exit` does, is none.
 
     Args:
-        since: What `current_exception_id` returned earlier: code that deals with an exception from beginning to end is sound.
+        since: What `current_exception_id` returned earlier: code that deals with an exception from beginning to end is
+            sound.
     """
     error = sys.exc_info()[1]
     if error is None or id(error) == since or isinstance(error, StopIteration):

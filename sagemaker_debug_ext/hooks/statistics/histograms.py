@@ -96,19 +96,19 @@ def histogram(array: Array) -> Histogram | None:
         values = np.ascontiguousarray(array).reshape(-1).astype(np.float32, copy=False)
         if not values.size:
             return None
-        numbers, counts = _look_through(values)
+        numbers, counts = _scan(values)
         if not math.isfinite(numbers.least - numbers.greatest):
             values = values[np.isfinite(values)]
             if not values.size:
                 return None
-            numbers, counts = _look_through(values)
+            numbers, counts = _scan(values)
         if not math.isfinite(numbers.total + numbers.squares):  # too large for the pieces' own precision
             wide = values.astype(np.float64)
             numbers = numbers._replace(total=float(np.add.reduce(wide)), squares=float(np.einsum("i,i", wide, wide)))
         return Histogram(*numbers, *_join(counts))
 
 
-def _look_through(values: Array) -> tuple[_Numbers, npt.NDArray[np.int64]]:
+def _scan(values: Array) -> tuple[_Numbers, npt.NDArray[np.int64]]:
     """Return what there is to say of values, NaN where there is one; and how many each bucket holds, in no order."""
     kernels = kernels_for(values)
     if kernels is None:

@@ -61,7 +61,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_compiled
-def _look_through(values, bits):  # type: ignore[no-untyped-def]
+def _scan(values, bits):  # type: ignore[no-untyped-def]
     """Return keys of the least, the greatest, and the least absolute value of a chunk; and three sums.
 
     Keys are whole numbers in the order of the floats that they stand for. A NaN lies beyond infinity, at either end.
@@ -87,7 +87,7 @@ def _look_through(values, bits):  # type: ignore[no-untyped-def]
 def _spread(values, total, squares, absolute, cancelling):  # type: ignore[no-untyped-def]
     """Return the sum of squared distances of a chunk's (absolute) values from their mean, and their sum.
 
-    Neither loses digits: where the sums of `_look_through` have, the chunk is gone through once more.
+    Neither loses digits: where the sums of `_scan` have, the chunk is gone through once more.
     """
     spread = squares - total * total / values.size
     if spread >= cancelling * squares:
@@ -120,7 +120,7 @@ def _summarise(values, bits, least_squares, most_squares, cancelling):  # type: 
     is_exact = True
     for start in range(0, values.size, _CHUNK):
         chunk = values[start : start + _CHUNK]
-        lower, upper, nearest, rough, rough_absolute, rough_squares = _look_through(chunk, bits[start : start + _CHUNK])
+        lower, upper, nearest, rough, rough_absolute, rough_squares = _scan(chunk, bits[start : start + _CHUNK])
         least, greatest, least_magnitude = min(least, lower), max(greatest, upper), min(least_magnitude, nearest)
         more_squares = np.float64(rough_squares)
         part, more = _spread(chunk, np.float64(rough), more_squares, False, cancelling)

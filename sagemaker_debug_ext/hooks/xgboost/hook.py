@@ -202,7 +202,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:  # noqa: ARG002
         """Capture the round that is over. Never stops training."""
         if self._training is not None and self._training.is_open:
-            self._capture(self._training, model)
+            self._capture_round(self._training, model)
         return False
 
     def after_training(self, model: Any) -> Any:
@@ -210,7 +210,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         training, self._training = self._training, None
         if training is not None:
             if training.is_open:  # another callback has ended training, and left nobody else a word in it
-                self._capture_last(training, model)
+                self._capture_last_round(training, model)
             self._write_last_round()
         return model
 
@@ -285,15 +285,17 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         self._begin_step()
 
     @fail_safe
-    def _capture_last(self, training: _Training, model: Any) -> None:
+    def _capture_last_round(self, training: _Training, model: Any) -> None:
         if training.has_finished_round(model):
             # Early stopping may already have cut the model back to its best round.
-            self._capture(training, model, is_whole=model.num_boosted_rounds() > training.first_round + training.epoch)
+            self._capture_round(
+                training, model, is_whole=model.num_boosted_rounds() > training.first_round + training.epoch
+            )
         else:
             self._cancel_round()
 
     @fail_safe
-    def _capture(self, training: _Training, model: Any, is_whole: bool = True) -> None:
+    def _capture_round(self, training: _Training, model: Any, is_whole: bool = True) -> None:
         training.is_open = False
         plan = self._current_plan()
         if not plan:

@@ -1,4 +1,4 @@
-"""Reads tensors at the steps of a block, or goes through them, and asks rules what is clear about them: `BlockLoader`."""
+"""`BlockLoader`: read or stream the tensors of a block of steps, and have rules screen them."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ class BlockReader:
         return StepBlock(steps, screeners, foreseeing, parts, kept, idle)
 
     def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
-        """Return at which steps a rule has nothing to evaluate, as none of its tensors is among the names saved there."""
+        """Return the steps at which none of the tensors that a rule evaluates was saved."""
         selections = rule.looks_at()
         different = {id(names): names for names in names_at}
         known = {

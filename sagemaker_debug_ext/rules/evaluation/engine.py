@@ -243,7 +243,7 @@ class Evaluation(Iterator[Issue]):
     def _evaluate(self) -> Generator[Issue, None, None]:
         try:
             for step in self._steps:
-                yield from self._wait() if step is None else self._evaluate(step)
+                yield from self._wait() if step is None else self._evaluate_step(step)
                 if not any(run.is_active for run in self._runs):
                     break
         except Exception as error:
@@ -254,7 +254,7 @@ class Evaluation(Iterator[Issue]):
             self._blocks.close()
         self._end_all("Stopped" if self._stop_requested.is_set() else "NoIssuesFound")
 
-    def _evaluate(self, step: int) -> list[Issue]:
+    def _evaluate_step(self, step: int) -> list[Issue]:
         """Return what all rules find at a step, with the trials standing still meanwhile."""
         found: list[Issue] = []
         with no_refresh(self._trials):

@@ -36,7 +36,7 @@ def is_training(view: StepView) -> bool:
     return view.mode in (ModeKeys.TRAIN, ModeKeys.GLOBAL)
 
 
-def is_last(view: StepView, name: str) -> bool:
+def is_final(view: StepView, name: str) -> bool:
     """Tell whether the job has ended, and saved a tensor at no later step of the same mode.
 
     What has not come by then does not come; as long as a job runs, it still may.
@@ -159,7 +159,7 @@ class DeferredMeasurements:
             is_late: Whether the job has had its time.
         """
         self._readings.pop((name, view.mode), None)
-        if not reading.fires or is_late or is_last(view, name):
+        if not reading.fires or is_late or is_final(view, name):
             return reading
         self._readings[name, view.mode] = (view, reading)
         return attrs.evolve(reading, fires=False)
@@ -171,7 +171,7 @@ class DeferredMeasurements:
         """
         ended: dict[int, tuple[StepView, dict[str, Measurement]]] = {}
         for (name, mode), (view, reading) in list(self._readings.items()):
-            if is_last(view, name):
+            if is_final(view, name):
                 ended.setdefault(view.step, (view, {}))[1][name] = reading
                 del self._readings[name, mode]
         return [ended[step] for step in sorted(ended)]

@@ -61,8 +61,8 @@ class UpdateSizeRule(BuiltinRule):
         limit: float = self.parameters["threshold"]
         first = moving[beyond[0]]
         message = (
-            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {describe_tensors(beyond)}: a step changes "
-            f"the first by {first:.3g} of its norm, {'above' if self.is_too_large else 'below'} {limit:g}."
+            f"The learning rate is too {'high' if self.is_too_large else 'low'} for {describe_tensors(beyond)}: a "
+            f"step changes the first by {first:.3g} of its norm, {'above' if self.is_too_large else 'below'} {limit:g}."
         )
         return [self.found(view, message, tensors=beyond, value=first, threshold=limit)]
 

@@ -1,8 +1,8 @@
 """One tensor at many steps, and what can be told of all of them at once: `TensorSeries`.
 
 Most steps of most jobs are sound, and that is cheaper to prove than a statistic is to compute: one pass in the tensor's
-own precision bounds its mean, its variance and its norm closely enough. What is not proved is evaluated step by step, in
-double precision, as ever; so nothing here changes what a rule finds.
+own precision bounds its mean, its variance and its norm closely enough. What is not proved is evaluated step by step,
+in double precision, as ever; so nothing here changes what a rule finds.
 """
 
 from __future__ import annotations
@@ -520,7 +520,7 @@ def join(size: int, screenings: Iterable[tuple[npt.NDArray[np.intp], Screening]]
 
     Args:
         size: Number of steps of the block.
-        outlooks: For each tensor, positions in the block and what is known there.
+        screenings: For each tensor, positions in the block and what is known there.
     """
     joined: Screening = np.full(size, NOTHING, np.int8)
     for positions, screen in screenings:

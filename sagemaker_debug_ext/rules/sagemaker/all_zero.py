@@ -61,4 +61,7 @@ class AllZero(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many elements are zero."""
-        return f"Zeros in {describe_tensors(names)}: {first.value:.4g} % of the first are 0, the limit is {first.threshold:g} %."
+        return (
+            f"Zeros in {describe_tensors(names)}: {first.value:.4g} % of the first are 0, the limit is "
+            f"{first.threshold:g} %."
+        )

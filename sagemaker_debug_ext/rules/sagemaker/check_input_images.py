@@ -85,6 +85,6 @@ class CheckInputImages(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how far the images are from being centred."""
         return (
-            f"Images are not centred in {describe_tensors(names)}: over {first.text} images of the first, the mean of a channel "
-            f"is {first.value:.4g} away from 0, where at most {first.threshold:g} is tolerated."
+            f"Images are not centred in {describe_tensors(names)}: over {first.text} images of the first, the mean "
+            f"of a channel is {first.value:.4g} away from 0, where at most {first.threshold:g} is tolerated."
         )

@@ -40,8 +40,8 @@ class DeadRelu(TensorRule):
 
     Looks at the outputs of layers, at every saved step of every mode; axis 0 is the batch, and every position of the
     other axes is one unit. A unit is dead if it is positive for less than `threshold_inactivity` percent of the
-    samples; the rule fires if more than `threshold_layer` percent of a layer's units are dead. Each step is evaluated by
-    itself. Batches of fewer than two samples, and tensors of which only reductions were saved, give no verdict.
+    samples; the rule fires if more than `threshold_layer` percent of a layer's units are dead. Each step is evaluated
+    by itself. Batches of fewer than two samples, and tensors of which only reductions were saved, give no verdict.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of layer outputs, as a list or separated by commas;
@@ -93,6 +93,6 @@ class DeadRelu(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many units of the worst layer are dead."""
         return (
-            f"Dead units in {describe_tensors(names)}: {first.value:.1f} % of the first layer's units are positive for less "
-            f"than {self.parameters['threshold_inactivity']:g} % of samples, more than {first.threshold:g} %."
+            f"Dead units in {describe_tensors(names)}: {first.value:.1f} % of the first layer's units are positive "
+            f"for less than {self.parameters['threshold_inactivity']:g} % of samples, more than {first.threshold:g} %."
         )

@@ -168,8 +168,8 @@ class LossNotDecreasing(BuiltinRule):
         if not math.isfinite(first.current):
             wanted = "a finite loss"
         message = (
-            f"{describe_tensors(names)} not decreasing: the first went from {first.reference:.6g} (step {first.reference_step}) "
-            f"to {first.current:.6g}, where {wanted} was expected."
+            f"{describe_tensors(names)} not decreasing: the first went from {first.reference:.6g} (step "
+            f"{first.reference_step}) to {first.current:.6g}, where {wanted} was expected."
         )
         return self.found(view, message, tensors=names, value=change, threshold=limit if rising else -limit)
 

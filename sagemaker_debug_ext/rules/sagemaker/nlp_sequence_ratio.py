@@ -70,6 +70,6 @@ class NLPSequenceRatio(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how frequent the token is."""
         return (
-            f"Token {first.text} is too frequent in {describe_tensors(names)}: it makes up {first.value:.1f} % of the first, "
-            f"more than the {first.threshold:g} % allowed."
+            f"Token {first.text} is too frequent in {describe_tensors(names)}: it makes up {first.value:.1f} % of "
+            f"the first, more than the {first.threshold:g} % allowed."
         )

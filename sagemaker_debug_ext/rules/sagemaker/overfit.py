@@ -90,8 +90,8 @@ class Overfit(BuiltinRule):
         validation, training = first = compared[names[0]]
         gap, limit = loss_gap(first), self.parameters["ratio_threshold"]
         message = (
-            f"Overfitting shows in {describe_tensors(names)}: the first has a validation loss of {validation:.6g} against a "
-            f"training loss of {training:.6g}, a gap of {gap:.3g} where at most {limit:g} is tolerated."
+            f"Overfitting shows in {describe_tensors(names)}: the first has a validation loss of {validation:.6g} "
+            f"against a training loss of {training:.6g}, a gap of {gap:.3g} where at most {limit:g} is tolerated."
         )
         return [self.found(view, message, tensors=names, value=gap, threshold=limit)]
 

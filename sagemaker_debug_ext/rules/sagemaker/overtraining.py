@@ -88,8 +88,8 @@ class Overtraining(BuiltinRule):
             return []
         first = self._courses[names[0]]
         text = (
-            f"Nothing improves any more in {describe_tensors(names)}: the last optimum of the first was {first.training.age} "
-            f"observations ago in training and {first.validation.age} in validation."
+            f"Nothing improves any more in {describe_tensors(names)}: the last optimum of the first was "
+            f"{first.training.age} observations ago in training and {first.validation.age} in validation."
         )
         limit: int = self.parameters["patience_validation"]
         return [self.found(view, text, tensors=names, value=first.validation.age, threshold=limit)]

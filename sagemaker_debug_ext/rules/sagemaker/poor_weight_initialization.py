@@ -205,8 +205,8 @@ class PoorWeightInitialization(BuiltinRule):
         if not names:
             return None
         text = (
-            f"Gradients hardly differ within {describe_tensors(names)}: the 5th and the 95th percentile of the first are "
-            f"{spreads[names[0]]:.3g} apart, less than {limit:g}."
+            f"Gradients hardly differ within {describe_tensors(names)}: the 5th and the 95th percentile of the "
+            f"first are {spreads[names[0]]:.3g} apart, less than {limit:g}."
         )
         return _Finding(names, spreads[names[0]], limit, text)
 
@@ -216,7 +216,10 @@ class PoorWeightInitialization(BuiltinRule):
         names = sorted((name for name in counts if counts[name] >= patience), key=lambda name: (-counts[name], name))
         if not names:
             return None
-        text = f"The loss does not fall in {describe_tensors(names)}: {counts[names[0]]} observations without a new best value."
+        text = (
+            f"The loss does not fall in {describe_tensors(names)}: {counts[names[0]]} observations without a "
+            f"new best value."
+        )
         return _Finding(names, counts[names[0]], patience, text)
 
 

@@ -125,7 +125,7 @@ class SaturatedActivation(TensorRule):
         """Say how many nodes of the worst layer are saturated."""
         low, high = self._limits[first.text]
         return (
-            f"Saturated nodes in {describe_tensors(names)}: {first.value:.1f} % of the first layer's nodes have inputs between "
-            f"{low:g} and {high:g} for less than {self.parameters['threshold_inactivity']:g} % of the samples, more "
-            f"than the {first.threshold:g} % allowed."
+            f"Saturated nodes in {describe_tensors(names)}: {first.value:.1f} % of the first layer's nodes have "
+            f"inputs between {low:g} and {high:g} for less than {self.parameters['threshold_inactivity']:g} % of "
+            f"the samples, more than the {first.threshold:g} % allowed."
         )

@@ -75,6 +75,6 @@ class TensorVariance(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how large the variance is."""
         return (
-            f"Variance out of bounds in {describe_tensors(names)}: that of the first is {first.value:.4g}, {first.text} the "
-            f"limit of {first.threshold:g}."
+            f"Variance out of bounds in {describe_tensors(names)}: that of the first is {first.value:.4g}, "
+            f"{first.text} the limit of {first.threshold:g}."
         )

@@ -57,6 +57,6 @@ class VanishingGradient(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how small the smallest gradient is."""
         return (
-            f"Gradients have vanished in {describe_tensors(names)}: the mean absolute value of the first is {first.value:.3g}, "
-            f"below {first.threshold:g}; layers with such gradients stop learning."
+            f"Gradients have vanished in {describe_tensors(names)}: the mean absolute value of the first is "
+            f"{first.value:.3g}, below {first.threshold:g}; layers with such gradients stop learning."
         )

@@ -105,8 +105,8 @@ class WeightUpdateRatio(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how large the ratio is."""
         return (
-            f"Updates do not suit the size of the weights in {describe_tensors(names)}: the first changed by {first.value:.3g} "
-            f"of its norm, {first.text} the limit of {first.threshold:g}."
+            f"Updates do not suit the size of the weights in {describe_tensors(names)}: the first changed by "
+            f"{first.value:.3g} of its norm, {first.text} the limit of {first.threshold:g}."
         )
 
 

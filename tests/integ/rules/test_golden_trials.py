@@ -79,7 +79,7 @@ def test_invoke_rule_shows_the_steps_that_the_original_showed(golden, run, bound
 
 
 @pytest.mark.parametrize("name", [*ENDED, *RUNNING])
-def test_every_built_in_rule_judges_every_trial_without_error(unpack, name):
+def test_every_built_in_rule_evaluates_every_trial_without_error(unpack, name):
     """Whatever was saved: reductions, shapes, texts, workers that lack steps."""
     path = unpack(name).trial_path
     trial = create_trial(path)

@@ -37,7 +37,7 @@ def lay_out(folder, host, request, s3_client, bucket):
     (folder / "config" / "resourceconfig.json").write_text(json.dumps({"current_host": host, "hosts": HOSTS}))
 
 
-def test_two_instances_judge_a_trial_on_s3_and_the_first_writes_the_results(
+def test_two_instances_evaluate_a_trial_on_s3_and_the_first_writes_the_results(
     tmp_path, s3_server, s3_client, bucket, upload
 ):
     """As the request says, with the steps dealt out by S3 key."""

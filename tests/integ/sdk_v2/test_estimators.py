@@ -313,10 +313,10 @@ def test_rules_without_a_hook_are_sent_if_forced(make, requests):
     assert "DebugRuleConfigurations" in requests[0]
 
 
-def test_rules_that_never_judge_are_warned_of(make, requests):
+def test_rules_that_never_evaluate_are_warned_of(make, requests):
     """With the remedy."""
     estimator = make(rules=[Rule.sagemaker(rule_configs.saturated_activation())])
-    assert not estimator.explain_debugger().can_all_judge
+    assert not estimator.explain_debugger().can_all_evaluate
     with pytest.warns(DebugExtWarning, match="SaturatedActivation.*will never give a verdict.*include_regex"):
         estimator.fit(wait=False, job_name="silent")
 

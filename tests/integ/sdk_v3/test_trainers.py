@@ -267,7 +267,7 @@ def test_preview_of_paths_needs_no_job(make):
     assert trainer.preview_debugger_artifact_paths().debugger == f"{BUCKET}/{{job_name}}/debug-output"
     with pytest.raises(SMDebugValueError, match="has no training job yet"):
         trainer.latest_job_debugger_artifacts_path()
-    assert trainer.explain_debugger().can_all_judge
+    assert trainer.explain_debugger().can_all_evaluate
 
 
 def test_copies_keep_the_settings_and_are_independent(make, requests):

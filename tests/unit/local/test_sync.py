@@ -16,7 +16,7 @@ from sagemaker_debug_ext.local.paths import Locations
 from sagemaker_debug_ext.local.sync import ArtifactSync, FolderSync, TensorMirror
 from sagemaker_debug_ext.store.backends import Buffer, LocalBackend, MemoryBackend
 from sagemaker_debug_ext.store.format.keys import CLAIM_KEY, END_KEY, event_key, index_key
-from sagemaker_debug_ext.store.format.manifest import claim, has_ended
+from sagemaker_debug_ext.store.format.manifest import has_ended
 from sagemaker_debug_ext.store.reader import read_index, read_tensor
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -85,7 +85,7 @@ def test_tensor_mirror_ships_only_what_is_new_or_changed(tmp_path: Path) -> None
 def test_tensor_mirror_writes_the_end_marker_only_at_the_end(tmp_path: Path) -> None:
     """The copy ends when the job has, not when a script believes so; half-written files and the claim stay behind."""
     save_step(tmp_path, 0)
-    claim(LocalBackend(tmp_path))
+    LocalBackend(tmp_path).create(CLAIM_KEY)
     TrialWriter(LocalBackend(tmp_path)).end()
     (tmp_path / "events" / "x.tfevents.tmp").write_text("half")
     target = Recording()

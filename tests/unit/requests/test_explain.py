@@ -182,7 +182,7 @@ def test_everything_that_is_saved_feeds_rules_that_choose_nothing():
     assert one(rule_configs.saturated_activation(), hook=saving_all).problems == ()
 
 
-def test_rules_without_a_hook_never_judge():
+def test_rules_without_a_hook_never_evaluate():
     """There is nothing to look at."""
     assert "the job has no hook" in one(rule_configs.overfit(), hook=False).problems[0]
 
@@ -230,4 +230,4 @@ def test_explanations_are_text_and_json():
         "  problem: it does not know which tensors to look at; set collection_names or tensor_regex",
     ]
     assert json.loads(explanation.to_json())["rules"][1]["problems"] == list(explanation.rules[1].problems)
-    assert not explanation.can_all_judge
+    assert not explanation.can_all_evaluate

@@ -13,7 +13,7 @@ from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.trials import Trial, create_trial
 
 MakeTrial = Callable[..., Trial]
-Evaluate = Callable[..., list[Issue]]
+RunRule = Callable[..., list[Issue]]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def make_trial(tmp_path: Path) -> MakeTrial:
 
 
 @pytest.fixture
-def evaluate(make_trial: MakeTrial) -> Evaluate:
+def run_rule(make_trial: MakeTrial) -> RunRule:
     """Return a function that replays a trial for one rule and returns the issues."""
 
     def run(rule_name: str, trial: Trial | Mapping[Any, Any], **parameters: Any) -> list[Issue]:

@@ -21,7 +21,7 @@ def trial(make_trial):
     return make_trial(STEPS)
 
 
-def test_a_rule_that_will_judge_tells_its_tensors_and_what_feeds_them(trial):
+def test_a_rule_that_will_evaluate_tells_its_tensors_and_what_feeds_them(trial):
     """Names and collections, and no problem."""
     explanation = explain(create_rule("VanishingGradient", trial))
     (need,) = explanation.needs
@@ -43,7 +43,7 @@ def test_a_rule_that_will_judge_tells_its_tensors_and_what_feeds_them(trial):
         ("CreateXgboostReport", {}, "no collection 'metrics'"),
     ],
 )
-def test_a_rule_that_will_never_judge_says_why(trial, name, parameters, problem):
+def test_a_rule_that_will_never_evaluate_says_why(trial, name, parameters, problem):
     """One alternative is enough where a rule has several."""
     explanation = explain(create_rule(name, trial, parameters))
     if problem is None:

@@ -47,7 +47,7 @@ def test_the_first_condition_met_is_raised_if_asked_for(trial):
 
 
 @pytest.mark.parametrize("error", [TensorUnavailable("x"), NoMoreData(9, ModeKeys.GLOBAL, 5)])
-def test_steps_that_cannot_be_judged_are_skipped(trial, error):
+def test_steps_that_cannot_be_evaluated_are_skipped(trial, error):
     """Something is missing there."""
     rule = Odd(trial, {2: error})
     invoke_rule(rule)
@@ -68,7 +68,7 @@ def test_errors_of_the_rule_come_through(trial):
         invoke_rule(Odd(trial, {2: ZeroDivisionError()}))
 
 
-def test_a_trial_that_goes_on_is_judged_up_to_now_if_not_followed(make_trial):
+def test_a_trial_that_goes_on_is_evaluated_up_to_now_if_not_followed(make_trial):
     """Nothing is waited for."""
     rule = Odd(make_trial(STEPS, ended=False))
     invoke_rule(rule, follow=False)

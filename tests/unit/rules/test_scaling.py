@@ -193,7 +193,7 @@ def test_every_rule_that_may_be_divided_finds_the_same_in_shards(faulty, num_sha
     } <= {issue.rule for issue in issues}  # fmt: skip
 
 
-def test_rules_that_judge_tensors_alone_share_their_shards(faulty):
+def test_rules_that_evaluate_tensors_alone_share_their_shards(faulty):
     """So that each tensor is read once for all of them."""
     shards = list(make_shards(divided_rules(), create_trial(faulty), 3))
     shared = [shard for shard in shards if shard.share is not None]

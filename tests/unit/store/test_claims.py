@@ -35,7 +35,7 @@ def leave_claim(backend, **changes):
     backend.write(CLAIM_KEY, (json.dumps(owner).encode(),))
 
 
-def test_take_claim_when_folder_is_free_then_claims_it(backend):
+def test_acquire_claim_when_folder_is_free_then_claims_it(backend):
     """The first process gets the claim, and gives it back."""
     assert claims.acquire_claim(backend)
     assert backend.exists(CLAIM_KEY)
@@ -43,7 +43,7 @@ def test_take_claim_when_folder_is_free_then_claims_it(backend):
     assert not backend.exists(CLAIM_KEY)
 
 
-def test_take_claim_when_this_process_has_it_then_refuses(backend):
+def test_acquire_claim_when_this_process_has_it_then_refuses(backend):
     """Two hooks of one process do not write to one folder either."""
     assert claims.acquire_claim(backend)
     assert not claims.acquire_claim(backend)
@@ -62,7 +62,7 @@ def test_has_claim_when_this_process_has_it_then_tells_and_its_children_do_not(b
     assert not claims.owns_claim(backend)
 
 
-def test_take_claim_when_owners_name_cannot_be_written_then_folder_stays_free(tmp_path):
+def test_acquire_claim_when_owners_name_cannot_be_written_then_folder_stays_free(tmp_path):
     """A claim that does not say whose it is would lock the folder for good; once there is room it can be claimed."""
 
     class FullBackend(LocalBackend):
@@ -82,52 +82,52 @@ def test_take_claim_when_owners_name_cannot_be_written_then_folder_stays_free(tm
     claims.release_claim(full)
 
 
-def test_take_claim_when_owner_runs_then_refuses(backend):
+def test_acquire_claim_when_owner_runs_then_refuses(backend):
     """The claim of a process that runs is respected."""
     owner = os.getppid()
     leave_claim(backend, pid=owner, started=claims._start_ticks(owner))
     assert not claims.acquire_claim(backend)
 
 
-def test_take_claim_when_owner_was_killed_then_takes_over(backend, ended_pid):
+def test_acquire_claim_when_owner_was_killed_then_takes_over(backend, ended_pid):
     """A claim left behind by a killed process does not lock the folder."""
     leave_claim(backend, pid=ended_pid)
     assert claims.acquire_claim(backend)
 
 
-def test_take_claim_when_owners_number_was_given_again_then_takes_over(backend):
+def test_acquire_claim_when_owners_number_was_given_again_then_takes_over(backend):
     """A later process that happens to have the owner's number is not the owner."""
     leave_claim(backend, pid=os.getppid(), started="1")
     assert claims.acquire_claim(backend)
 
 
-def test_take_claim_when_owner_had_this_process_number_then_takes_over(backend):
+def test_acquire_claim_when_owner_had_this_process_number_then_takes_over(backend):
     """In containers the same number comes back at each start."""
     leave_claim(backend)
     assert claims.acquire_claim(backend)
 
 
-def test_take_claim_when_owner_is_elsewhere_then_refuses(backend, ended_pid):
+def test_acquire_claim_when_owner_is_elsewhere_then_refuses(backend, ended_pid):
     """Nothing can be said about a process of another machine."""
     leave_claim(backend, host="elsewhere", pid=ended_pid)
     assert not claims.acquire_claim(backend)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": "x"}'])
-def test_take_claim_when_owner_is_unknown_then_refuses(backend, content):
+def test_acquire_claim_when_owner_is_unknown_then_refuses(backend, content):
     """A claim without an owner, as other writers leave it, is respected."""
     backend.write(CLAIM_KEY, (content,))
     assert not claims.acquire_claim(backend)
 
 
-def test_take_claim_when_many_find_an_abandoned_one_then_one_wins(backend, ended_pid, tmp_path):
+def test_acquire_claim_when_many_find_an_abandoned_one_then_one_wins(backend, ended_pid, tmp_path):
     """However many processes come upon the claim of a killed one together, one gets it, and no other harms it."""
     program = (
         "import sys\n"
         "from sagemaker_debug_ext.store import claims\n"
         "from sagemaker_debug_ext.store.backends import LocalBackend\n"
         "sys.stdin.readline()\n"
-        f"print(claims.take_claim(LocalBackend({str(tmp_path)!r})), flush=True)\n"
+        f"print(claims.acquire_claim(LocalBackend({str(tmp_path)!r})), flush=True)\n"
         "sys.stdin.readline()\n"
     )
     for _ in range(3):

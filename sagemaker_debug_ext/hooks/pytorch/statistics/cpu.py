@@ -79,7 +79,7 @@ class TensorSummary:
             asking for the threads that train.
 
     Raises:
-        NeedsCareError: The tensor is of 64 bits, and so large or small that squares leave the range of that.
+        PrecisionLossError: The tensor is of 64 bits, and so large or small that squares leave the range of that.
     """
 
     def __init__(self, tensor: Tensor, reductions: Sequence[Reduction], is_alone: bool = False) -> None:

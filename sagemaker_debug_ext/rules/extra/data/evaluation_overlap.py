@@ -120,6 +120,6 @@ class EvaluationOverlap(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how many samples are known."""
         return (
-            f"Evaluation uses training data in {describe_tensors(names)}: {first.value:.3g} % of its samples were seen in "
-            f"training."
+            f"Evaluation uses training data in {describe_tensors(names)}: {first.value:.3g} % of its samples were "
+            f"seen in training."
         )

@@ -137,6 +137,6 @@ class InputScale(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say what the scale is."""
         return (
-            f"Inputs are not scaled in {describe_tensors(names)}: the root mean square of the first is {first.value:.4g}, beyond "
-            f"{first.threshold:g}{first.text}."
+            f"Inputs are not scaled in {describe_tensors(names)}: the root mean square of the first is "
+            f"{first.value:.4g}, beyond {first.threshold:g}{first.text}."
         )

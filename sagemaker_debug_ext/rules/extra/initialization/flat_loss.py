@@ -93,6 +93,6 @@ class FlatLoss(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the loss would change."""
         return (
-            f"The loss hardly depends on the weights in {describe_tensors(names)}: if all of them changed by one percent, the "
-            f"first would change by {first.value:.2g} percent at most."
+            f"The loss hardly depends on the weights in {describe_tensors(names)}: if all of them changed by one "
+            f"percent, the first would change by {first.value:.2g} percent at most."
         )

@@ -71,8 +71,8 @@ class InitialWeights(TensorRule):
     at each step of a sequence, so half of `max_gain` is the limit for them. The rule also fires if all elements of a
     weight have one value, other than 0 and 1: then its units all learn the same.
 
-    Of Keras and MXNet, whose hooks save what a step leaves, weights are evaluated after the first update, at the next step
-    that was saved, and only if that shows that updates change them little.
+    Of Keras and MXNet, whose hooks save what a step leaves, weights are evaluated after the first update, at the next
+    step that was saved, and only if that shows that updates change them little.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not

@@ -69,7 +69,10 @@ class MissingActivation(BuiltinRule):
         patience: int = self.parameters["patience"]
         if self._streaks.observe("", holds) < patience:
             return []
-        text = f"There is no activation after {describe_tensors(following)}: what comes out goes unchanged into the next layer."
+        text = (
+            f"There is no activation after {describe_tensors(following)}: what comes out goes unchanged into "
+            f"the next layer."
+        )
         return [self.found(view, text, tensors=following, value=len(following), threshold=len(layers) / 2)]
 
     def _layers(self, view: StepView) -> Iterator[_Layer]:

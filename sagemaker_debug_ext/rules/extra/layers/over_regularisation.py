@@ -111,7 +111,10 @@ class OverRegularisation(BuiltinRule):
         names = sorted((name for name in usual if usual[name] > limit), key=lambda name: (-usual[name], name))
         if not names:
             return []
-        text = f"Dropout leaves too little in {describe_tensors(names)}: the first drops {usual[names[0]]:.0%} of its input."
+        text = (
+            f"Dropout leaves too little in {describe_tensors(names)}: the first drops {usual[names[0]]:.0%} "
+            f"of its input."
+        )
         return [self.found(view, text, tensors=names, value=usual[names[0]], threshold=limit)]
 
     def _judge_labels(self, view: StepView) -> list[Issue]:
@@ -146,7 +149,7 @@ class OverRegularisation(BuiltinRule):
             return []
         names = sorted((name for name in left if left[name] < limit), key=lambda name: (left[name], name))
         text = (
-            f"Weights shrink in {describe_tensors(names)}: in the median they have {usual:.0%} of their first norm, the first of "
-            f"them {left[names[0]]:.0%}."
+            f"Weights shrink in {describe_tensors(names)}: in the median they have {usual:.0%} of their first norm, "
+            f"the first of them {left[names[0]]:.0%}."
         )
         return [self.found(view, text, tensors=names, value=usual, threshold=limit)]

@@ -13,7 +13,7 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, class_ids, has_unit_for_each
 from sagemaker_debug_ext.rules.inference.losses import AdversarialLosses, class_answers, class_labels, observed_losses
-from sagemaker_debug_ext.rules.inference.training import is_last, is_training
+from sagemaker_debug_ext.rules.inference.training import is_final, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
@@ -85,7 +85,8 @@ class PredictionCollapse(BuiltinRule):
         patience: Steps with labels to see before the first verdict; 40 when not given.
         patience_running: The same while the job runs on; 40 when not given.
         max_share: Largest share of one predicted class; 0.98 when not given.
-        max_label_share: Largest share of one class in the labels for which predictions are evaluated; 0.8 when not given.
+        max_label_share: Largest share of one class in the labels for which predictions are evaluated; 0.8 when not
+            given.
 
     Source:
         Networks that give the same answer to everything are a symptom of many faults; see Zhang, Zhai, Ma and Shen,
@@ -148,14 +149,14 @@ class PredictionCollapse(BuiltinRule):
         issues = self._evaluate(view, names)
         for name in names:
             self._pending.pop(name, None)
-        if not issues or self._num_steps >= self.parameters["patience_running"] or _any_is_last(view, names):
+        if not issues or self._num_steps >= self.parameters["patience_running"] or _any_is_final(view, names):
             return issues
         self._pending |= dict.fromkeys(names, (view, issues))
         return []
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return what was found at the last steps, if no others are to come."""
-        ended = {view.step: issues for name, (view, issues) in self._pending.items() if _any_is_last(view, [name])}
+        ended = {view.step: issues for name, (view, issues) in self._pending.items() if _any_is_final(view, [name])}
         if ended:
             self._pending.clear()
         return [issue for step in sorted(ended) for issue in ended[step]]
@@ -200,9 +201,9 @@ class PredictionCollapse(BuiltinRule):
         return f"Other classes hardly ever come up: {latest}, and {others:.2%} of all so far are not."
 
 
-def _any_is_last(view: StepView, names: Iterable[str]) -> bool:
+def _any_is_final(view: StepView, names: Iterable[str]) -> bool:
     """Tell whether the job has ended, and one of some tensors was saved at no later step."""
-    return any(is_last(view, name) for name in names)
+    return any(is_final(view, name) for name in names)
 
 
 def _commonest(ids: collections.deque[int]) -> tuple[int, float]:

@@ -73,10 +73,10 @@ class LossDirection(BuiltinRule):
     Looks at losses, their scores and their targets at TRAIN steps (all steps that have no mode). The error of the
     answers is computed anew, as the cross entropy where targets are classes and as the mean squared error where the
     loss is one of differences, by its name or, but for the sign, by its value. Others, such as that of a quantile or of
-    a teacher's answers, do not want the targets themselves, and are not evaluated. The rule fires if the mean error of the
-    latest `window` steps is above `factor` times the first, and their mean loss below the first. A loss that does not
-    want the targets themselves rewards the wrong thing if all samples may have the same answer: the rule fires if it
-    has fallen to a tenth, and answers differ between samples by less than half of what they did at first, both by
+    a teacher's answers, do not want the targets themselves, and are not evaluated. The rule fires if the mean error of
+    the latest `window` steps is above `factor` times the first, and their mean loss below the first. A loss that does
+    not want the targets themselves rewards the wrong thing if all samples may have the same answer: the rule fires if
+    it has fallen to a tenth, and answers differ between samples by less than half of what they did at first, both by
     itself and relative to their size.
 
     Parameters:

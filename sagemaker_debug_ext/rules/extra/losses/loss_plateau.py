@@ -35,8 +35,8 @@ class LossPlateau(TensorRule):
     loss must be saved from the beginning. Nor does a model that has something to show for its loss: where answers and
     targets were saved, the rule fires only if the answers of the latest 20 steps are not better than the best constant
     by 4 %, as NoSkill measures it, which noise in the targets may bring near, or a start from a trained model. Losses
-    of which one side of a game wins what the other loses, as in adversarial training, are not evaluated, as far as their
-    targets were saved and tell.
+    of which one side of a game wins what the other loses, as in adversarial training, are not evaluated, as far as
+    their targets were saved and tell.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
@@ -111,6 +111,6 @@ class LossPlateau(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the loss has fallen."""
         return (
-            f"The loss has hardly moved in {describe_tensors(names)}: the mean of the first went from {first.text}, a fall of "
-            f"{first.value:.2g} % where at least {first.threshold:g} % was expected by now."
+            f"The loss has hardly moved in {describe_tensors(names)}: the mean of the first went from {first.text}, "
+            f"a fall of {first.value:.2g} % where at least {first.threshold:g} % was expected by now."
         )

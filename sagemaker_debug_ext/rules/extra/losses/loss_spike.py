@@ -80,4 +80,7 @@ class LossSpike(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how high the loss jumped."""
-        return f"The loss jumps in {describe_tensors(names)}: the first is {first.text}, over {first.threshold:g} times as high."
+        return (
+            f"The loss jumps in {describe_tensors(names)}: the first is {first.text}, over "
+            f"{first.threshold:g} times as high."
+        )

@@ -48,9 +48,9 @@ class NoSkill(BuiltinRule):
     step is the hardest. So the rule fires if it is not when the job has ended, after `patience` steps at least; or
     while it runs if it has not been at any of `patience_running` steps.
 
-    Losses of which one side of a game wins what the other loses, as in adversarial training, are not evaluated. Of boosted
-    trees it compares the validation loss of each round with the entropy of the labels that are saved, and fires if it
-    has not been lower in `patience_rounds` rounds.
+    Losses of which one side of a game wins what the other loses, as in adversarial training, are not evaluated. Of
+    boosted trees it compares the validation loss of each round with the entropy of the labels that are saved, and fires
+    if it has not been lower in `patience_rounds` rounds.
 
     Parameters:
         window: How many steps are averaged; 20 when not given.

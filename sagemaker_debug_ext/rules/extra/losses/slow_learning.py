@@ -61,6 +61,6 @@ class SlowLearning(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how little the loss falls."""
         return (
-            f"Learning is too slow in {describe_tensors(names)}: the first fell at each of {self.parameters['window']} saved "
-            f"steps, and by {first.value:.2g} % in all."
+            f"Learning is too slow in {describe_tensors(names)}: the first fell at each of "
+            f"{self.parameters['window']} saved steps, and by {first.value:.2g} % in all."
         )

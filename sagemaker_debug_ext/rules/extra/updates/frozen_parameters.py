@@ -256,6 +256,6 @@ class FrozenParameters(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say for how long, and why."""
         return (
-            f"Parameters do not change in {describe_tensors(names)}: the first has been the same for {first.value:g} saved steps "
-            f"({first.text})."
+            f"Parameters do not change in {describe_tensors(names)}: the first has been the same for "
+            f"{first.value:g} saved steps ({first.text})."
         )

@@ -81,7 +81,7 @@ class GradientDecay(BuiltinRule):
         if self._is_over or self._num_small < patience:
             return []
         text = (
-            f"Gradients vanish on their way through the layers in {describe_tensors(small)}: the mean absolute value of the "
-            f"first is {share:.2g} of that of {largest!r}."
+            f"Gradients vanish on their way through the layers in {describe_tensors(small)}: the mean absolute "
+            f"value of the first is {share:.2g} of that of {largest!r}."
         )
         return [self.found(view, text, tensors=small, value=share, threshold=limit)]

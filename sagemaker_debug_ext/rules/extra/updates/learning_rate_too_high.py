@@ -26,8 +26,8 @@ class LearningRateTooHigh(UpdateSizeRule):
     updates that shrink by themselves, as Adagrad does: if the latest of the first `window` updates is less than 0.7 of
     the first, and none of them was three times as large as the weight, the verdict waits for as many further ones,
     unless a loss becomes more than twice its least value so far. Weights that were 0 when they were first saved are not
-    evaluated: they have no size yet that updates could be too large for, as offsets in a table or what is added to a layer
-    that was trained before.
+    evaluated: they have no size yet that updates could be too large for, as offsets in a table or what is added to a
+    layer that was trained before.
 
     Parameters:
         threshold: Largest part of its norm that a step may usually change a weight by; 0.25 when not given.

@@ -135,16 +135,16 @@ class LearningRateTooLow(UpdateSizeRule):
         if all(way.has_stopped for way in moved.values()) and self._have_gradients(view, names):
             rest = moved[names[0]].rest
             text = (
-                f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, and not any more for "
-                f"{rest} saved steps, although it has a gradient."
+                f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, and not any "
+                f"more for {rest} saved steps, although it has a gradient."
             )
             return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
         longest = max(way.length for way in moved.values())
         is_time = min(way.updates for way in moved.values()) == PATIENCE
         if is_time and longest < LEAST_WAY and self._has_not_fallen() and not self._has_skill():
             text = (
-                f"The learning rate is too low for {describe_tensors(names)}: {PATIENCE} updates together have changed no weight "
-                f"by more than {longest:.2g} of its norm, and the loss has hardly fallen."
+                f"The learning rate is too low for {describe_tensors(names)}: {PATIENCE} updates together have "
+                f"changed no weight by more than {longest:.2g} of its norm, and the loss has hardly fallen."
             )
             return [self.found(view, text, tensors=names, value=longest, threshold=LEAST_WAY)]
         return []

@@ -85,6 +85,6 @@ class ReplicaDivergence(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         """Say how far apart the workers are."""
         return (
-            f"Workers have different weights in {describe_tensors(names)}: {first.text} is {first.value:.3g} of the norm away "
-            f"from the first worker, more than {first.threshold:g}."
+            f"Workers have different weights in {describe_tensors(names)}: {first.text} is {first.value:.3g} of the "
+            f"norm away from the first worker, more than {first.threshold:g}."
         )

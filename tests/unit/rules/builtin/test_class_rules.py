@@ -57,39 +57,39 @@ def test_other_numbers_are_no_classes(value):
 
 class TestClassImbalance:
     @pytest.mark.parametrize(("rare", "fires"), [(10, False), (9, True)])
-    def test_a_ratio_of_exactly_the_threshold_is_tolerated(self, evaluate, rare, fires):
+    def test_a_ratio_of_exactly_the_threshold_is_tolerated(self, run_rule, rare, fires):
         """Biggest to smallest."""
         steps = {(TRAIN, 0): {"my_labels": np.repeat([0, 1], [100, rare])}}
-        issues = evaluate("ClassImbalance", steps, samples=1)
+        issues = run_rule("ClassImbalance", steps, samples=1)
         assert bool(issues) == fires
 
-    def test_counts_go_over_all_steps_and_the_verdict_waits_for_enough_labels(self, evaluate):
+    def test_counts_go_over_all_steps_and_the_verdict_waits_for_enough_labels(self, run_rule):
         """The step that reaches the number is evaluated, later ones too; steps without labels are not."""
         steps = {
             (TRAIN, 0): {"labels": np.zeros(30)}, (TRAIN, 1): {"labels": np.append(np.zeros(19), 1)},
             (TRAIN, 2): {"x": 1.0}, (EVAL, 0): {"labels": np.ones(2)},
         }  # fmt: skip
-        issues = evaluate("ClassImbalance", steps, samples=50)
+        issues = run_rule("ClassImbalance", steps, samples=50)
         assert [(issue.step, round(issue.value, 1)) for issue in issues] == [(1, 49), (3, 16.3)]
 
-    def test_one_class_alone_is_not_unbalanced(self, evaluate):
+    def test_one_class_alone_is_not_unbalanced(self, run_rule):
         """There is nothing to compare it with."""
-        assert evaluate("ClassImbalance", {(TRAIN, 0): {"labels": np.zeros(600)}}) == []
+        assert run_rule("ClassImbalance", {(TRAIN, 0): {"labels": np.zeros(600)}}) == []
 
     @pytest.mark.parametrize(("wrong", "fires"), [(7, False), (8, True)])
-    def test_a_class_may_be_mispredicted_up_to_a_share(self, evaluate, wrong, fires):
+    def test_a_class_may_be_mispredicted_up_to_a_share(self, run_rule, wrong, fires):
         """More fires, naming the predictions."""
         labels = np.repeat([0, 1], [10, 10])
         predictions = labels.copy()
         predictions[:wrong] = 1
         steps = {(TRAIN, 0): {"labels": labels, "predictions": predictions}}
-        issues = evaluate("ClassImbalance", steps, samples=20)
+        issues = run_rule("ClassImbalance", steps, samples=20)
         assert [issue.tensors for issue in issues] == ([("predictions", "labels")] if fires else [])
 
-    def test_scores_of_several_classes_need_argmax(self, evaluate, make_trial):
+    def test_scores_of_several_classes_need_argmax(self, run_rule, make_trial):
         """Otherwise they are no classes; with another length they do not count."""
         steps = {(TRAIN, 0): {"labels": np.array([0, 1] * 10), "predictions": np.tile([[0.1, 7.0]], (20, 1))}}
-        (issue,) = evaluate("ClassImbalance", steps, samples=20, argmax="true")
+        (issue,) = run_rule("ClassImbalance", steps, samples=20, argmax="true")
         assert (issue.value, "class 0" in issue.message.lower()) == (1.0, True)
         trial = make_trial(steps)
         evaluation = evaluate([create_rule("ClassImbalance", trial, {"samples": 20})], trial)
@@ -97,12 +97,12 @@ class TestClassImbalance:
         assert evaluation.statuses[0].status == "Error"
         assert "arg-max" in evaluation.statuses[0].details
 
-    def test_predictions_of_another_length_do_not_count(self, evaluate):
+    def test_predictions_of_another_length_do_not_count(self, run_rule):
         """They do not belong to the labels."""
         steps = {(TRAIN, 0): {"labels": np.array([0, 1]), "predictions": np.array([1, 0, 1])}}
-        assert evaluate("ClassImbalance", steps, samples=1) == []
+        assert run_rule("ClassImbalance", steps, samples=1) == []
 
-    def test_several_label_tensors_are_joined_in_the_order_of_names(self, evaluate):
+    def test_several_label_tensors_are_joined_in_the_order_of_names(self, run_rule):
         """As are predictions."""
         steps = {
             (TRAIN, 0): {
@@ -110,7 +110,7 @@ class TestClassImbalance:
                 "a_predictions": np.zeros(4), "b_predictions": np.ones(4),
             }
         }  # fmt: skip
-        assert evaluate("ClassImbalance", steps, samples=1) == []
+        assert run_rule("ClassImbalance", steps, samples=1) == []
 
 
 class TestConfusion:
@@ -145,7 +145,7 @@ class TestConfusion:
             patch.setattr(BuiltinRule, "can_screen_block", False)
             assert screened == found()
 
-    def test_sound_steps_are_not_judged_one_by_one(self, make_trial, monkeypatch):
+    def test_sound_steps_are_not_evaluated_one_by_one(self, make_trial, monkeypatch):
         """Even if not each class occurs at each step."""
         rng = np.random.default_rng(0)
         classes = [rng.integers(0, 6, 5) for _ in range(20)]
@@ -157,7 +157,7 @@ class TestConfusion:
         assert [(status.status, status.num_steps) for status in evaluation.statuses] == [("NoIssuesFound", 20)]
 
     @pytest.mark.parametrize("method", ["evaluate", "result_at", "issues_at"])
-    def test_a_subclass_that_judges_in_its_own_way_judges_each_step(self, make_trial, method):
+    def test_a_subclass_that_judges_in_its_own_way_evaluates_each_step(self, make_trial, method):
         """What its parent foresees is not what it looks for."""
 
         def find(self, view_or_step):
@@ -187,55 +187,55 @@ class TestConfusion:
         monkeypatch.setattr(confusion, "confusion_matrices", None)
         assert fired(evaluate([create_rule("Confusion", trial)], trial)) == []
 
-    def test_a_perfect_matrix_never_fires(self, evaluate):
+    def test_a_perfect_matrix_never_fires(self, run_rule):
         """However many classes."""
         classes = np.repeat(np.arange(10), 3)
-        assert evaluate("Confusion", {(TRAIN, 0): {"labels": classes, "predictions": classes}}) == []
+        assert run_rule("Confusion", {(TRAIN, 0): {"labels": classes, "predictions": classes}}) == []
 
     @pytest.mark.parametrize(("wrong", "fires"), [(1, False), (2, True)])
-    def test_shares_are_of_the_predictions_of_a_class(self, evaluate, wrong, fires):
+    def test_shares_are_of_the_predictions_of_a_class(self, run_rule, wrong, fires):
         """9 of 10 right predictions are enough."""
         predictions = np.repeat([0, 1], [10, 10])
         labels = predictions.copy()
         labels[:wrong] = 1
-        assert bool(evaluate("Confusion", {(TRAIN, 0): {"labels": labels, "predictions": predictions}})) == fires
+        assert bool(run_rule("Confusion", {(TRAIN, 0): {"labels": labels, "predictions": predictions}})) == fires
 
-    def test_the_largest_share_of_another_class_is_limited_by_itself(self, evaluate):
+    def test_the_largest_share_of_another_class_is_limited_by_itself(self, run_rule):
         """Even if the diagonal is well."""
         labels, predictions = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0])
         given = {"min_diag": 0, "max_off_diag": "0.2"}
-        (issue,) = evaluate("Confusion", {(TRAIN, 0): {"labels": labels, "predictions": predictions}}, **given)
+        (issue,) = run_rule("Confusion", {(TRAIN, 0): {"labels": labels, "predictions": predictions}}, **given)
         assert (issue.value, issue.threshold) == (0.25, 0.2)
 
-    def test_a_class_that_is_never_predicted_is_never_right(self, evaluate):
+    def test_a_class_that_is_never_predicted_is_never_right(self, run_rule):
         """One that occurs neither here nor there does not matter."""
         labels, predictions = np.array([0, 0, 2]), np.array([0, 0, 0])
         steps = {(TRAIN, 0): {"labels": labels, "predictions": predictions}}
-        (issue,) = evaluate("Confusion", steps, max_off_diag=1, min_diag=0.5, category_no=5)
+        (issue,) = run_rule("Confusion", steps, max_off_diag=1, min_diag=0.5, category_no=5)
         assert "class 2" in issue.message
 
-    def test_each_step_is_judged_by_itself(self, evaluate):
+    def test_each_step_is_evaluated_by_itself(self, run_rule):
         """Nothing is carried over; other lengths give no verdict."""
         bad, good = np.array([0, 1]), np.array([1, 0])
         steps = {
             (TRAIN, 0): {"labels": bad, "predictions": good}, (TRAIN, 1): {"labels": bad, "predictions": bad},
             (TRAIN, 2): {"labels": bad, "predictions": np.array([1, 0, 1])}, (TRAIN, 3): {"labels": bad},
         }  # fmt: skip
-        assert fired(evaluate("Confusion", steps)) == [0]
+        assert fired(run_rule("Confusion", steps)) == [0]
 
-    def test_collections_are_searched_where_the_tensor_is_missing(self, evaluate, make_trial):
+    def test_collections_are_searched_where_the_tensor_is_missing(self, run_rule, make_trial):
         """The name comes first."""
         steps = {
             (TRAIN, 0): {"truth": np.array([0, 1]), "guess": np.array([1, 0])},
             (TRAIN, 1): {"truth": np.array([0, 1]), "guess": np.array([1, 0]), "predictions": np.array([0, 1])},
         }
         trial = make_trial(steps, collections={"labels": ["^truth"], "predictions": ["^guess"]})
-        assert fired(evaluate("Confusion", trial)) == [0]
+        assert fired(run_rule("Confusion", trial)) == [0]
 
-    def test_a_name_is_no_pattern(self, evaluate):
+    def test_a_name_is_no_pattern(self, run_rule):
         """Whatever is in it."""
         steps = {(TRAIN, 0): {"labels[0]": np.array([0, 1]), "guess[0]": np.array([1, 0])}}
-        assert fired(evaluate("Confusion", steps, labels="labels[0]", predictions="guess[0]")) == [0]
+        assert fired(run_rule("Confusion", steps, labels="labels[0]", predictions="guess[0]")) == [0]
 
     @pytest.mark.parametrize(("ids", "number"), [([-1, 0], None), ([0, 2], 2)])
     def test_impossible_classes_end_the_rule_with_an_error(self, make_trial, ids, number):
@@ -255,9 +255,9 @@ class TestFeatureImportanceOverweight:
         assert leading_share({"a": 0}, 3) is None
 
     @pytest.mark.parametrize(("threshold", "fires"), [(0.9, False), (0.89, True)])
-    def test_the_threshold_itself_is_tolerated(self, evaluate, threshold, fires):
+    def test_the_threshold_itself_is_tolerated(self, run_rule, threshold, fires):
         """The leading features are named, the largest first."""
         steps = {(TRAIN, 0): {f"feature_importance/weight/f{n}": v for n, v in enumerate((1.0, 6.0, 3.0))}}
-        issues = evaluate("FeatureImportanceOverweight", steps, nfeatures=2, threshold=threshold)
+        issues = run_rule("FeatureImportanceOverweight", steps, nfeatures=2, threshold=threshold)
         names = ("feature_importance/weight/f1", "feature_importance/weight/f2")
         assert [issue.tensors for issue in issues] == ([names] if fires else [])

@@ -56,24 +56,24 @@ def test_decision_equals_that_of_a_naive_loop(output, threshold):
 
 
 @pytest.mark.parametrize(("dead", "fires"), [(5, False), (6, True), (10, True), (0, False)])
-def test_more_than_half_of_the_units_dead_fires_by_default(evaluate, dead, fires):
+def test_more_than_half_of_the_units_dead_fires_by_default(run_rule, dead, fires):
     """Exactly half is tolerated."""
-    issues = evaluate("DeadRelu", {(TRAIN, 0): {"net_relu_output_0": layer(10, dead)}})
+    issues = run_rule("DeadRelu", {(TRAIN, 0): {"net_relu_output_0": layer(10, dead)}})
     assert [issue.value for issue in issues] == ([10.0 * dead] if fires else [])
 
 
 @pytest.mark.parametrize(("active_samples", "fires"), [(1, False), (0, True)])
-def test_a_unit_active_for_exactly_the_threshold_lives(evaluate, active_samples, fires):
+def test_a_unit_active_for_exactly_the_threshold_lives(run_rule, active_samples, fires):
     """1 of 100 samples is not less than 1 %."""
     output = np.zeros((100, 3))
     output[:active_samples] = 1
-    assert bool(evaluate("DeadRelu", {(TRAIN, 0): {"relu_output": output}})) == fires
+    assert bool(run_rule("DeadRelu", {(TRAIN, 0): {"relu_output": output}})) == fires
 
 
-def test_the_worst_layer_is_named_first(evaluate):
+def test_the_worst_layer_is_named_first(run_rule):
     """Several layers make one issue."""
     tensors = {"a_relu_output": layer(10, 6), "b_relu_output": layer(10, 9), "c_relu_output": layer(10, 1)}
-    (issue,) = evaluate("DeadRelu", {(EVAL, 3): tensors})
+    (issue,) = run_rule("DeadRelu", {(EVAL, 3): tensors})
     assert issue.tensors == ("b_relu_output", "a_relu_output")
     assert (issue.value, issue.threshold, issue.mode, issue.mode_step) == (90, 50, EVAL, 3)
 
@@ -89,10 +89,10 @@ def test_the_worst_layer_is_named_first(evaluate):
         ({"threshold_inactivity": 0}, []),
     ],
 )
-def test_parameters_choose_layers_and_limits(evaluate, parameters, fires_at):
+def test_parameters_choose_layers_and_limits(run_rule, parameters, fires_at):
     """Typed values and text alike."""
     steps = {(TRAIN, 0): {"relu_output": layer(10, 8)}, (TRAIN, 1): {"gelu_output": layer(10, 9)}}
-    assert [issue.step for issue in evaluate("DeadRelu", steps, **parameters)] == fires_at
+    assert [issue.step for issue in run_rule("DeadRelu", steps, **parameters)] == fires_at
 
 
 @pytest.mark.parametrize(
@@ -100,25 +100,25 @@ def test_parameters_choose_layers_and_limits(evaluate, parameters, fires_at):
     [np.zeros((0, 4)), np.zeros((4, 0)), np.array(["a", "b"]), np.zeros((1, 4))],
     ids=["no samples", "no units", "text", "one sample"],
 )
-def test_tensors_that_cannot_be_judged_do_not_fire(evaluate, value):
+def test_tensors_that_cannot_be_evaluated_do_not_fire(run_rule, value):
     """Empty tensors, texts and single samples give no verdict."""
-    assert evaluate("DeadRelu", {(TRAIN, 0): {"relu_output": value}}) == []
+    assert run_rule("DeadRelu", {(TRAIN, 0): {"relu_output": value}}) == []
 
 
-def test_nan_is_not_a_positive_output(evaluate):
+def test_nan_is_not_a_positive_output(run_rule):
     """A unit whose outputs are all NaN never outputs a positive value."""
-    assert len(evaluate("DeadRelu", {(TRAIN, 0): {"relu_output": np.full((4, 4), np.nan)}})) == 1
+    assert len(run_rule("DeadRelu", {(TRAIN, 0): {"relu_output": np.full((4, 4), np.nan)}})) == 1
 
 
-def test_a_trial_of_reductions_gives_no_verdict(evaluate):
+def test_a_trial_of_reductions_gives_no_verdict(run_rule):
     """Shares of units cannot be told from reductions."""
-    assert evaluate("DeadRelu", {(TRAIN, 0): {reduction_tensor_name("max", False, "relu_output"): np.array(0.0)}}) == []
+    assert run_rule("DeadRelu", {(TRAIN, 0): {reduction_tensor_name("max", False, "relu_output"): np.array(0.0)}}) == []
 
 
-def test_with_several_workers_the_first_is_read(tmp_path, evaluate):
+def test_with_several_workers_the_first_is_read(tmp_path, run_rule):
     """What another worker saved does not count."""
     job = SmallTrial(tmp_path, workers=("worker_0", "worker_1"))
     job.write(TRAIN, 0, {"relu_output": layer(4, 0)}, global_step=0, worker="worker_0")
     job.write(TRAIN, 0, {"relu_output": layer(4, 4)}, global_step=0, worker="worker_1")
     job.end()
-    assert evaluate("DeadRelu", create_trial(str(tmp_path))) == []
+    assert run_rule("DeadRelu", create_trial(str(tmp_path))) == []

@@ -51,13 +51,13 @@ def test_reductions_stand_for_the_tensor(reductions, explodes, has_nan):
     assert reductions_explode(reductions, only_nan=True) == has_nan
 
 
-def test_all_tensors_are_looked_at_when_nothing_is_selected(evaluate):
+def test_all_tensors_are_looked_at_when_nothing_is_selected(run_rule):
     """One bad element in any tensor fires; the issue names the tensors."""
     steps = {
         (TRAIN, 0): {"a": np.ones(3), "b": np.ones(3)},
         (EVAL, 0): {"a": np.array([1, NAN, INF]), "b": np.array([INF])},
     }
-    (issue,) = evaluate("ExplodingTensor", steps)
+    (issue,) = run_rule("ExplodingTensor", steps)
     assert (issue.step, issue.mode, issue.tensors, issue.value) == (1, EVAL, ("a", "b"), 2)
     assert "'a' and 1 other tensor" in issue.message
 
@@ -75,7 +75,7 @@ def test_all_tensors_are_looked_at_when_nothing_is_selected(evaluate):
         ({"collection_names": "nowhere"}, []),
     ],
 )
-def test_selection_and_kind_follow_the_parameters(evaluate, parameters, fires_at):
+def test_selection_and_kind_follow_the_parameters(run_rule, parameters, fires_at):
     """Collections and patterns are united; only_nan leaves infinities alone."""
     steps = {
         (TRAIN, 0): {"x": np.array([NAN]), "loss": np.array([1.0])},
@@ -83,7 +83,7 @@ def test_selection_and_kind_follow_the_parameters(evaluate, parameters, fires_at
         (TRAIN, 2): {"y": np.array([NAN])},
         (TRAIN, 3): {"x": np.array([1e30]), "loss": np.array([1e300]), "y": np.array([], np.float32)},
     }
-    assert [issue.step for issue in evaluate("ExplodingTensor", steps, **parameters)] == fires_at
+    assert [issue.step for issue in run_rule("ExplodingTensor", steps, **parameters)] == fires_at
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_selection_and_kind_follow_the_parameters(evaluate, parameters, fires_at
         ("Splitter", {}, True),
     ],
 )
-def test_gaps_in_tables_of_trees_fire_only_if_they_are_selected(make_trial, evaluate, column, parameters, fires):
+def test_gaps_in_tables_of_trees_fire_only_if_they_are_selected(make_trial, run_rule, column, parameters, fires):
     """A leaf has no split; the columns in which each node has a value are looked at like any tensor."""
     steps = {(TRAIN, 0): {f"trees/{column}": np.array([1.0, NAN, NAN]), "labels": np.array([1.0])}}
     trial = make_trial(steps, collections={"trees": [f"trees/{column}"]})
-    assert [issue.step for issue in evaluate("ExplodingTensor", trial, **parameters)] == ([0] if fires else [])
+    assert [issue.step for issue in run_rule("ExplodingTensor", trial, **parameters)] == ([0] if fires else [])
 
 
 @pytest.mark.parametrize(
@@ -117,29 +117,29 @@ def test_gaps_in_tables_of_trees_fire_only_if_they_are_selected(make_trial, eval
     ],
 )
 @pytest.mark.parametrize("rule", ["ExplodingTensor", "NonFiniteOrigin"])
-def test_masks_fire_only_if_they_are_selected(evaluate, rule, name, value, parameters, fires):
+def test_masks_fire_only_if_they_are_selected(run_rule, rule, name, value, parameters, fires):
     """Attention passes over what has minus infinity; the logarithm of 0 and 1 looks the same, and is an output."""
     steps = {(TRAIN, 0): {name: np.array(value, np.float32), "loss": np.array([1.0])}}
-    assert [issue.step for issue in evaluate(rule, steps, **parameters)] == ([0] if fires else [])
+    assert [issue.step for issue in run_rule(rule, steps, **parameters)] == ([0] if fires else [])
 
 
-def test_texts_are_ignored(evaluate):
+def test_texts_are_ignored(run_rule):
     """Tensors without numbers cannot explode."""
-    assert evaluate("ExplodingTensor", {(TRAIN, 0): {"x": np.array(["nan"])}}) == []
+    assert run_rule("ExplodingTensor", {(TRAIN, 0): {"x": np.array(["nan"])}}) == []
 
 
-def test_a_trial_of_reductions_fires_by_a_reduction(evaluate):
+def test_a_trial_of_reductions_fires_by_a_reduction(run_rule):
     """The measured value is unknown then."""
     steps = {(TRAIN, 0): {reduction_tensor_name("mean", False, "w"): np.array(NAN)}}
-    (issue,) = evaluate("ExplodingTensor", steps)
+    (issue,) = run_rule("ExplodingTensor", steps)
     assert (issue.tensors, issue.value) == (("w",), None)
     assert "reduction" in issue.message
 
 
-def test_with_several_workers_the_first_is_read(tmp_path, evaluate):
+def test_with_several_workers_the_first_is_read(tmp_path, run_rule):
     """What another worker saved does not count."""
     job = SmallTrial(tmp_path, workers=("worker_0", "worker_1"))
     job.write(TRAIN, 0, {"x": np.array([1.0])}, global_step=0, worker="worker_0")
     job.write(TRAIN, 0, {"x": np.array([NAN])}, global_step=0, worker="worker_1")
     job.end()
-    assert evaluate("ExplodingTensor", create_trial(str(tmp_path))) == []
+    assert run_rule("ExplodingTensor", create_trial(str(tmp_path))) == []

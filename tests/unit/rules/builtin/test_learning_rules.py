@@ -98,15 +98,15 @@ class TestGames:
             ([[0, 1]], True),
         ],
     )
-    def test_losses_of_a_game_need_not_fall(self, evaluate, rule, targets, fires):
+    def test_losses_of_a_game_need_not_fall(self, run_rule, rule, targets, fires):
         """Where all shall be taken for real after both classes were told apart."""
         options = {"tensor_regex": "Loss_output_"} if rule == "LossPlateau" else {}
-        assert bool(evaluate(rule, self.steps(*targets), **options)) == fires
+        assert bool(run_rule(rule, self.steps(*targets), **options)) == fires
 
-    def test_real_and_made_points_may_be_judged_one_after_the_other(self, evaluate):
+    def test_real_and_made_points_may_be_evaluated_one_after_the_other(self, run_rule):
         """Positive and negative samples, which nobody plays against, may be too."""
         for targets, fires in (([[1], [0], [1]], False), ([[1], [0]], True), ([[1], [0], [0]], True)):
-            issues = evaluate("LossPlateau", self.steps(*targets), tensor_regex="Loss_output_")
+            issues = run_rule("LossPlateau", self.steps(*targets), tensor_regex="Loss_output_")
             assert bool(issues) == fires
 
 
@@ -123,19 +123,19 @@ class TestNoSkill:
         return found
 
     @pytest.mark.parametrize(("confidence", "fires"), [(0.0, True), (0.02, True), (0.3, False)])
-    def test_a_model_must_beat_the_best_constant(self, evaluate, confidence, fires):
+    def test_a_model_must_beat_the_best_constant(self, run_rule, confidence, fires):
         """When the job has ended."""
-        assert fired(evaluate("NoSkill", self.steps(confidence))) == ([59] if fires else [])
+        assert fired(run_rule("NoSkill", self.steps(confidence))) == ([59] if fires else [])
 
     @pytest.mark.parametrize(("num", "fires"), [(40, True), (20, False)])
-    def test_a_model_may_begin_to_learn_late(self, evaluate, num, fires):
+    def test_a_model_may_begin_to_learn_late(self, run_rule, num, fires):
         """But not for ever: what counts is the best so far."""
         steps = {**self.steps(3.0, num=60), **self.steps(0.0, num=num)}
-        assert evaluate("NoSkill", steps) == []
-        assert bool(evaluate("NoSkill", steps, patience_running=35, patience=20)) == fires
+        assert run_rule("NoSkill", steps) == []
+        assert bool(run_rule("NoSkill", steps, patience_running=35, patience=20)) == fires
 
     @pytest.mark.parametrize("rule", ["NoSkill", "LossPlateau"])
-    def test_a_job_that_was_followed_is_judged_at_its_end(self, tmp_path, rule):
+    def test_a_job_that_was_followed_is_evaluated_at_its_end(self, tmp_path, rule):
         """Once, as one that has ended before is."""
         job = SmallTrial(tmp_path)
         for (mode, step), tensors in self.steps(0.0).items():
@@ -146,7 +146,7 @@ class TestNoSkill:
         assert fired(issues) == [59]
 
     @pytest.mark.parametrize("rule", ["NoSkill", "LossPlateau", "PredictionCollapse"])
-    def test_steps_that_come_together_with_the_end_are_judged_before_it(self, tmp_path, rule):
+    def test_steps_that_come_together_with_the_end_are_evaluated_before_it(self, tmp_path, rule):
         """What the follower has not looked at yet may tell another story, as it does to one who comes later."""
         job = SmallTrial(tmp_path)
         for (mode, step), tensors in self.steps(0.0).items():
@@ -169,7 +169,7 @@ class TestNoSkill:
         trial = create_trial(str(tmp_path))
         assert judge_now() == []
 
-    def test_losses_that_end_at_different_steps_are_judged_each_at_its_own(self, tmp_path):
+    def test_losses_that_end_at_different_steps_are_evaluated_each_at_its_own(self, tmp_path):
         """By who follows the job, too."""
         job = SmallTrial(tmp_path)
         steps = list(self.steps(0.0, num=80).values())
@@ -184,28 +184,28 @@ class TestNoSkill:
         live = judge_now(sleep=lambda _: job.end())
         assert live == judge_now() == [59, 79]
 
-    def test_a_few_samples_tell_nothing(self, evaluate):
+    def test_a_few_samples_tell_nothing(self, run_rule):
         """Fewer than two hundred."""
         steps = self.steps(0.0)
         few = {key: {name: each[:3] if np.ndim(each) else each for name, each in steps[key].items()} for key in steps}
-        assert evaluate("NoSkill", few) == []
+        assert run_rule("NoSkill", few) == []
 
-    def test_few_steps_and_other_modes_give_no_verdict(self, evaluate):
+    def test_few_steps_and_other_modes_give_no_verdict(self, run_rule):
         """Patience comes first."""
-        assert evaluate("NoSkill", self.steps(0.0, num=49)) == []
+        assert run_rule("NoSkill", self.steps(0.0, num=49)) == []
 
     @pytest.mark.parametrize(("noise", "fires"), [(1.2, True), (0.5, False)])
-    def test_numbers_are_compared_with_their_mean(self, evaluate, noise, fires):
+    def test_numbers_are_compared_with_their_mean(self, run_rule, noise, fires):
         """By the mean squared error, whatever the loss is."""
         rng = np.random.default_rng(1)
         steps = {}
         for step in range(50):
             targets = rng.normal(size=(20, 1))
             steps[TRAIN, step] = answers(targets + noise * rng.normal(size=(20, 1)), targets, name="L1Loss")
-        assert bool(evaluate("NoSkill", steps)) == fires
+        assert bool(run_rule("NoSkill", steps)) == fires
 
     @pytest.mark.parametrize(("noise", "fires"), [(9.0, True), (1.0, False)])
-    def test_other_losses_want_answers_that_go_with_targets(self, evaluate, noise, fires):
+    def test_other_losses_want_answers_that_go_with_targets(self, run_rule, noise, fires):
         """Of whatever place and size they are."""
         rng = np.random.default_rng(1)
         steps = {}
@@ -213,75 +213,75 @@ class TestNoSkill:
             targets = rng.normal(size=(20, 1))
             scores = 40 - 7 * (targets + noise * rng.normal(size=(20, 1)))
             steps[TRAIN, step] = answers(scores, targets, name="QuantileLoss")
-        assert bool(evaluate("NoSkill", steps)) == fires
+        assert bool(run_rule("NoSkill", steps)) == fires
 
     @pytest.mark.parametrize(("confidence", "fires"), [(0.05, True), (2.0, False)])
-    def test_soft_labels_are_shares(self, evaluate, confidence, fires):
+    def test_soft_labels_are_shares(self, run_rule, confidence, fires):
         """Of class 1."""
         rng = np.random.default_rng(1)
         steps = {}
         for step in range(50):
             targets = rng.choice([0.1, 0.9], size=(20, 1))
             steps[TRAIN, step] = answers((targets * 2 - 1) * confidence, targets, name="BCEWithLogitsLoss")
-        assert bool(evaluate("NoSkill", steps)) == fires
+        assert bool(run_rule("NoSkill", steps)) == fires
 
     @pytest.mark.parametrize(("best", "fires"), [(0.7, True), (0.6, False)])
-    def test_boosted_trees_are_judged_by_their_validation_loss(self, evaluate, best, fires):
+    def test_boosted_trees_are_evaluated_by_their_validation_loss(self, run_rule, best, fires):
         """The best of fifteen rounds counts."""
         labels = np.array([0.0, 1.0] * 10)
         steps = {(GLOBAL, n): {"validation-logloss": 0.8, "labels": labels} for n in range(15)}
         steps[GLOBAL, 7] = {"validation-logloss": best, "labels": labels}
-        issues = evaluate("NoSkill", steps)
+        issues = run_rule("NoSkill", steps)
         assert fired(issues) == ([14] if fires else [])
         assert all("new data" in issue.message for issue in issues)
 
 
 class TestInitialLoss:
     @pytest.mark.parametrize(("size", "fires"), [(0.1, False), (1.0, False), (30.0, True)])
-    def test_first_answers_must_not_be_far_worse_than_guessing(self, evaluate, size, fires):
+    def test_first_answers_must_not_be_far_worse_than_guessing(self, run_rule, size, fires):
         """Only at the first step."""
         scores, labels = np.random.default_rng(0).normal(size=(64, 4)) * size, np.arange(64) % 4
         steps = {(TRAIN, step): answers(scores, labels) for step in range(2)}
-        assert fired(evaluate("InitialLoss", steps)) == ([0] if fires else [])
+        assert fired(run_rule("InitialLoss", steps)) == ([0] if fires else [])
 
     @pytest.mark.parametrize(("size", "fires"), [(8.0, False), (10.0, True)])
-    def test_first_numbers_must_be_about_as_large_as_targets(self, evaluate, size, fires):
+    def test_first_numbers_must_be_about_as_large_as_targets(self, run_rule, size, fires):
         """Up to the square of the factor."""
         rng = np.random.default_rng(0)
         targets = rng.normal(size=(64, 1))
-        assert bool(evaluate("InitialLoss", {(TRAIN, 0): answers(targets[::-1] * size, targets)})) == fires
+        assert bool(run_rule("InitialLoss", {(TRAIN, 0): answers(targets[::-1] * size, targets)})) == fires
 
     @pytest.mark.parametrize(("size", "fires"), [(2.0, False), (12.0, True)])
-    def test_margins_are_judged_by_their_own_cross_entropy(self, evaluate, size, fires):
+    def test_margins_are_evaluated_by_their_own_cross_entropy(self, run_rule, size, fires):
         """Bounded outputs are another rule's business."""
         scores, labels = np.linspace(-1, 1, 40)[:, None] * size, np.tile([0.0, 1.0], 20)[:, None]
-        assert bool(evaluate("InitialLoss", {(TRAIN, 0): answers(scores, labels)})) == fires
-        assert evaluate("InitialLoss", {(TRAIN, 0): answers(np.ones((4, 1)), np.zeros((4, 1)))}) == []
+        assert bool(run_rule("InitialLoss", {(TRAIN, 0): answers(scores, labels)})) == fires
+        assert run_rule("InitialLoss", {(TRAIN, 0): answers(np.ones((4, 1)), np.zeros((4, 1)))}) == []
 
 
 class TestInitialWeights:
     @pytest.mark.parametrize(
         ("size", "fires"), [(0.57, False), (7.9, False), (8.1, True), (0.021, False), (0.019, True)]
     )
-    def test_the_gain_of_a_layer_must_be_usual(self, evaluate, size, fires):
+    def test_the_gain_of_a_layer_must_be_usual(self, run_rule, size, fires):
         """At the first step only."""
         weight = np.where(np.arange(80).reshape(5, 16) % 2, size / 4, -size / 4)
-        issues = evaluate("InitialWeights", {(TRAIN, step): {"fc_weight": weight} for step in range(3)})
+        issues = run_rule("InitialWeights", {(TRAIN, step): {"fc_weight": weight} for step in range(3)})
         assert fired(issues) == ([0] if fires else [])
 
-    def test_some_weights_have_no_gain(self, evaluate):
+    def test_some_weights_have_no_gain(self, run_rule):
         """Those of one axis, those of 0, and embeddings."""
         assert gain(np.ones(5)) is None
         assert gain(np.zeros((5, 5))) is None
-        assert evaluate("InitialWeights", {(TRAIN, 0): {"embedding.weight": np.ones((5, 900))}}) == []
+        assert run_rule("InitialWeights", {(TRAIN, 0): {"embedding.weight": np.ones((5, 900))}}) == []
 
 
 class TestUnbrokenSymmetry:
-    def test_equal_units_fire_when_they_stay_equal(self, evaluate):
+    def test_equal_units_fire_when_they_stay_equal(self, run_rule):
         """A layer may start at 0 and leave it."""
         equal, apart = np.ones((3, 4)), np.arange(12.0).reshape(3, 4)
-        assert fired(evaluate("UnbrokenSymmetry", course("fc_weight", [equal] * 5))) == [3, 4]
-        assert evaluate("UnbrokenSymmetry", course("fc_weight", [equal * 0, equal, equal, apart, equal])) == []
+        assert fired(run_rule("UnbrokenSymmetry", course("fc_weight", [equal] * 5))) == [3, 4]
+        assert run_rule("UnbrokenSymmetry", course("fc_weight", [equal * 0, equal, equal, apart, equal])) == []
 
     def test_single_units_and_scales_have_no_symmetry(self):
         """Of normalisations, and of outputs of one unit."""
@@ -299,29 +299,29 @@ class TestUnbrokenSymmetry:
 
 class TestLossDivergence:
     @pytest.mark.parametrize(("last", "fires"), [(3.1, True), (2.9, False), (-5.0, False)])
-    def test_a_loss_far_above_the_first_fires(self, evaluate, last, fires):
+    def test_a_loss_far_above_the_first_fires(self, run_rule, last, fires):
         """Once the latest five are."""
-        assert fired(evaluate("LossDivergence", course("loss", [1.0] * 3 + [last] * 5))) == ([7] if fires else [])
+        assert fired(run_rule("LossDivergence", course("loss", [1.0] * 3 + [last] * 5))) == ([7] if fires else [])
 
     @pytest.mark.parametrize(("first", "fires"), [([0.5, 1.0, 1.2], False), ([0.5, 9.0, 99.0], True)])
-    def test_a_lucky_first_value_is_not_where_the_loss_began(self, evaluate, first, fires):
+    def test_a_lucky_first_value_is_not_where_the_loss_began(self, run_rule, first, fires):
         """One of few samples may be far too small; later ones may have diverged already."""
         last = 1.7 if not fires else 50.0
-        assert bool(evaluate("LossDivergence", course("loss", first + [last] * 5))) == fires
+        assert bool(run_rule("LossDivergence", course("loss", first + [last] * 5))) == fires
 
-    def test_one_outlier_does_not_fire(self, evaluate):
+    def test_one_outlier_does_not_fire(self, run_rule):
         """The median counts too."""
-        assert evaluate("LossDivergence", course("loss", [1.0, 1, 1, 1, 99, 1, 1, 1])) == []
+        assert run_rule("LossDivergence", course("loss", [1.0, 1, 1, 1, 99, 1, 1, 1])) == []
 
-    def test_validation_does_not_count(self, evaluate):
+    def test_validation_does_not_count(self, run_rule):
         """It is no training loss."""
         steps = course("validation-loss", [1.0] + [9.0] * 9, GLOBAL)
-        assert evaluate("LossDivergence", steps) == []
+        assert run_rule("LossDivergence", steps) == []
 
 
 class TestLossDirection:
     @pytest.mark.parametrize(("sign", "fires"), [(1, False), (-1, True)])
-    def test_a_loss_that_falls_while_answers_get_worse_fires(self, evaluate, sign, fires):
+    def test_a_loss_that_falls_while_answers_get_worse_fires(self, run_rule, sign, fires):
         """As one of the wrong sign does."""
         labels = np.array([0, 1, 0, 1])
         right = np.eye(2)[labels]
@@ -329,10 +329,10 @@ class TestLossDirection:
         for step in range(10):
             scores = right * sign * step
             steps[TRAIN, step] = answers(scores, labels, loss=5.0 - step, name="OwnLoss")
-        assert bool(evaluate("LossDirection", steps)) == fires
+        assert bool(run_rule("LossDirection", steps)) == fires
 
     @pytest.mark.parametrize(("sign", "factor", "fires"), [(1, 1, False), (-1, 1, True), (-1, 3, False)])
-    def test_numbers_are_judged_where_the_value_tells_what_the_loss_wants(self, evaluate, sign, factor, fires):
+    def test_numbers_are_evaluated_where_the_value_tells_what_the_loss_wants(self, run_rule, sign, factor, fires):
         """A squared error, but for its sign; others may want something else than the targets."""
         targets = np.linspace(-1, 1, 10)[:, None]
         steps = {}
@@ -340,26 +340,26 @@ class TestLossDirection:
             scores = targets * (1 + 0.1 * (step if sign < 0 else 10 - step))
             loss = sign * factor * np.mean((scores - targets) ** 2)
             steps[TRAIN, step] = answers(scores + 1e-3, targets, loss=loss, name="OwnLoss")
-        assert bool(evaluate("LossDirection", steps)) == fires
+        assert bool(run_rule("LossDirection", steps)) == fires
 
 
 class TestSlowLearning:
     @pytest.mark.parametrize(("rate", "fires"), [(0.9999, True), (0.99, False)])
-    def test_a_loss_that_creeps_fires(self, evaluate, rate, fires):
+    def test_a_loss_that_creeps_fires(self, run_rule, rate, fires):
         """Only over the first values."""
         values = [rate**step for step in range(40)]
-        assert fired(evaluate("SlowLearning", course("train-loss", values, GLOBAL))) == ([19] if fires else [])
+        assert fired(run_rule("SlowLearning", course("train-loss", values, GLOBAL))) == ([19] if fires else [])
 
-    def test_noise_does_not_creep(self, evaluate):
+    def test_noise_does_not_creep(self, run_rule):
         """One rise is enough."""
         values = [1 - 1e-4 * step for step in range(20)]
         values[10] = 1.0
-        assert evaluate("SlowLearning", course("loss", values)) == []
+        assert run_rule("SlowLearning", course("loss", values)) == []
 
 
 class TestOverRegularisation:
     @pytest.mark.parametrize(("kept", "fires"), [(0.1, True), (0.5, False)])
-    def test_dropping_nearly_everything_fires(self, evaluate, kept, fires):
+    def test_dropping_nearly_everything_fires(self, run_rule, kept, fires):
         """In the median of ten steps."""
         rng = np.random.default_rng(0)
         inputs = np.ones((16, 16))
@@ -367,16 +367,16 @@ class TestOverRegularisation:
             (TRAIN, step): {"drop_input_0": inputs, "drop_output_0": inputs * (rng.random((16, 16)) < kept)}
             for step in range(10)
         }
-        assert fired(evaluate("OverRegularisation", steps)) == ([9] if fires else [])
+        assert fired(run_rule("OverRegularisation", steps)) == ([9] if fires else [])
 
     @pytest.mark.parametrize(("rate", "fires"), [(0.9, True), (0.99, False), (1.1, False)])
-    def test_weights_that_shrink_fire(self, evaluate, rate, fires):
+    def test_weights_that_shrink_fire(self, run_rule, rate, fires):
         """Biases and scales of normalisations may."""
         steps = {
             (TRAIN, step): {"a_weight": np.ones((2, 2)) * rate**step, "n_weight": np.ones(2) * 0.1**step}
             for step in range(10)
         }
-        assert bool(evaluate("OverRegularisation", steps)) == fires
+        assert bool(run_rule("OverRegularisation", steps)) == fires
 
     def test_few_elements_give_no_share(self):
         """They may be dropped by chance."""
@@ -392,41 +392,41 @@ class TestLabelMix:
             for step, labels in enumerate(batches)
         }
 
-    def test_a_class_that_never_comes_fires(self, evaluate):
+    def test_a_class_that_never_comes_fires(self, run_rule):
         """After enough samples."""
-        issues = evaluate("LabelMix", self.steps([[0, 1] * 5] * 31))
+        issues = run_rule("LabelMix", self.steps([[0, 1] * 5] * 31))
         assert fired(issues)[:1] == [29]
         assert "Class 2 never comes up" in issues[0].message
-        assert evaluate("LabelMix", self.steps([[0, 1] * 4 + [2]] * 40)) == []
-        assert evaluate("LabelMix", self.steps([[0, 1] * 5] * 40, num_classes=25)) == []
+        assert run_rule("LabelMix", self.steps([[0, 1] * 4 + [2]] * 40)) == []
+        assert run_rule("LabelMix", self.steps([[0, 1] * 5] * 40, num_classes=25)) == []
 
-    def test_sorted_labels_fire(self, evaluate):
+    def test_sorted_labels_fire(self, run_rule):
         """After a window of batches; mixed ones do not."""
-        issues = evaluate("LabelMix", self.steps([[step % 3] * 9 for step in range(25)]))
+        issues = run_rule("LabelMix", self.steps([[step % 3] * 9 for step in range(25)]))
         assert fired(issues)[:1] == [19]
         assert "come sorted" in issues[0].message
 
-    def test_rare_classes_among_all_labels_fire(self, evaluate):
+    def test_rare_classes_among_all_labels_fire(self, run_rule):
         """As boosted trees save them; targets of a regression are no labels."""
         for rare, fires in ((1, True), (2, False)):
             labels = np.array([0.0] * 11 + [1.0] * rare)
-            assert bool(evaluate("LabelMix", course("labels", [labels], GLOBAL))) == fires
-        assert evaluate("LabelMix", course("labels", [np.linspace(0, 1, 30)], GLOBAL)) == []
+            assert bool(run_rule("LabelMix", course("labels", [labels], GLOBAL))) == fires
+        assert run_rule("LabelMix", course("labels", [np.linspace(0, 1, 30)], GLOBAL)) == []
 
-    def test_counts_are_no_classes(self, evaluate):
+    def test_counts_are_no_classes(self, run_rule):
         """Which the metrics of boosted trees tell."""
         labels = np.array([0.0] * 11 + [1.0])
         for metric, fires in (("validation-logloss", True), ("train-poisson-nloglik", False), ("train-rmse", False)):
-            assert bool(evaluate("LabelMix", {(GLOBAL, 0): {"labels": labels, metric: 1.0}})) == fires
+            assert bool(run_rule("LabelMix", {(GLOBAL, 0): {"labels": labels, metric: 1.0}})) == fires
 
-    def test_only_labels_of_samples_count(self, evaluate):
+    def test_only_labels_of_samples_count(self, run_rule):
         """Those of words are one axis more, or more of them than samples."""
         flat = self.steps([[0, 1] * 5] * 40)
         for rows, fires in ((10, True), (5, False)):
             steps = {key: {**step, "Net_input_0": np.zeros((rows, 2))} for key, step in flat.items()}
-            assert bool(evaluate("LabelMix", steps)) == fires
+            assert bool(run_rule("LabelMix", steps)) == fires
         words = {(TRAIN, step): answers(np.zeros((10, 3, 4)), np.zeros((10, 4), int)) for step in range(40)}
-        assert evaluate("LabelMix", words) == []
+        assert run_rule("LabelMix", words) == []
 
     def test_small_batches_drawn_at_random_are_mixed(self):
         """Their entropy is corrected for their size."""
@@ -439,23 +439,23 @@ class TestLabelMix:
 
 class TestEvaluationOverlap:
     @pytest.mark.parametrize(("shared", "fires"), [(8, True), (6, False)])
-    def test_samples_seen_in_training_fire(self, evaluate, shared, fires):
+    def test_samples_seen_in_training_fire(self, run_rule, shared, fires):
         """Above a fifth of those of evaluation."""
         rng = np.random.default_rng(0)
         seen, new = rng.normal(size=(32, 6)), rng.normal(size=(32 - shared, 6))
         steps = {(TRAIN, 0): {"Net_input_0": seen}}
         steps[EVAL, 0] = {"Net_input_0": np.concatenate([seen[:shared], new])}
-        assert fired(evaluate("EvaluationOverlap", steps)) == ([1] if fires else [])
+        assert fired(run_rule("EvaluationOverlap", steps)) == ([1] if fires else [])
 
     @pytest.mark.parametrize(("num_words", "shared", "fires"), [(5, 0, False), (5, 64, True), (40, 24, True)])
-    def test_short_sentences_may_be_equal_by_chance(self, evaluate, num_words, shared, fires):
+    def test_short_sentences_may_be_equal_by_chance(self, run_rule, num_words, shared, fires):
         """As often as within training."""
         rng = np.random.default_rng(0)
         batches = [rng.integers(0, num_words, size=(32, 4)) for _ in range(10)]
         new = rng.integers(0, num_words, size=(64 - shared, 4))
         steps = {(TRAIN, step): {"Net_input_0": batch} for step, batch in enumerate(batches)}
         steps[EVAL, 0] = {"Net_input_0": np.concatenate([np.concatenate(batches)[:shared], new])}
-        assert bool(evaluate("EvaluationOverlap", steps)) == fires
+        assert bool(run_rule("EvaluationOverlap", steps)) == fires
         if num_words == 5:
             known = set(map(bytes, np.concatenate(batches)))
             assert sum(bytes(row) in known for row in rng.integers(0, 5, size=(1000, 4))) > 200
@@ -488,20 +488,20 @@ class TestEvaluationMismatch:
             (lambda x: (x * 9).astype(int), False),
         ],
     )
-    def test_inputs_of_another_place_or_spread_fire(self, evaluate, change, fires):
+    def test_inputs_of_another_place_or_spread_fire(self, run_rule, change, fires):
         """After enough samples; indices have neither."""
-        assert bool(evaluate("EvaluationMismatch", self.steps(change))) == fires
+        assert bool(run_rule("EvaluationMismatch", self.steps(change))) == fires
 
     @pytest.mark.parametrize(
         ("loss", "visits", "fires"), [(3.0, 1, True), (3.0, 2, True), (3.0, 4, False), (2.0, 1, False)]
     )
-    def test_a_loss_far_above_that_of_training_fires_while_samples_are_new(self, evaluate, loss, visits, fires):
+    def test_a_loss_far_above_that_of_training_fires_while_samples_are_new(self, run_rule, loss, visits, fires):
         """Later the model may know them by heart, which is overfitting."""
-        issues = evaluate("EvaluationMismatch", self.steps(lambda x: x, evaluation_loss=loss, visits=visits))
+        issues = run_rule("EvaluationMismatch", self.steps(lambda x: x, evaluation_loss=loss, visits=visits))
         assert bool(issues) == fires
 
     @pytest.mark.parametrize(("place", "fires"), [(slice(0, 2), False), (slice(0, 12), True)])
-    def test_a_few_samples_far_off_are_no_mismatch(self, evaluate, place, fires):
+    def test_a_few_samples_far_off_are_no_mismatch(self, run_rule, place, fires):
         """Where answers and targets tell."""
         steps = self.steps(lambda x: x)
         for number, ((mode, _), tensors) in enumerate(steps.items()):
@@ -511,7 +511,7 @@ class TestEvaluationMismatch:
                 scores[place] += 30
             del tensors["loss"]
             tensors.update(answers(scores, targets, float(np.mean(np.abs(scores - targets))), "L1Loss"))
-        assert bool(evaluate("EvaluationMismatch", steps)) == fires
+        assert bool(run_rule("EvaluationMismatch", steps)) == fires
 
 
 class TestMissingActivation:
@@ -527,28 +527,28 @@ class TestMissingActivation:
             }  # fmt: skip
         return found
 
-    def test_layers_that_follow_each_other_unchanged_fire(self, evaluate):
+    def test_layers_that_follow_each_other_unchanged_fire(self, run_rule):
         """After three steps in a row."""
-        (issue, *_) = evaluate("MissingActivation", self.steps(lambda hidden: hidden))
+        (issue, *_) = run_rule("MissingActivation", self.steps(lambda hidden: hidden))
         assert (issue.step, issue.tensors) == (2, ("a_output_0",))
-        assert evaluate("MissingActivation", self.steps(lambda hidden: np.maximum(hidden, 0))) == []
+        assert run_rule("MissingActivation", self.steps(lambda hidden: np.maximum(hidden, 0))) == []
 
 
 class TestDuplicateBatches:
-    def test_batches_of_one_sample_fire(self, evaluate):
+    def test_batches_of_one_sample_fire(self, run_rule):
         """However different the batches are."""
         rng = np.random.default_rng(0)
         values = [np.tile(rng.normal(size=6), (8, 1)) for _ in range(10)]
-        (issue,) = evaluate("DuplicateBatches", course("Net_input_0", values))
+        (issue,) = run_rule("DuplicateBatches", course("Net_input_0", values))
         assert "samples in a batch" in issue.message
 
-    def test_equal_samples_in_all_batches_are_told(self, evaluate):
+    def test_equal_samples_in_all_batches_are_told(self, run_rule):
         """They are no matter of the order."""
-        (issue,) = evaluate("DuplicateBatches", course("Net_input_0", [np.ones((8, 6))] * 10))
+        (issue,) = run_rule("DuplicateBatches", course("Net_input_0", [np.ones((8, 6))] * 10))
         assert "all samples are equal" in issue.message
 
     @pytest.mark.parametrize("same", [True, False])
-    def test_workers_must_not_see_the_same_batches(self, tmp_path, evaluate, same):
+    def test_workers_must_not_see_the_same_batches(self, tmp_path, run_rule, same):
         """All of a window."""
         rng = np.random.default_rng(0)
         job = SmallTrial(tmp_path / "job", ("worker_0", "worker_1"))
@@ -557,23 +557,23 @@ class TestDuplicateBatches:
             job.write(TRAIN, step, {"Net_input_0": batch}, global_step=step, worker="worker_0")
             job.write(TRAIN, step, {"Net_input_0": batch if same else other}, global_step=step, worker="worker_1")
         job.end()
-        issues = evaluate("DuplicateBatches", create_trial(str(tmp_path / "job")))
+        issues = run_rule("DuplicateBatches", create_trial(str(tmp_path / "job")))
         assert bool(issues) == same
 
 
 class TestFurtherChecks:
-    def test_targets_of_a_regression_must_be_scaled(self, evaluate):
+    def test_targets_of_a_regression_must_be_scaled(self, run_rule):
         """Small ones may be."""
         for scale, fires in ((90.0, True), (70.0, False), (1e-9, False)):
             values = [np.full((4, 1), scale)] * 3
-            assert bool(evaluate("InputScale", course("MSELoss_input_1", values))) == fires
+            assert bool(run_rule("InputScale", course("MSELoss_input_1", values))) == fires
 
     @pytest.mark.parametrize(("begin", "fires"), [(0.0, True), (285.0, False)])
-    def test_answers_may_begin_where_targets_lie(self, evaluate, begin, fires):
+    def test_answers_may_begin_where_targets_lie(self, run_rule, begin, fires):
         """However far from zero that is."""
         targets = np.linspace(280, 300, 8)[:, None]
         steps = {(TRAIN, step): answers(np.full((8, 1), begin), targets, name="MSELoss") for step in range(3)}
-        assert bool(evaluate("InputScale", steps)) == fires
+        assert bool(run_rule("InputScale", steps)) == fires
 
     @pytest.mark.parametrize(
         ("layers", "fires"),
@@ -585,22 +585,22 @@ class TestFurtherChecks:
               "Net_rnn.weight_ih_l0": np.ones((3, 4))}, True),
         ],
     )  # fmt: skip
-    def test_a_model_may_scale_its_inputs_itself(self, evaluate, layers, fires):
+    def test_a_model_may_scale_its_inputs_itself(self, run_rule, layers, fires):
         """By a layer, or on the way to the first one."""
         inputs = np.random.default_rng(0).normal(size=(8, 4)) * 200
         tensors = {name: inputs * value if "input" in name else value for name, value in layers.items()}
         steps = {(TRAIN, step): {"Net_input_0": inputs, **tensors} for step in range(3)}
-        assert bool(evaluate("InputScale", steps)) == fires
+        assert bool(run_rule("InputScale", steps)) == fires
 
     @pytest.mark.parametrize(("factor", "fires"), [(1.0, True), (1.2, False), (0.5, False)])
-    def test_scores_bounded_as_by_tanh_fire(self, evaluate, factor, fires):
+    def test_scores_bounded_as_by_tanh_fire(self, run_rule, factor, fires):
         """If they lie near the bounds and never pass them."""
         scores = np.array([[0.95, -0.97], [-0.99, 0.2]]) * factor
         steps = {(TRAIN, step): answers(scores, np.array([0, 1])) for step in range(20)}
-        assert bool(evaluate("LossInputMismatch", steps)) == fires
+        assert bool(run_rule("LossInputMismatch", steps)) == fires
 
     @pytest.mark.parametrize(("period", "fires"), [(10, True), (4, True), (1, False)])
-    def test_gradients_reset_now_and_then_fire(self, evaluate, period, fires):
+    def test_gradients_reset_now_and_then_fire(self, run_rule, period, fires):
         """With an update at each step."""
         rng = np.random.default_rng(3)
         weight, total, steps = rng.normal(size=30), 0.0, {}
@@ -609,9 +609,9 @@ class TestFurtherChecks:
             steps[TRAIN, step] = {"w_weight": weight.copy(), "gradient/w_weight": gradient}
             total = gradient if step % period == 0 else total + gradient
             weight = weight - 0.01 * total
-        assert bool(evaluate("GradientsNotReset", steps)) == fires
+        assert bool(run_rule("GradientsNotReset", steps)) == fires
 
-    def test_gradients_gathered_on_purpose_do_not_fire(self, evaluate):
+    def test_gradients_gathered_on_purpose_do_not_fire(self, run_rule):
         """The weight waits for the last of them."""
         rng = np.random.default_rng(3)
         weight, total, steps = rng.normal(size=30), 0.0, {}
@@ -621,12 +621,12 @@ class TestFurtherChecks:
             total = total + gradient
             if step % 4 == 3:
                 weight, total = weight - 0.01 * total, 0.0
-        assert evaluate("GradientsNotReset", steps) == []
+        assert run_rule("GradientsNotReset", steps) == []
 
-    def test_a_parameter_that_moved_and_has_a_gradient_is_not_frozen(self, evaluate):
+    def test_a_parameter_that_moved_and_has_a_gradient_is_not_frozen(self, run_rule):
         """Its learning rate has become too small."""
         steps = {
             (TRAIN, step): {"a_weight": np.ones(2) * min(step, 2), "gradient/a_weight": np.ones(2)}
             for step in range(12)
         }
-        assert evaluate("FrozenParameters", steps) == []
+        assert run_rule("FrozenParameters", steps) == []

@@ -51,31 +51,31 @@ class TestWeightUpdateRatio:
         assert update_ratio(np.ones(4), np.zeros(4), 0.5) == 4
 
     @pytest.mark.parametrize(("factor", "fires"), [(1.0, True), (1.0001, False), (10.5, False), (11.5, True)])
-    def test_both_limits_are_strict(self, evaluate, factor, fires):
+    def test_both_limits_are_strict(self, run_rule, factor, fires):
         """An unchanged weight has the ratio 0."""
-        issues = evaluate("WeightUpdateRatio", course("w_weight", [np.ones(3), np.ones(3) * factor]))
+        issues = run_rule("WeightUpdateRatio", course("w_weight", [np.ones(3), np.ones(3) * factor]))
         assert fired(issues) == ([1] if fires else [])
 
-    def test_a_change_of_shape_gives_no_verdict(self, evaluate):
+    def test_a_change_of_shape_gives_no_verdict(self, run_rule):
         """Nor does the first saved step."""
-        assert evaluate("WeightUpdateRatio", course("w_weight", [np.ones(3), np.ones(4)])) == []
+        assert run_rule("WeightUpdateRatio", course("w_weight", [np.ones(3), np.ones(4)])) == []
 
-    def test_distances_count_within_training(self, evaluate):
+    def test_distances_count_within_training(self, run_rule):
         """EVAL steps in between do not matter."""
         steps = {}
         for step in range(4):
             steps[TRAIN, step] = {"w_weight": np.full(2, 10.0**step)}
             steps[EVAL, step] = {"w_weight": np.zeros(2)}
-        issues = evaluate("WeightUpdateRatio", steps, num_steps=2, large_threshold=98)
+        issues = run_rule("WeightUpdateRatio", steps, num_steps=2, large_threshold=98)
         assert [(issue.mode, issue.mode_step, round(issue.value)) for issue in issues] == [
             (TRAIN, 2, 99),
             (TRAIN, 3, 99),
         ]
 
-    def test_a_frozen_weight_speaks_louder_than_a_slow_one(self, evaluate):
+    def test_a_frozen_weight_speaks_louder_than_a_slow_one(self, run_rule):
         """The worst is named first."""
         steps = {(TRAIN, step): {"a_weight": 1 + 1e-9 * np.full(1, step), "b_weight": np.ones(1)} for step in range(2)}
-        (issue,) = evaluate("WeightUpdateRatio", steps)
+        (issue,) = run_rule("WeightUpdateRatio", steps)
         assert issue.tensors == ("b_weight", "a_weight")
 
     def test_evaluation_may_begin_in_the_middle(self, make_trial):
@@ -86,36 +86,36 @@ class TestWeightUpdateRatio:
 
 
 class TestUnchangedTensor:
-    def test_the_latest_saved_values_must_agree(self, evaluate):
+    def test_the_latest_saved_values_must_agree(self, run_rule):
         """Three of them by default; a change begins the count anew."""
-        issues = evaluate("UnchangedTensor", course("x", [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]), tensor_regex="x")
+        issues = run_rule("UnchangedTensor", course("x", [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]), tensor_regex="x")
         assert fired(issues) == [2, 3, 6]
 
-    def test_gaps_between_saved_values_do_not_matter(self, evaluate):
+    def test_gaps_between_saved_values_do_not_matter(self, run_rule):
         """Saved steps count, not their distance."""
         steps = {(TRAIN, step): {"y": 1.0} if step % 2 else {"x": 1.0} for step in range(7)}
-        assert fired(evaluate("UnchangedTensor", steps, tensor_regex="x")) == [4, 6]
+        assert fired(run_rule("UnchangedTensor", steps, tensor_regex="x")) == [4, 6]
 
-    def test_values_of_other_modes_do_not_count(self, evaluate):
+    def test_values_of_other_modes_do_not_count(self, run_rule):
         """Same mode as the step."""
         steps = {}
         for step in range(3):
             steps[TRAIN, step] = {"x": 1.0}
             steps[EVAL, step] = {"x": float(step)}
-        assert fired(evaluate("UnchangedTensor", steps, tensor_regex="x")) == [4]
+        assert fired(run_rule("UnchangedTensor", steps, tensor_regex="x")) == [4]
 
     @pytest.mark.parametrize(
         ("options", "fires"), [({}, False), ({"rtol": 0.1}, True), ({"atol": "0.2"}, True), ({"rtol": 0.04}, False)]
     )
-    def test_tolerances_decide_what_a_change_is(self, evaluate, options, fires):
+    def test_tolerances_decide_what_a_change_is(self, run_rule, options, fires):
         """Relative to the current value."""
-        issues = evaluate("UnchangedTensor", course("x", [1.9, 2.0]), tensor_regex="x", num_steps=2, **options)
+        issues = run_rule("UnchangedTensor", course("x", [1.9, 2.0]), tensor_regex="x", num_steps=2, **options)
         assert bool(issues) == fires
 
     @pytest.mark.parametrize(("equal_nan", "fires"), [("False", False), ("True", True)])
-    def test_nan_agrees_with_nan_only_if_asked(self, evaluate, equal_nan, fires):
+    def test_nan_agrees_with_nan_only_if_asked(self, run_rule, equal_nan, fires):
         """By default it is a change."""
-        issues = evaluate("UnchangedTensor", course("x", [math.nan] * 3), tensor_regex="x", equal_nan=equal_nan)
+        issues = run_rule("UnchangedTensor", course("x", [math.nan] * 3), tensor_regex="x", equal_nan=equal_nan)
         assert bool(issues) == fires
 
     def test_a_difference_of_shape_is_a_change(self):
@@ -125,23 +125,23 @@ class TestUnchangedTensor:
 
 class TestPoorWeightInitialization:
     @pytest.mark.parametrize(("scale", "fires"), [(3, False), (4, True), (0, True)])
-    def test_variances_of_layers_may_differ_by_a_factor(self, evaluate, scale, fires):
+    def test_variances_of_layers_may_differ_by_a_factor(self, run_rule, scale, fires):
         """9 is tolerated, 16 is not, and no variance at all is an infinite ratio."""
         layers = {"a_relu_input": np.arange(5.0), "b_relu_input": np.arange(5.0) * scale}
-        issues = evaluate("PoorWeightInitialization", {(TRAIN, 0): layers})
+        issues = run_rule("PoorWeightInitialization", {(TRAIN, 0): layers})
         assert bool(issues) == fires
 
-    def test_the_smaller_variance_is_named_first(self, evaluate):
+    def test_the_smaller_variance_is_named_first(self, run_rule):
         """With the ratio as the measured value."""
         layers = {"a_relu_input": np.arange(5.0) * 10, "b_relu_input": np.arange(5.0)}
-        (issue,) = evaluate("PoorWeightInitialization", {(TRAIN, 0): layers})
+        (issue,) = run_rule("PoorWeightInitialization", {(TRAIN, 0): layers})
         assert (issue.tensors, round(issue.value)) == (("b_relu_input", "a_relu_input"), 100)
 
     @pytest.mark.parametrize(("width", "fires"), [(0.0011, False), (0.0009, True)])
-    def test_gradients_must_differ_within_a_tensor(self, evaluate, width, fires):
+    def test_gradients_must_differ_within_a_tensor(self, run_rule, width, fires):
         """The 5th and the 95th percentile, of tensors of at least two elements."""
         gradients = {"gradient/w": np.linspace(0, width / 0.9, 21), "gradient/b": np.ones(1)}
-        assert bool(evaluate("PoorWeightInitialization", {(TRAIN, 0): gradients})) == fires
+        assert bool(run_rule("PoorWeightInitialization", {(TRAIN, 0): gradients})) == fires
 
     @given(hnp.arrays(np.float32, st.integers(2, 40), elements=st.floats(-100, 100, width=32)))
     def test_the_spread_equals_that_of_numpy(self, gradient):
@@ -150,22 +150,22 @@ class TestPoorWeightInitialization:
         assert spread(gradient) == pytest.approx(high - low, rel=1e-9, abs=1e-9)
         assert math.isnan(spread(np.append(gradient, np.float32(math.nan))))
 
-    def test_a_loss_must_fall_within_the_patience(self, evaluate):
+    def test_a_loss_must_fall_within_the_patience(self, run_rule):
         """Equal is no improvement; within the first steps only."""
-        issues = evaluate("PoorWeightInitialization", course("loss", [5.0, 5, 5, 4, 4, 4, 4]), patience=2)
+        issues = run_rule("PoorWeightInitialization", course("loss", [5.0, 5, 5, 4, 4, 4, 4]), patience=2)
         assert fired(issues) == [2, 5, 6]
 
-    def test_only_the_first_saved_steps_are_looked_at(self, evaluate):
+    def test_only_the_first_saved_steps_are_looked_at(self, run_rule):
         """Ten by default."""
         steps = course("gradient/w", [np.zeros(3)] * 12)
-        assert fired(evaluate("PoorWeightInitialization", steps)) == list(range(10))
-        assert fired(evaluate("PoorWeightInitialization", steps, steps="2")) == [0, 1]
+        assert fired(run_rule("PoorWeightInitialization", steps)) == list(range(10))
+        assert fired(run_rule("PoorWeightInitialization", steps, steps="2")) == [0, 1]
 
-    def test_nan_and_a_single_layer_never_fire(self, evaluate):
+    def test_nan_and_a_single_layer_never_fire(self, run_rule):
         """There is nothing to compare."""
         layers = {"a_relu_input": np.array([1, math.nan]), "b_relu_input": np.ones(2)}
-        assert evaluate("PoorWeightInitialization", {(TRAIN, 0): layers}) == []
-        assert evaluate("PoorWeightInitialization", {(TRAIN, 0): {"a_relu_input": np.zeros(2)}}) == []
+        assert run_rule("PoorWeightInitialization", {(TRAIN, 0): layers}) == []
+        assert run_rule("PoorWeightInitialization", {(TRAIN, 0): {"a_relu_input": np.zeros(2)}}) == []
 
 
 class TestOvertraining:
@@ -177,32 +177,32 @@ class TestOvertraining:
             found[EVAL, step] = {"loss": valid}
         return found
 
-    def test_both_losses_must_stand_still(self, evaluate):
+    def test_both_losses_must_stand_still(self, run_rule):
         """The first observation is an optimum."""
         still = self.steps([1.0] * 4, [1.0] * 4)
-        issues = evaluate("Overtraining", still, patience_train=2, patience_validation=2)
+        issues = run_rule("Overtraining", still, patience_train=2, patience_validation=2)
         assert fired(issues) == [5, 6, 7]
         falling = self.steps([4.0, 3.0, 2.0, 1.0], [1.0] * 4)
-        assert evaluate("Overtraining", falling, patience_train=2, patience_validation=2) == []
+        assert run_rule("Overtraining", falling, patience_train=2, patience_validation=2) == []
 
-    def test_an_improvement_must_exceed_delta(self, evaluate):
+    def test_an_improvement_must_exceed_delta(self, run_rule):
         """It is absolute, and exactly delta is none."""
         steps = self.steps([1.0, 0.75, 0.5], [1.0, 1.0, 1.0])
         given = {"patience_train": 2, "patience_validation": 2}
-        assert fired(evaluate("Overtraining", steps, delta=0.5, **given)) == [5]
-        assert evaluate("Overtraining", steps, delta=0.2, **given) == []
+        assert fired(run_rule("Overtraining", steps, delta=0.5, **given)) == [5]
+        assert run_rule("Overtraining", steps, delta=0.2, **given) == []
 
-    def test_without_validation_it_never_fires(self, evaluate):
+    def test_without_validation_it_never_fires(self, run_rule):
         """And gives no verdict."""
-        assert evaluate("Overtraining", course("loss", [1.0] * 30)) == []
+        assert run_rule("Overtraining", course("loss", [1.0] * 30)) == []
 
-    def test_trials_without_modes_are_paired_by_name(self, evaluate):
+    def test_trials_without_modes_are_paired_by_name(self, run_rule):
         """As XGBoost writes them; a name without prefix is training."""
         steps = {
             (GLOBAL, step): {"train-loss": 1.0, "validation-loss": 1.0, "loss2": 3.0, "val_loss2": 3.0 - step}
             for step in range(4)
         }
-        issues = evaluate("Overtraining", steps, patience_train=2, patience_validation=2)
+        issues = run_rule("Overtraining", steps, patience_train=2, patience_validation=2)
         assert [(issue.step, issue.tensors) for issue in issues] == [
             (2, ("validation-loss",)),
             (3, ("validation-loss",)),
@@ -236,23 +236,23 @@ class TestSimilarAcrossRuns:
         same_shape = mine.shape == other.shape
         assert fires != (same_shape and np.allclose(mine, other, rtol=1e-5, atol=1e-8, equal_nan=True))
 
-    def test_steps_and_tensors_of_one_trial_only_give_no_verdict(self, evaluate, tmp_path):
+    def test_steps_and_tensors_of_one_trial_only_give_no_verdict(self, run_rule, tmp_path):
         """The first common difference is found."""
         write_trial(tmp_path / "other", {(TRAIN, 0): {"x": 1.0, "z": 1.0}, (TRAIN, 1): {"x": 2.0}})
         steps = {(TRAIN, 0): {"x": 1.0, "y": 5.0}, (TRAIN, 1): {"x": 2.5, "y": 5.0}, (TRAIN, 2): {"x": 9.0}}
-        issues = evaluate("SimilarAcrossRuns", steps, other_trial_0=str(tmp_path / "other"))
+        issues = run_rule("SimilarAcrossRuns", steps, other_trial_0=str(tmp_path / "other"))
         assert [(issue.step, issue.tensors) for issue in issues] == [(1, ("x",))]
 
-    def test_a_run_equals_itself(self, make_trial, evaluate):
+    def test_a_run_equals_itself(self, make_trial, run_rule):
         """Whatever it holds."""
         trial = make_trial({(TRAIN, 0): {"x": np.array([1, math.nan, math.inf]), "text": np.array(["a"])}})
-        assert evaluate("SimilarAcrossRuns", trial, other_trials=trial.path) == []
+        assert run_rule("SimilarAcrossRuns", trial, other_trials=trial.path) == []
 
-    def test_only_selected_tensors_are_compared(self, evaluate, tmp_path):
+    def test_only_selected_tensors_are_compared(self, run_rule, tmp_path):
         """By collection or pattern."""
         write_trial(tmp_path / "other", {(TRAIN, 0): {"gradient/a": 1.0, "b": 1.0}})
         steps = {(TRAIN, 0): {"gradient/a": 2.0, "b": 2.0}}
-        (issue,) = evaluate(
+        (issue,) = run_rule(
             "SimilarAcrossRuns", steps, other_trials=str(tmp_path / "other"), collection_names="gradients"
         )
         assert issue.tensors == ("gradient/a",)

@@ -68,9 +68,9 @@ def test_reference_is_the_newest_step_far_enough_back(saved, step, num_steps):
     assert reference_step(saved, step, num_steps) == (max(far_enough) if far_enough else None)
 
 
-def test_checks_of_a_loss_saved_every_three_steps_are_twelve_apart(evaluate):
+def test_checks_of_a_loss_saved_every_three_steps_are_twelve_apart(run_rule):
     """Saved every 3 steps with num_steps 10: checks at 12, 24, 36, each against the one before."""
-    issues = evaluate("LossNotDecreasing", losses([1] * 14, interval=3))
+    issues = run_rule("LossNotDecreasing", losses([1] * 14, interval=3))
     assert [issue.mode_step for issue in issues] == [12, 24, 36]
     assert [issue.step for issue in issues] == [4, 8, 12]
     assert "(step 12)" in issues[1].message
@@ -80,9 +80,9 @@ def test_checks_of_a_loss_saved_every_three_steps_are_twelve_apart(evaluate):
     ("values", "fires"),
     [([100, 99.89], False), ([100, 99.91], True), ([100, 104], False), ([100, 106], True), ([100, NAN], True)],
 )
-def test_decrease_and_increase_are_judged_by_their_own_parameters(evaluate, values, fires):
+def test_decrease_and_increase_are_evaluated_by_their_own_parameters(run_rule, values, fires):
     """0.1 % down and 5 % up are the limits by default."""
-    assert bool(evaluate("LossNotDecreasing", losses(values, interval=10))) == fires
+    assert bool(run_rule("LossNotDecreasing", losses(values, interval=10))) == fires
 
 
 @pytest.mark.parametrize(
@@ -95,33 +95,33 @@ def test_decrease_and_increase_are_judged_by_their_own_parameters(evaluate, valu
         ({"mode": "TRAIN", "diff_percent": 2}, True),
     ],
 )
-def test_parameters_set_the_limits(evaluate, parameters, fires):
+def test_parameters_set_the_limits(run_rule, parameters, fires):
     """A fall of 1 % is enough or not."""
-    assert bool(evaluate("LossNotDecreasing", losses([100, 99], interval=10), **parameters)) == fires
+    assert bool(run_rule("LossNotDecreasing", losses([100, 99], interval=10), **parameters)) == fires
 
 
-def test_issue_says_from_where_to_where(evaluate):
+def test_issue_says_from_where_to_where(run_rule):
     """Value is the change in percent, threshold the limit it broke."""
-    fallen, risen = (evaluate("LossNotDecreasing", losses(values, interval=10))[0] for values in ([2, 2], [2, 3]))
+    fallen, risen = (run_rule("LossNotDecreasing", losses(values, interval=10))[0] for values in ([2, 2], [2, 3]))
     assert (fallen.value, fallen.threshold) == (0, -0.1)
     assert (risen.value, risen.threshold) == (50, 5)
     assert "from 2 (step 0) to 3" in risen.message
     assert risen.worker == "worker_0"
-    assert "a finite loss was expected" in evaluate("LossNotDecreasing", losses([2, NAN], interval=10))[0].message
+    assert "a finite loss was expected" in run_rule("LossNotDecreasing", losses([2, NAN], interval=10))[0].message
 
 
-def test_the_largest_rise_is_named_first(evaluate):
+def test_the_largest_rise_is_named_first(run_rule):
     """NaN comes before everything."""
     steps = {(TRAIN, 0): {"loss_a": 1.0, "loss_b": 1.0, "loss_c": 1.0, "loss_d": 9.0}}
     steps[TRAIN, 10] = {"loss_a": 1.0, "loss_b": 2.0, "loss_c": NAN, "loss_d": 1.0}
-    (issue,) = evaluate("LossNotDecreasing", steps)
+    (issue,) = run_rule("LossNotDecreasing", steps)
     assert issue.tensors == ("loss_c", "loss_b", "loss_a")
 
 
-def test_each_loss_has_a_schedule_of_its_own(evaluate):
+def test_each_loss_has_a_schedule_of_its_own(run_rule):
     """A loss that starts later is checked later."""
     steps = {(TRAIN, step): {"loss_a": 1.0, **({"loss_b": 1.0} if step >= 5 else {})} for step in range(0, 30, 5)}
-    issues = evaluate("LossNotDecreasing", steps)
+    issues = run_rule("LossNotDecreasing", steps)
     assert [(issue.mode_step, issue.tensors) for issue in issues] == [
         (10, ("loss_a",)),
         (15, ("loss_b",)),
@@ -140,29 +140,29 @@ def test_steps_before_the_first_invoked_one_serve_as_reference(make_trial):
 @pytest.mark.parametrize(
     ("mode", "fires_at"), [(None, [10]), ("TRAIN", [11]), ("EVAL", [10]), ("GLOBAL", [10]), ("", [10])]
 )
-def test_evaluation_steps_are_preferred_and_counted_by_themselves(evaluate, mode, fires_at):
+def test_evaluation_steps_are_preferred_and_counted_by_themselves(run_rule, mode, fires_at):
     """Distances are in the mode's own steps; the issue gives the global one."""
     steps = {(EVAL, 0): {"loss": 1.0}, (TRAIN, 0): {"loss": 50.0}}
     steps.update({(EVAL, step): {"loss": 1.0 - step / 100} for step in range(1, 9)})
     steps[EVAL, 10] = {"loss": 1.0}
     steps[TRAIN, 10] = {"loss": 50.0}
-    assert [issue.step for issue in evaluate("LossNotDecreasing", steps, mode=mode)] == fires_at
+    assert [issue.step for issue in run_rule("LossNotDecreasing", steps, mode=mode)] == fires_at
 
 
-def test_training_steps_are_read_until_the_first_evaluation_step(evaluate):
+def test_training_steps_are_read_until_the_first_evaluation_step(run_rule):
     """What is not saved yet cannot be preferred; afterwards only evaluation steps count."""
     steps = {(TRAIN, step): {"loss": 1.0} for step in range(0, 30, 10)}
     steps[EVAL, 0] = {"loss": 1.0}
     steps.update({(TRAIN, step): {"loss": 1.0} for step in range(30, 50, 10)})
     steps[EVAL, 10] = {"loss": 1.0}
-    issues = evaluate("LossNotDecreasing", steps)
+    issues = run_rule("LossNotDecreasing", steps)
     assert [(issue.mode, issue.mode_step) for issue in issues] == [(TRAIN, 10), (TRAIN, 20), (EVAL, 10)]
 
 
 @pytest.mark.parametrize("mode", [GLOBAL, PREDICT])
-def test_other_modes_are_read_by_global_steps(evaluate, mode):
+def test_other_modes_are_read_by_global_steps(run_rule, mode):
     """Without TRAIN and EVAL values the numbers are global."""
-    issues = evaluate("LossNotDecreasing", losses([1] * 12, mode))
+    issues = run_rule("LossNotDecreasing", losses([1] * 12, mode))
     assert [issue.step for issue in issues] == [10]
 
 
@@ -171,22 +171,22 @@ def test_other_modes_are_read_by_global_steps(evaluate, mode):
     [[np.ones(2)] * 2, [np.array([], np.float32)] * 2, [np.array(["x"])] * 2, [1.0, np.ones(2)], [np.ones(2), 1.0]],
     ids=["vector", "empty", "text", "vector now", "vector before"],
 )
-def test_only_tensors_of_one_element_are_compared(evaluate, values):
+def test_only_tensors_of_one_element_are_compared(run_rule, values):
     """Others are ignored, at either step."""
     steps = {(TRAIN, 10 * number): {"loss": value} for number, value in enumerate(values)}
-    assert evaluate("LossNotDecreasing", steps) == []
+    assert run_rule("LossNotDecreasing", steps) == []
 
 
-def test_tensors_of_one_element_may_have_any_shape_and_type(evaluate):
+def test_tensors_of_one_element_may_have_any_shape_and_type(run_rule):
     """Scalar means one element."""
     steps = {(TRAIN, 0): {"loss": np.full((1, 1), 3, np.int32)}, (TRAIN, 10): {"loss": np.array(3.0, np.float16)}}
-    assert len(evaluate("LossNotDecreasing", steps)) == 1
+    assert len(run_rule("LossNotDecreasing", steps)) == 1
 
 
-def test_losses_of_which_only_reductions_were_saved_give_no_verdict(evaluate):
+def test_losses_of_which_only_reductions_were_saved_give_no_verdict(run_rule):
     """There is no value to compare."""
     steps = {(TRAIN, step): {reduction_tensor_name("mean", False, "loss"): np.array(1.0)} for step in (0, 10)}
-    assert evaluate("LossNotDecreasing", steps) == []
+    assert run_rule("LossNotDecreasing", steps) == []
 
 
 @pytest.mark.parametrize(
@@ -198,34 +198,34 @@ def test_losses_of_which_only_reductions_were_saved_give_no_verdict(evaluate):
         ({"collection_names": "metrics", "use_losses_collection": False}, {"accuracy"}),
     ],
 )
-def test_selection_is_united_with_the_losses_collection(make_trial, evaluate, parameters, tensors):
+def test_selection_is_united_with_the_losses_collection(make_trial, run_rule, parameters, tensors):
     """Unless it is switched off."""
     steps = {(TRAIN, step): {"loss": 1.0, "accuracy": 1.0} for step in (0, 10)}
     trial = make_trial(steps, collections={"losses": ["loss"], "metrics": ["acc"]})
-    (issue,) = evaluate("LossNotDecreasing", trial, **parameters)
+    (issue,) = run_rule("LossNotDecreasing", trial, **parameters)
     assert set(issue.tensors) == tensors
 
 
-def test_with_nothing_selected_the_rule_cannot_be_made(make_trial, evaluate):
+def test_with_nothing_selected_the_rule_cannot_be_made(make_trial, run_rule):
     """The error says what to give."""
     with pytest.raises(InsufficientInformationForRuleInvocation, match="use_losses_collection"):
-        evaluate("LossNotDecreasing", losses([1]), use_losses_collection=False)
+        run_rule("LossNotDecreasing", losses([1]), use_losses_collection=False)
 
 
 @pytest.mark.parametrize(
     "parameters", [{"mode": "PREDICT"}, {"mode": "train"}, {"num_steps": 0}, {"diff_percent": 100}, {"steps": 1}]
 )
-def test_values_out_of_range_and_unknown_names_are_refused(evaluate, parameters):
+def test_values_out_of_range_and_unknown_names_are_refused(run_rule, parameters):
     """At construction, naming the parameter."""
     with pytest.raises(SMDebugValueError, match=next(iter(parameters))):
-        evaluate("LossNotDecreasing", losses([1]), **parameters)
+        run_rule("LossNotDecreasing", losses([1]), **parameters)
 
 
-def test_with_several_workers_the_first_is_read(tmp_path, evaluate):
+def test_with_several_workers_the_first_is_read(tmp_path, run_rule):
     """The other worker's loss stands still."""
     job = SmallTrial(tmp_path, workers=("worker_0", "worker_1"))
     for step in (0, 10):
         job.write(TRAIN, step, {"loss": 1.0 - step / 100}, global_step=step, worker="worker_0")
         job.write(TRAIN, step, {"loss": 1.0}, global_step=step, worker="worker_1")
     job.end()
-    assert evaluate("LossNotDecreasing", create_trial(str(tmp_path))) == []
+    assert run_rule("LossNotDecreasing", create_trial(str(tmp_path))) == []

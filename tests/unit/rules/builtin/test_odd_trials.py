@@ -21,20 +21,20 @@ def course(values, mode=TRAIN):
 
 class TestGradientDecay:
     @pytest.mark.parametrize("odd", [np.inf, np.nan])
-    def test_a_gradient_that_is_not_finite_says_nothing_of_the_others(self, evaluate, odd):
+    def test_a_gradient_that_is_not_finite_says_nothing_of_the_others(self, run_rule, odd):
         """As of a loss that is scaled up, for half precision, by more than it can bear."""
         names = [f"{letter}_weight" for letter in "abcde"]
         sound = {name: np.ones((2, 3)) for name in names} | {f"gradient/{name}": np.ones((2, 3)) for name in names}
         beyond = {**sound, "gradient/a_weight": np.full((2, 3), odd)}
         vanishing = {"gradient/b_weight": np.full((2, 3), 1e-7)}
-        assert evaluate("GradientDecay", course([beyond, *[sound] * 3])) == []
-        issues = evaluate("GradientDecay", course([{**beyond, **vanishing}, *[{**sound, **vanishing}] * 3]))
+        assert run_rule("GradientDecay", course([beyond, *[sound] * 3])) == []
+        issues = run_rule("GradientDecay", course([{**beyond, **vanishing}, *[{**sound, **vanishing}] * 3]))
         assert [issue.step for issue in issues] == [2, 3]
 
 
 class TestMessages:
     @staticmethod
-    def messages(evaluate, num_weights):
+    def messages(run_rule, num_weights):
         """Return what is said of gradients that add up, of a momentum that is too large, and of vanishing gradients."""
         names = [f"{letter}_weight" for letter in "abcdefgh"[: num_weights + 4]]
         found = []
@@ -47,16 +47,16 @@ class TestMessages:
                 steps[TRAIN, step] |= {f"gradient/{name}": gradient for name in names[:num_weights]}
                 velocity = momentum * velocity + gradient
                 weight = weight - 0.01 * velocity
-            found.append(evaluate("GradientsNotReset", steps)[0].message)
+            found.append(run_rule("GradientsNotReset", steps)[0].message)
         sizes = {name: 1e-12 if number < num_weights else 1.0 for number, name in enumerate(names)}
         step = {name: np.ones((2, 3)) for name in names}
         step |= {f"gradient/{name}": np.full((2, 3), size) for name, size in sizes.items()}
-        return [*found, evaluate("GradientDecay", course([step]))[0].message]
+        return [*found, run_rule("GradientDecay", course([step]))[0].message]
 
-    def test_a_message_reads_well_for_one_tensor_and_for_several(self, evaluate):
+    def test_a_message_reads_well_for_one_tensor_and_for_several(self, run_rule):
         """No verb stands beside the names, whose number it would have to follow."""
         for num_weights, names in ((1, "'a_weight': "), (3, "'a_weight' and 2 other tensors: ")):
-            reset, runs_on, vanish = self.messages(evaluate, num_weights)
+            reset, runs_on, vanish = self.messages(run_rule, num_weights)
             assert reset.startswith(f"Gradients are not reset in {names}the change of the first is what")
             assert runs_on.startswith(f"Updates run on in {names}the change of the first is that of a momentum")
             assert f"the layers in 'gradient/{names[1:]}the mean absolute value of the first is" in vanish
@@ -87,26 +87,26 @@ class TestLeakingFeature:
         scores = RNG.normal(size=(len(targets), 3)) if loss == "CrossEntropyLoss" else RNG.normal(size=len(targets))
         return {"Net_input_0": inputs, f"{loss}_input_0": scores, f"{loss}_input_1": targets, f"{loss}_output_0": 1.0}
 
-    def test_inputs_of_different_lengths_are_no_table(self, evaluate):
+    def test_inputs_of_different_lengths_are_no_table(self, run_rule):
         """Such as sounds, padded to the longest of a batch."""
         batches = [self.step(RNG.normal(size=(50, width)), RNG.integers(0, 3, 50)) for width in (5, 7, 6, 5, 4, 8)]
-        assert evaluate("LeakingFeature", course(batches)) == []
+        assert run_rule("LeakingFeature", course(batches)) == []
 
     @pytest.mark.parametrize("odd", [np.nan, np.inf, 1j])
-    def test_targets_that_are_no_numbers_to_come_near_to_give_no_verdict(self, evaluate, odd):
+    def test_targets_that_are_no_numbers_to_come_near_to_give_no_verdict(self, run_rule, odd):
         """Others of the batch would not tell either."""
         targets = RNG.normal(size=256) + np.where(np.arange(256) == 3, odd, 0)
         batch = self.step(np.stack([targets.real, targets.real], axis=1), targets, "MSELoss")
-        assert evaluate("LeakingFeature", course([batch] * 3)) == []
+        assert run_rule("LeakingFeature", course([batch] * 3)) == []
 
     @pytest.mark.parametrize(("times", "fires"), [(1, False), (9, False), (10, True)])
-    def test_a_rare_class_must_come_up_often_enough_to_be_told(self, evaluate, times, fires):
+    def test_a_rare_class_must_come_up_often_enough_to_be_told(self, run_rule, times, fires):
         """Words that a single text has are no leak because nothing else is of its class."""
         targets = np.arange(256) % 2
         targets[:times] = 2
         words = RNG.integers(0, 2, (256, 30)).astype(float)
         words[:, 4] = targets == 2
-        assert bool(evaluate("LeakingFeature", course([self.step(words, targets)] * 3))) == fires
+        assert bool(run_rule("LeakingFeature", course([self.step(words, targets)] * 3))) == fires
 
     def test_a_row_that_is_far_off_is_no_line(self):
         """Of heavy-tailed numbers one is larger than all others together."""
@@ -117,13 +117,13 @@ class TestLeakingFeature:
         assert found[0] < 0.2
         assert found[1] == pytest.approx(1)
 
-    def test_a_large_batch_is_not_kept_as_a_whole(self, evaluate, monkeypatch):
+    def test_a_large_batch_is_not_kept_as_a_whole(self, run_rule, monkeypatch):
         """As many rows as are wanted still come together over batches."""
         monkeypatch.setattr(leaking_feature, "MAX_ELEMENTS", 300)
         kept = []
         monkeypatch.setattr(leaking_feature, "explained", lambda rows, _: kept.append(rows.shape) or np.zeros(3))
         batches = [self.step(RNG.normal(size=(999, 3)), RNG.normal(size=999), "MSELoss") for _ in range(3)]
-        assert evaluate("LeakingFeature", course(batches)) == []
+        assert run_rule("LeakingFeature", course(batches)) == []
         assert kept == [(200, 3)]
 
 
@@ -140,26 +140,26 @@ class TestTreeGrowth:
         return course([{**table, "train-logloss": 0.6}] * 6, ModeKeys.GLOBAL)
 
     @pytest.mark.parametrize(("split", "gain", "fires"), [(1.5, 0.0, True), (1.5, 9.0, False), (np.nan, 9.0, False)])
-    def test_splits_by_categories_are_no_leaves(self, evaluate, split, gain, fires):
+    def test_splits_by_categories_are_no_leaves(self, run_rule, split, gain, fires):
         """They have no number to split at, as leaves have none."""
-        assert bool(evaluate("TreeGrowth", self.rounds(split, gain))) == fires
+        assert bool(run_rule("TreeGrowth", self.rounds(split, gain))) == fires
 
-    def test_tables_of_another_shape_give_no_verdict(self, evaluate):
+    def test_tables_of_another_shape_give_no_verdict(self, run_rule):
         """Whoever has written them."""
-        assert evaluate("TreeGrowth", self.rounds(1.5, 0.0, (5, 1))) == []
+        assert run_rule("TreeGrowth", self.rounds(1.5, 0.0, (5, 1))) == []
 
 
-def test_evaluation_that_has_been_better_is_not_one_that_takes_no_notice(evaluate):
+def test_evaluation_that_has_been_better_is_not_one_that_takes_no_notice(run_rule):
     """A loss that falls, and then rises for what is learnt by heart, comes by its first value again."""
     steps = {}
     for number, evaluated in enumerate([1.0, 0.7, 0.5, 0.7, 0.9, 1.003, 1.2]):
         steps |= {(TRAIN, 12 * number + each): {"loss": 0.3 if number > 1 else 1.0} for each in range(12)}
         steps[EVAL, number] = {"loss": evaluated}
     steps |= {(TRAIN, 84 + each): {"loss": 0.2} for each in range(12)}
-    assert evaluate("EvaluationMismatch", steps) == []
+    assert run_rule("EvaluationMismatch", steps) == []
 
 
-def test_updates_that_lead_nowhere_are_told_of_in_training_only(evaluate):
+def test_updates_that_lead_nowhere_are_told_of_in_training_only(run_rule):
     """Weights that are saved in evaluation as well tell nothing new."""
     steps = {}
     for step in range(52):
@@ -167,4 +167,4 @@ def test_updates_that_lead_nowhere_are_told_of_in_training_only(evaluate):
         steps[TRAIN, step] = {"w_weight": weight, "gradient/w_weight": np.ones(4), "loss": 1.0}
         if step == 50:
             steps |= {(EVAL, each): {"w_weight": weight, "loss": 1.0} for each in range(5)}
-    assert [issue.mode for issue in evaluate("LearningRateTooLow", steps)] == [TRAIN]
+    assert [issue.mode for issue in run_rule("LearningRateTooLow", steps)] == [TRAIN]

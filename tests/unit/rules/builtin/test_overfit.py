@@ -88,32 +88,32 @@ def test_rounds_equal_those_of_the_definition(history):
 
 
 @pytest.mark.parametrize(("validation", "fires"), [(1.1, False), (1.125, True), (0.5, False), (math.nan, False)])
-def test_a_gap_above_the_threshold_fires(evaluate, validation, fires):
+def test_a_gap_above_the_threshold_fires(run_rule, validation, fires):
     """The limit itself is tolerated, and NaN never fires."""
-    issues = evaluate("Overfit", steps_of((TRAIN, 1.0), (EVAL, validation)), ratio_threshold=0.1 + 1e-9)
+    issues = run_rule("Overfit", steps_of((TRAIN, 1.0), (EVAL, validation)), ratio_threshold=0.1 + 1e-9)
     assert [issue.step for issue in issues] == ([1] if fires else [])
 
 
-def test_issue_tells_both_losses(evaluate):
+def test_issue_tells_both_losses(run_rule):
     """And the gap as the measured value."""
-    (issue,) = evaluate("Overfit", steps_of((TRAIN, 1.0), (TRAIN, 3.0), (EVAL, 3.0), (EVAL, 2.0)), ratio_threshold=0.3)
+    (issue,) = run_rule("Overfit", steps_of((TRAIN, 1.0), (TRAIN, 3.0), (EVAL, 3.0), (EVAL, 2.0)), ratio_threshold=0.3)
     assert (issue.step, issue.mode, issue.mode_step, issue.tensors) == (2, EVAL, 0, ("loss",))
     assert (issue.value, issue.threshold) == (0.5, 0.3)
     assert "validation loss of 3 against a training loss of 2" in issue.message
 
 
-def test_patience_counts_exceedances_in_a_row(evaluate):
+def test_patience_counts_exceedances_in_a_row(run_rule):
     """A comparison without exceedance starts again; one that cannot be made does not."""
     exceeding, fine, neither = [(TRAIN, 1.0), (EVAL, 2.0)], [(TRAIN, 1.0), (EVAL, 1.0)], [(TRAIN, None), (EVAL, 2.0)]
     history = [*exceeding, *exceeding, *fine, *exceeding, *neither, *exceeding, *exceeding]
-    assert [issue.step for issue in evaluate("Overfit", steps_of(*history), patience=2)] == [3, 11, 13]
+    assert [issue.step for issue in run_rule("Overfit", steps_of(*history), patience=2)] == [3, 11, 13]
 
 
-def test_steps_before_the_start_are_left_out_everywhere(evaluate):
+def test_steps_before_the_start_are_left_out_everywhere(run_rule):
     """They count neither as training loss nor as exceedance."""
     history = [(TRAIN, 0.1), (EVAL, 2.0), (TRAIN, 2.0), (EVAL, 2.0), (TRAIN, 1.0), (EVAL, 2.0)]
-    assert [issue.step for issue in evaluate("Overfit", steps_of(*history), start_step="2")] == [5]
-    assert [issue.step for issue in evaluate("Overfit", steps_of(*history), start_step="3")] == [5]
+    assert [issue.step for issue in run_rule("Overfit", steps_of(*history), start_step="2")] == [5]
+    assert [issue.step for issue in run_rule("Overfit", steps_of(*history), start_step="3")] == [5]
 
 
 @pytest.mark.parametrize(
@@ -129,60 +129,60 @@ def test_steps_before_the_start_are_left_out_everywhere(evaluate):
         [(GLOBAL, 1.0), (EVAL, 9.0)],
     ],
 )
-def test_without_both_losses_there_is_no_verdict(evaluate, history):
+def test_without_both_losses_there_is_no_verdict(run_rule, history):
     """A missing, wider or empty loss, or one of another mode, cannot be compared."""
-    assert evaluate("Overfit", steps_of(*history)) == []
+    assert run_rule("Overfit", steps_of(*history)) == []
 
 
-def test_each_round_is_compared_with_the_training_since_the_round_before(evaluate):
+def test_each_round_is_compared_with_the_training_since_the_round_before(run_rule):
     """A falling training loss widens the gap."""
     history = [(TRAIN, 2.0), (EVAL, 2.0), (TRAIN, 1.0), (EVAL, 2.0)]
-    assert [issue.step for issue in evaluate("Overfit", steps_of(*history))] == [3]
+    assert [issue.step for issue in run_rule("Overfit", steps_of(*history))] == [3]
 
 
-def test_a_training_loss_of_zero_makes_the_gap_infinite(evaluate):
+def test_a_training_loss_of_zero_makes_the_gap_infinite(run_rule):
     """Any positive validation loss exceeds it."""
-    assert [issue.value for issue in evaluate("Overfit", steps_of((TRAIN, 0.0), (EVAL, 0.1)))] == [math.inf]
+    assert [issue.value for issue in run_rule("Overfit", steps_of((TRAIN, 0.0), (EVAL, 0.1)))] == [math.inf]
 
 
-def test_trials_without_evaluation_steps_are_paired_by_name(make_trial, evaluate):
+def test_trials_without_evaluation_steps_are_paired_by_name(make_trial, run_rule):
     """As XGBoost saves them: both values at each step, in no mode."""
     steps = {
         (GLOBAL, step): {"train-logloss": 1.0, "validation-logloss": 1.0 + step / 10, "train-auc": np.ones(1)}
         for step in range(4)
     }
     trial = make_trial(steps, collections={"losses": ["logloss"]})
-    issues = evaluate("Overfit", trial, ratio_threshold=0.15, patience=2)
+    issues = run_rule("Overfit", trial, ratio_threshold=0.15, patience=2)
     assert [(issue.step, issue.tensors) for issue in issues] == [(3, ("validation-logloss",))]
 
 
-def test_pairs_are_left_alone_once_there_are_evaluation_steps(evaluate):
+def test_pairs_are_left_alone_once_there_are_evaluation_steps(run_rule):
     """From then on the modes tell training and validation apart."""
     pair = {"train_loss": 1.0, "val_loss": 9.0}
     steps = {(TRAIN, 0): pair, (EVAL, 0): {"train_loss": 1.0}, (TRAIN, 1): pair}
-    assert [issue.step for issue in evaluate("Overfit", steps)] == [0]
+    assert [issue.step for issue in run_rule("Overfit", steps)] == [0]
 
 
-def test_pattern_replaces_the_losses_collection(evaluate):
+def test_pattern_replaces_the_losses_collection(run_rule):
     """Only what it matches is compared."""
     steps = {(TRAIN, 0): {"loss": 1.0, "error": 1.0}, (EVAL, 0): {"loss": 9.0, "error": 8.0}}
-    assert [issue.tensors for issue in evaluate("Overfit", steps)] == [("loss",)]
-    assert [issue.tensors for issue in evaluate("Overfit", steps, tensor_regex="err")] == [("error",)]
-    assert [issue.tensors for issue in evaluate("Overfit", steps, tensor_regex="err,loss")] == [("loss", "error")]
+    assert [issue.tensors for issue in run_rule("Overfit", steps)] == [("loss",)]
+    assert [issue.tensors for issue in run_rule("Overfit", steps, tensor_regex="err")] == [("error",)]
+    assert [issue.tensors for issue in run_rule("Overfit", steps, tensor_regex="err,loss")] == [("loss", "error")]
 
 
 @pytest.mark.parametrize("parameters", [{"patience": 0}, {"ratio_threshold": -0.1}, {"start_step": -1}])
-def test_values_out_of_range_are_refused(evaluate, parameters):
+def test_values_out_of_range_are_refused(run_rule, parameters):
     """At construction, naming the parameter."""
     with pytest.raises(SMDebugValueError, match=next(iter(parameters))):
-        evaluate("Overfit", steps_of((TRAIN, 1.0)), **parameters)
+        run_rule("Overfit", steps_of((TRAIN, 1.0)), **parameters)
 
 
-def test_with_several_workers_the_first_is_read(tmp_path, evaluate):
+def test_with_several_workers_the_first_is_read(tmp_path, run_rule):
     """The other worker overfits."""
     job = SmallTrial(tmp_path, workers=("worker_0", "worker_1"))
     for step, mode, loss in ((0, TRAIN, 1.0), (1, EVAL, 9.0)):
         job.write(mode, 0, {"loss": 1.0}, global_step=step, worker="worker_0")
         job.write(mode, 0, {"loss": loss}, global_step=step, worker="worker_1")
     job.end()
-    assert evaluate("Overfit", create_trial(str(tmp_path))) == []
+    assert run_rule("Overfit", create_trial(str(tmp_path))) == []

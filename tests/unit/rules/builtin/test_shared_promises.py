@@ -139,7 +139,7 @@ def test_a_rule_fires_where_its_condition_holds_and_describes_the_issue(run, nam
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_steps_without_the_rules_tensors_are_skipped_not_judged(run, name):
+def test_steps_without_the_rules_tensors_are_skipped_not_evaluated(run, name):
     """A rule that looked at nothing has not found that all is well."""
     if name in {"ExplodingTensor", "SimilarAcrossRuns"}:
         pytest.skip("looks at all tensors")
@@ -173,7 +173,7 @@ def test_nan_fires_only_rules_that_say_so(run, name):
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_reductions_without_values_are_judged_only_by_rules_that_can(run, name):
+def test_reductions_without_values_are_evaluated_only_by_rules_that_can(run, name):
     """The others give no verdict."""
     steps = [
         (
@@ -212,7 +212,7 @@ def test_with_several_workers_the_first_is_read(tmp_path, run, name):
 
 @pytest.mark.parametrize("name", sorted(set(SCENES) - STATEFUL_OR_LOOKING_BACK))
 @pytest.mark.parametrize("mode", [EVAL, ModeKeys.PREDICT, GLOBAL], ids=lambda mode: mode.name)
-def test_rules_that_judge_a_step_by_itself_judge_every_mode(run, name, mode):
+def test_rules_that_judge_a_step_by_itself_evaluate_every_mode(run, name, mode):
     """Only rules that say which mode they mean leave steps out."""
     steps = [(mode, tensors) for _, tensors in SCENES[name].steps]
     issues, _ = run(name, steps)
@@ -221,7 +221,7 @@ def test_rules_that_judge_a_step_by_itself_judge_every_mode(run, name, mode):
 
 @pytest.mark.parametrize("name", ["WeightUpdateRatio", "PoorWeightInitialization"])
 def test_rules_of_training_leave_evaluation_out_once_there_is_training(run, name):
-    """Without any TRAIN step they evaluate all steps."""
+    """Without any TRAIN step they run_rule all steps."""
     scene = SCENES[name]
     quiet = {"unrelated": ONES}
     issues, _ = run(name, [(TRAIN, quiet), *((EVAL, tensors) for _, tensors in scene.steps)])

@@ -215,7 +215,7 @@ class TestActivations:
 
 
 @pytest.mark.parametrize("collections", [OF_KERAS, OF_GLUON], ids=["Keras", "MXNet"])
-def test_recommended_rules_judge_whatever_was_saved(make_trial, collections):
+def test_recommended_rules_evaluate_whatever_was_saved(make_trial, collections):
     """Without an error."""
     odd = [np.zeros((0, 3)), np.array(["a"]), np.full((4, 3), np.nan), np.ones((4, 3), complex), np.array(2.0), X]
     names = ["loss", "batch", "predictions", "labels", "inputs", "a/inputs", "a/outputs", "a/weights/a/kernel:0"]

@@ -27,10 +27,10 @@ def test_mean_abs_of_the_least_integer_is_positive():
     assert mean_abs(np.array([-128], np.int8)) == 128
 
 
-def test_the_smallest_is_named_first_and_nan_never(evaluate):
+def test_the_smallest_is_named_first_and_nan_never(run_rule):
     """Order and strictness of the decision."""
     values = {"gradient/a": 0.2, "gradient/b": 0.1, "gradient/c": float("nan"), "gradient/d": 0.5}
-    (issue,) = evaluate("VanishingGradient", {(TRAIN, 0): values}, threshold=0.5)
+    (issue,) = run_rule("VanishingGradient", {(TRAIN, 0): values}, threshold=0.5)
     assert issue.tensors == ("gradient/b", "gradient/a")
 
 
@@ -45,13 +45,13 @@ def test_the_mean_equals_that_of_exact_arithmetic_except_at_a_limit(values: list
         assert (mean_abs(np.array(values)) < threshold) == (exact < threshold)
 
 
-def test_one_vanished_gradient_among_many_fires_and_is_named(evaluate):
+def test_one_vanished_gradient_among_many_fires_and_is_named(run_rule):
     """Any tensor fires the rule, not the first only; the issue says which, how small and at which step."""
     steps = {
         (TRAIN, 0): {"gradient/a": FINE, "gradient/b": FINE},
         (TRAIN, 10): {"gradient/a": FINE, "gradient/b": TINY},
     }
-    (issue,) = evaluate("VanishingGradient", steps)
+    (issue,) = run_rule("VanishingGradient", steps)
     assert (issue.step, issue.mode, issue.mode_step, issue.tensors) == (1, TRAIN, 10, ("gradient/b",))
     assert issue.worker == "worker_0"
     assert issue.value == pytest.approx(1e-9)
@@ -61,16 +61,16 @@ def test_one_vanished_gradient_among_many_fires_and_is_named(evaluate):
 
 
 @pytest.mark.parametrize(("value", "fires"), [(0.249, True), (0.25, False), (0.251, False)])
-def test_threshold_is_a_strict_limit(evaluate, value, fires):
+def test_threshold_is_a_strict_limit(run_rule, value, fires):
     """A mean equal to the threshold does not fire."""
     steps = {(TRAIN, 0): {"gradient/a": np.array([value, -value])}}
-    assert bool(evaluate("VanishingGradient", steps, threshold="0.25")) == fires
+    assert bool(run_rule("VanishingGradient", steps, threshold="0.25")) == fires
 
 
 @pytest.mark.parametrize("mode", list(ModeKeys))
-def test_every_mode_is_looked_at(evaluate, mode):
+def test_every_mode_is_looked_at(run_rule, mode):
     """The rule has no mode of its own."""
-    assert len(evaluate("VanishingGradient", {(mode, 0): {"gradient/a": TINY}})) == 1
+    assert len(run_rule("VanishingGradient", {(mode, 0): {"gradient/a": TINY}})) == 1
 
 
 @pytest.mark.parametrize(
@@ -83,45 +83,45 @@ def test_every_mode_is_looked_at(evaluate, mode):
     ],
     ids=["nan", "empty", "text", "infinite"],
 )
-def test_values_without_a_mean_below_the_limit_do_not_fire(evaluate, value):
+def test_values_without_a_mean_below_the_limit_do_not_fire(run_rule, value):
     """NaN never fires; empty tensors and texts are ignored."""
-    assert evaluate("VanishingGradient", {(TRAIN, 0): {"gradient/a": value}}) == []
+    assert run_rule("VanishingGradient", {(TRAIN, 0): {"gradient/a": value}}) == []
 
 
-def test_tensors_outside_the_collection_do_not_count(evaluate):
+def test_tensors_outside_the_collection_do_not_count(run_rule):
     """Only the collection gradients is looked at."""
-    assert evaluate("VanishingGradient", {(TRAIN, 0): {"weight": TINY}}) == []
+    assert run_rule("VanishingGradient", {(TRAIN, 0): {"weight": TINY}}) == []
 
 
-def test_a_trial_without_the_collection_gives_no_verdict(make_trial, evaluate):
+def test_a_trial_without_the_collection_gives_no_verdict(make_trial, run_rule):
     """No collection, no gradients."""
     trial = make_trial({(TRAIN, 0): {"gradient/a": TINY}}, collections={"losses": ["loss"]})
-    assert evaluate("VanishingGradient", trial) == []
+    assert run_rule("VanishingGradient", trial) == []
 
 
-def test_a_trial_of_reductions_is_judged_by_its_mean_of_absolute_values(evaluate):
+def test_a_trial_of_reductions_is_evaluated_by_its_mean_of_absolute_values(run_rule):
     """abs_mean stands for the tensor; without it there is no verdict."""
     steps = {
         (TRAIN, 0): {reduction_tensor_name("mean", True, "gradient/a"): np.array(1e-9)},
         (TRAIN, 1): {reduction_tensor_name("mean", False, "gradient/a"): np.array(1e-9)},
         (TRAIN, 2): {reduction_tensor_name("mean", True, "gradient/a"): np.array(1e-3)},
     }
-    (issue,) = evaluate("VanishingGradient", steps)
+    (issue,) = run_rule("VanishingGradient", steps)
     assert (issue.step, issue.tensors) == (0, ("gradient/a",))
 
 
-def test_with_several_workers_the_first_is_read(tmp_path, evaluate):
+def test_with_several_workers_the_first_is_read(tmp_path, run_rule):
     """The default worker's values decide, and the issue names it."""
     job = SmallTrial(tmp_path, workers=("worker_0", "worker_1"))
     for step, (first, second) in enumerate([(TINY, FINE), (FINE, TINY)]):
         job.write(TRAIN, step, {"gradient/a": first}, global_step=step, worker="worker_0")
         job.write(TRAIN, step, {"gradient/a": second}, global_step=step, worker="worker_1")
     job.end()
-    issues = evaluate("VanishingGradient", create_trial(str(tmp_path)))
+    issues = run_rule("VanishingGradient", create_trial(str(tmp_path)))
     assert [(issue.step, issue.worker) for issue in issues] == [(0, "worker_0")]
 
 
-def test_a_negative_threshold_is_refused(make_trial, evaluate):
+def test_a_negative_threshold_is_refused(make_trial, run_rule):
     """The range of the parameter is checked."""
     with pytest.raises(SMDebugValueError, match="threshold"):
-        evaluate("VanishingGradient", {(TRAIN, 0): {"gradient/a": TINY}}, threshold="-1")
+        run_rule("VanishingGradient", {(TRAIN, 0): {"gradient/a": TINY}}, threshold="-1")

@@ -80,7 +80,7 @@ def write(folder, steps):
     writer.end()
 
 
-def evaluate(folder):
+def run_rule(folder):
     trial = create_trial(folder, index_cache=False)
     rules = {key: create_rule(name, trial, parameters) for key, (name, parameters) in RULES.items()}
     evaluation = evaluate(rules, trial, clock=lambda: 0.0)
@@ -100,13 +100,13 @@ def test_issues_and_statuses_are_those_of_judging_each_step(small_bytes, room_by
         patch.setattr(blocks_module, "_THREADED_BYTES", 1000)
         patch.setattr(digests_module, "_ROOM_BYTES", room_bytes)
         patch.setattr(blocks_module, "BLOCK_BYTES", 4000)
-        found = evaluate(folder)
+        found = run_rule(folder)
         patch.setattr(TensorRule, "can_screen", property(lambda self: False))
-        assert found == evaluate(folder)
+        assert found == run_rule(folder)
         assert all(status.status != "Error" for status in found[1])
 
 
-def test_sound_steps_are_not_judged_one_by_one(tmp_path, monkeypatch):
+def test_sound_steps_are_not_evaluated_one_by_one(tmp_path, monkeypatch):
     """That is the point of it."""
     rng = np.random.default_rng(0)
     tensors = [{"gradient/w": rng.normal(size=(8, 8)), "net_weight": rng.normal(size=(8, 8))} for _ in range(9)]
@@ -154,7 +154,7 @@ def small_differences(shape, number):
 
 
 @pytest.mark.parametrize("is_other", ["sound", "gone", "cut off", "damaged", "of another shape", "of another type"])
-def test_a_range_of_steps_that_begins_after_any_value_is_judged_like_all_steps(tmp_path, is_other):
+def test_a_range_of_steps_that_begins_after_any_value_is_evaluated_like_all_steps(tmp_path, is_other):
     """The value before it is compared with if that can be; if not, the first step is evaluated in the usual way."""
     tensors = [{"net_weight": small_differences((200, 100), step)} for step in range(9)]
     if is_other == "of another shape":
@@ -210,7 +210,7 @@ def test_threads_that_remember_last_values_do_not_disturb_each_other(tmp_path, m
     assert all(step % 2 == 0 for step in measured)  # the first one of a block may have to be
 
 
-def test_a_subclass_that_measures_in_its_own_way_judges_each_step(tmp_path):
+def test_a_subclass_that_measures_in_its_own_way_evaluates_each_step(tmp_path):
     """What its parent knows of steps is not what it looks for."""
 
     class Strict(ExplodingTensor):
