@@ -55,15 +55,21 @@ def test_file_writer_when_closed_then_trial_and_file_reader_have_the_step(tmp_pa
     assert found == [("a", 7, [0, 1, 2], ModeKeys.TRAIN, 2), ("b", 7, ["text"], ModeKeys.TRAIN, 2)]
 
 
-def test_file_writer_when_modes_differ_within_a_step_then_refuses(tmp_path):
-    """A step has one mode; an entry without an index could not be found."""
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"mode": ModeKeys.TRAIN}, r"mode and mode_step must be ModeKeys\.EVAL and 0"),
+        ({"write_index": False}, "write_index must be true"),
+    ],
+    ids=["another mode", "no index"],
+)
+def test_file_writer_when_modes_differ_within_a_step_then_refuses(tmp_path, options, match):
+    """A step has one mode, and each of its entries is in the index."""
     writer = FileWriter(tmp_path, "worker_0", mode=ModeKeys.EVAL)
     writer.write_tensor(1, "a")
     writer.write_tensor(2, "b", mode=ModeKeys.EVAL)
-    with pytest.raises(SMDebugValueError, match=r"mode and mode_step must be ModeKeys\.EVAL and 0"):
-        writer.write_tensor(3, "c", mode=ModeKeys.TRAIN)
-    with pytest.raises(SMDebugValueError, match="write_index must be true"):
-        writer.write_tensor(3, "c", write_index=False)
+    with pytest.raises(SMDebugValueError, match=match):
+        writer.write_tensor(3, "c", **options)
 
 
 @pytest.mark.parametrize("cut", [1, 5, 20])

@@ -82,7 +82,7 @@ def test_class_is_made_and_called_as_the_original(name):
 
 
 def test_class_takes_arguments_by_position_and_name():
-    """As its signature says."""
+    """A class takes the arguments of the original's signature."""
     assert (
         rule_configs.StepOutlier(4, "x", n_outliers=2).rule_parameters
         == original.StepOutlier(4, "x", n_outliers=2).rule_parameters
@@ -90,10 +90,17 @@ def test_class_takes_arguments_by_position_and_name():
     assert (
         repr(rule_configs.MaxInitializationTime(5)) == "MaxInitializationTime(threshold=5, scan_interval_us=60000000)"
     )
-    with pytest.raises(TypeError):
-        rule_configs.StepOutlier(1, 2, 3, 4, 5)
-    with pytest.raises(TypeError, match="tresh"):
-        rule_configs.StepOutlier(tresh=1)
+
+
+@pytest.mark.parametrize(
+    ("positional", "named", "match"),
+    [((1, 2, 3, 4, 5), {}, "too many positional arguments"), ((), {"tresh": 1}, "tresh")],
+    ids=["one too many", "an unknown name"],
+)
+def test_class_refuses_arguments_that_are_not_in_its_signature(positional, named, match):
+    """An argument too many, or of an unknown name, is a `TypeError` as for any call."""
+    with pytest.raises(TypeError, match=match):
+        rule_configs.StepOutlier(*positional, **named)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The rules for XGBoost evaluate trials that the hook wrote."""
+"""The rules for XGBoost run_rule trials that the hook wrote."""
 
 from __future__ import annotations
 
@@ -43,12 +43,17 @@ def make_trial(make_hook, open_trial, noise):
     return make
 
 
-def fires(rule, trial, **parameters):
-    """Run one rule over a trial; tell whether it found something."""
+def issues_of(rule, trial, **parameters):
+    """Return the issues of one rule over a trial, and assert that its status fits them."""
     evaluation = evaluate([create_rule(rule, trial, parameters)], trial)
     issues = evaluation.run()
     assert [status.status for status in evaluation.statuses] == ["IssuesFound" if issues else "NoIssuesFound"]
-    return bool(issues)
+    return issues
+
+
+def fires(rule, trial, **parameters):
+    """Return whether one rule finds an issue in a trial."""
+    return bool(issues_of(rule, trial, **parameters))
 
 
 def test_overfit_when_trees_learn_noise_then_fires_and_when_they_do_not_then_not(make_trial):
@@ -78,17 +83,61 @@ def test_tree_depth_then_is_the_deepest_of_the_round(make_trial):
     assert not fires("TreeDepth", trial, depth=12)
 
 
-def test_confusion_and_class_imbalance_when_classes_are_mixed_up_then_fire(make_trial):
-    """Predictions and labels are found under the names that the rules look for."""
-    trial = make_trial(max_depth=1, num_rounds=2, objective="multi:softmax", num_class=2)
-    assert fires("Confusion", trial, category_no=2, min_diag=0.99, max_off_diag=0.01)
+@pytest.fixture
+def mixed_up_classes(make_trial):
+    """Return a trial whose shallow trees mispredict many samples of class 0."""
+    return make_trial(max_depth=1, num_rounds=2, objective="multi:softmax", num_class=2)
 
 
-def test_all_zero_and_unchanged_then_run(make_trial):
-    """Rules that look at any tensor take texts in their stride."""
-    trial = make_trial(num_rounds=4)
-    for rule in ("AllZero", "UnchangedTensor", "TensorVariance"):
-        fires(rule, trial, tensor_regex=".*")
+@pytest.mark.parametrize(("min_diag", "max_off_diag", "fires_at"), [(0.99, 0.01, [0, 1]), (0.5, 0.5, [])])
+def test_confusion_when_classes_are_mixed_up_then_fires(mixed_up_classes, min_diag, max_off_diag, fires_at):
+    """Labels and predictions are found by name, and fire when fewer are right than required."""
+    issues = issues_of("Confusion", mixed_up_classes, category_no=2, min_diag=min_diag, max_off_diag=max_off_diag)
+    assert [(issue.step, issue.tensors) for issue in issues] == [(step, ("labels", "predictions")) for step in fires_at]
+
+
+@pytest.mark.parametrize(("below", "fires"), [(0.01, True), (0.0, False)], ids=["above the limit", "at the limit"])
+def test_class_imbalance_when_a_class_is_mispredicted_then_fires(mixed_up_classes, below, fires):
+    """The class that is mispredicted most fires when its share is above the limit, not when it equals it."""
+    labels, predictions = (mixed_up_classes.tensor(name).value(0) for name in ("labels", "predictions"))
+    share = max(np.mean(predictions[labels == each] != each) for each in (0, 1))
+    issues = issues_of("ClassImbalance", mixed_up_classes, samples=100, threshold_misprediction=share - below)
+    assert [(issue.step, issue.tensors, issue.value) for issue in issues[:1]] == (
+        [(0, ("predictions", "labels"), share)] if fires else []
+    )
+
+
+@pytest.mark.parametrize(("limit", "fires_at"), [(1.2, [0, 1]), (1.25, [])])
+def test_class_imbalance_when_labels_are_uneven_then_fires(mixed_up_classes, limit, fires_at):
+    """55 labels of one class and 45 of the other fire below their ratio and not above it."""
+    issues = issues_of("ClassImbalance", mixed_up_classes, samples=100, threshold_imbalance=limit)
+    expected = [(step, ("labels",), 55 / 45) for step in fires_at]
+    assert [(issue.step, issue.tensors, issue.value) for issue in issues] == expected
+
+
+def test_all_zero_when_over_all_tensors_then_names_those_with_enough_zeros(make_trial):
+    """The seed of 0, the numbers of the first tree, and labels of which half are 0 are named at step 0."""
+    issues = issues_of("AllZero", make_trial(num_rounds=4), tensor_regex=".*", threshold=50)
+    assert [set(issue.tensors) for issue in issues] == [
+        {"hyperparameters/seed", "labels", "trees/Tree"}, *[{"hyperparameters/seed", "labels"}] * 3,
+    ]  # fmt: skip
+
+
+def test_unchanged_tensor_when_over_all_tensors_then_names_constants(make_trial):
+    """Hyperparameters and labels, which no round changes, are named from the third round on."""
+    issues = issues_of("UnchangedTensor", make_trial(num_rounds=4), tensor_regex=".*")
+    assert [issue.step for issue in issues] == [2, 3]
+    assert all({"hyperparameters/nthread", "hyperparameters/seed", "labels"} <= set(each.tensors) for each in issues)
+    assert not any({"predictions", "train-logloss"} & set(issue.tensors) for issue in issues)
+
+
+@pytest.mark.parametrize(("limit", "num_issues"), [(1e-9, 4), (1e9, 0)])
+def test_tensor_variance_when_over_all_tensors_then_leaves_texts_and_scalars_out(make_trial, limit, num_issues):
+    """Columns of numbers are evaluated, and columns of texts and single numbers are ignored."""
+    issues = issues_of("TensorVariance", make_trial(num_rounds=4), tensor_regex=".*", max_threshold=limit)
+    assert len(issues) == num_issues
+    for issue in issues:
+        assert {"labels", "predictions", "trees/Cover", "trees/Gain", "trees/Node"} == set(issue.tensors)
 
 
 @pytest.mark.parametrize("objective", ["binary:logistic", "multi:softprob", "reg:squarederror"])

@@ -27,14 +27,18 @@ def test_sdks_name_gives_the_same_image():
     assert get_rule_container_image_uri("eu-west-1") == rule_image_uri("eu-west-1")
 
 
-def test_rule_image_uri_of_an_unknown_region_is_refused():
-    """The error names Debugger, the region and the regions there are."""
-    with pytest.raises(
-        SMDebugValueError, match="Debugger has no evaluator for built-in rules in region 'il-central-1'"
-    ):
-        rule_image_uri("il-central-1")
-    with pytest.raises(SMDebugValueError, match="did you mean 'us-west-2'"):
-        rule_image_uri("us-west-3", custom=True)
+@pytest.mark.parametrize(
+    ("region", "custom", "match"),
+    [
+        ("il-central-1", False, "Debugger has no evaluator for built-in rules in region 'il-central-1'"),
+        ("us-west-3", True, "did you mean 'us-west-2'"),
+    ],
+    ids=["a region without Debugger", "a misspelt region"],
+)
+def test_rule_image_uri_of_an_unknown_region_is_refused(region, custom, match):
+    """The error has the region, and either the lack of Debugger there or the nearest region."""
+    with pytest.raises(SMDebugValueError, match=match):
+        rule_image_uri(region, custom=custom)
 
 
 def test_rule_image_uri_with_an_account_works_in_every_region():
@@ -85,14 +89,22 @@ def test_framework_of_image_reads_the_address(uri, expected):
     assert images.framework_of_image(uri) == expected
 
 
-def test_image_of_sagemaker_profiler_lies_in_few_regions():
-    """By its own function, and by the SDK's name for both."""
+def test_image_of_sagemaker_profiler_has_a_function_and_the_name_of_the_sdk():
+    """The image of SageMaker Profiler is found by its own function, and by the SDK's name for both images."""
     image = "915447279597.dkr.ecr.us-east-2.amazonaws.com/detailed-profiler-processing:latest"
     assert images.profiler_image_uri("us-east-2") == image
     assert images.get_rule_container_image_uri("DetailedProfilerProcessingJobConfig-1", "us-east-2") == image
     assert images.get_rule_container_image_uri("Overfit", "us-east-2") == images.rule_image_uri("us-east-2")
+
+
+def test_image_of_sagemaker_profiler_in_a_region_without_it_is_refused():
+    """The error has the region in which SageMaker Profiler does not run."""
     with pytest.raises(SMDebugValueError, match="SageMaker Profiler does not run in region 'eu-west-3'"):
         images.profiler_image_uri("eu-west-3")
+
+
+def test_image_by_the_name_of_the_sdk_needs_a_region():
+    """The function of the SDK's name refuses a call without a region."""
     with pytest.raises(SMDebugValueError, match="region must be given"):
         images.get_rule_container_image_uri()
 

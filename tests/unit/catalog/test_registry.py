@@ -84,15 +84,21 @@ def test_five_rules_have_code():
     }
 
 
-def test_get_rule_spec_of_an_unknown_name_suggests_the_nearest():
-    """It comes before the names, which are many."""
-    with pytest.raises(
-        SMDebugValueError,
-        match=r"no rule 'vanishing_gradient'; did you mean 'VanishingGradient'\? rule must be one of .*AllZero, ",
-    ):
-        catalog.get_rule_spec("vanishing_gradient")
-    with pytest.raises(SMDebugValueError, match=r"no rule '42'; rule must be one of .*AllZero, "):
-        catalog.get_rule_spec("42")
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [
+        (
+            "vanishing_gradient",
+            r"no rule 'vanishing_gradient'; did you mean 'VanishingGradient'\? rule must be one of .*AllZero, ",
+        ),
+        ("42", r"no rule '42'; rule must be one of .*AllZero, "),
+    ],
+    ids=["a near miss", "nothing near"],
+)
+def test_get_rule_spec_of_an_unknown_name_suggests_the_nearest(name, match):
+    """The nearest name, if there is one, comes before the list of all names."""
+    with pytest.raises(SMDebugValueError, match=match):
+        catalog.get_rule_spec(name)
 
 
 def test_registered_rule_is_found():
@@ -104,13 +110,16 @@ def test_registered_rule_is_found():
     assert "MyRule" in catalog.rules_for_framework("pytorch")
 
 
-def test_register_of_a_taken_name_is_refused():
-    """Neither a built-in rule nor another's is replaced."""
+@pytest.mark.parametrize("name", ["MyRule", "Overfit"], ids=["of another user's rule", "of a built-in rule"])
+def test_register_of_a_taken_name_is_refused(name):
+    """A rule of the same name is not overwritten."""
     catalog.register_rule_spec(MINE)
-    with pytest.raises(SMDebugValueError, match="another rule called 'MyRule'"):
-        catalog.register_rule_spec(RuleSpec(name="MyRule", kind="debugger", doc="Another."))
-    with pytest.raises(SMDebugValueError, match="another rule called 'Overfit'"):
-        catalog.register_rule_spec(RuleSpec(name="Overfit", kind="debugger", doc="Another."))
+    with pytest.raises(SMDebugValueError, match=f"another rule called '{name}'"):
+        catalog.register_rule_spec(RuleSpec(name=name, kind="debugger", doc="Another."))
+
+
+def test_register_of_a_mere_name_is_refused():
+    """Only a `RuleSpec` is registered."""
     with pytest.raises(SMDebugTypeError, match="RuleSpec"):
         catalog.register_rule_spec("MyRule")
 

@@ -153,12 +153,19 @@ def test_parse_parameters_gathers_other_trials_by_number():
         rule.parse_parameters({})
 
 
-def test_parameters_with_unknown_names_are_refused():
-    """The nearest name is suggested; a rule without parameters says so."""
-    with pytest.raises(SMDebugValueError, match="did you mean 'patience'"):
-        get_rule_spec("Overfit").parse_parameters({"patients": 1})
-    with pytest.raises(SMDebugValueError, match="rule CreateXgboostReport takes no parameters"):
-        get_rule_spec("CreateXgboostReport").check_parameters({"x": 1})
+@pytest.mark.parametrize("check", ["parse_parameters", "check_parameters"])
+@pytest.mark.parametrize(
+    ("rule", "parameters", "match"),
+    [
+        ("Overfit", {"patients": 1}, "did you mean 'patience'"),
+        ("CreateXgboostReport", {"x": 1}, "rule CreateXgboostReport takes no parameters"),
+    ],
+    ids=["a near miss", "a rule without parameters"],
+)
+def test_parameters_with_unknown_names_are_refused(check, rule, parameters, match):
+    """The error has the nearest name, or that the rule takes no parameters."""
+    with pytest.raises(SMDebugValueError, match=match):
+        getattr(get_rule_spec(rule), check)(parameters)
 
 
 def test_check_parameters_looks_only_at_what_is_there():

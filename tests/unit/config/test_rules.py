@@ -90,15 +90,19 @@ def test_sagemaker_of_no_base_config_is_refused(base, match):
         Rule.sagemaker(base)
 
 
-def test_sagemaker_of_other_argument_types_is_refused():
-    """A text is no list, a list no mapping, a list of actions no ActionList."""
-    base = rule_configs.similar_across_runs()
-    with pytest.raises(SMDebugTypeError, match="list of paths"):
-        Rule.sagemaker(base, other_trials_s3_input_paths="s3://x")
-    with pytest.raises(SMDebugTypeError, match="must be a mapping"):
-        Rule.sagemaker(base, rule_parameters=["x"])
-    with pytest.raises(SMDebugTypeError, match="ActionList"):
-        Rule.sagemaker(base, actions=[Email("a@b.com")])
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"other_trials_s3_input_paths": "s3://x"}, "list of paths"),
+        ({"rule_parameters": ["x"]}, "must be a mapping"),
+        ({"actions": [Email("a@b.com")]}, "ActionList"),
+    ],
+    ids=["a text for a list", "a list for a mapping", "a list for an ActionList"],
+)
+def test_sagemaker_of_other_argument_types_is_refused(arguments, match):
+    """An argument of another type is refused, and the error has the type that is expected."""
+    with pytest.raises(SMDebugTypeError, match=match):
+        Rule.sagemaker(rule_configs.similar_across_runs(), **arguments)
 
 
 def test_custom_rule_takes_any_parameter():

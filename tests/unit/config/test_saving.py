@@ -92,6 +92,7 @@ def test_parse_accepts_what_hooks_accept():
         SaveConfig.parse(5)
 
 
+@pytest.mark.parametrize("make", [SaveConfigMode, SaveConfig])
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
@@ -106,24 +107,26 @@ def test_parse_accepts_what_hooks_accept():
         ({"save_steps": [-1]}, SMDebugValueError, r"save_steps .* at least 0 .got \[-1\]"),
     ],
 )
-def test_nonsense_is_refused(arguments, error, match):
-    """The error names the field and the value."""
+def test_nonsense_is_refused(make, arguments, error, match):
+    """The error has the field and the value."""
     with pytest.raises(error, match=match):
-        SaveConfigMode(**arguments)
-    with pytest.raises(error, match=match):
-        SaveConfig(**arguments)
+        make(**arguments)
 
 
-def test_unknown_modes_and_keys_are_refused():
-    """A misspelt mode or key is an error that lists the allowed ones."""
-    with pytest.raises(SMDebugValueError, match="TRAIN, EVAL, PREDICT, GLOBAL, or else save_interval"):
-        SaveConfig({"trian": SaveConfigMode()})
-    with pytest.raises(SMDebugValueError, match="save_intervall"):
-        SaveConfigMode.from_dict({"save_intervall": 1})
-    with pytest.raises(SMDebugValueError, match="SaveConfigMode or None"):
-        SaveConfig({modes.TRAIN: 5})
-    with pytest.raises(SMDebugValueError, match="must map modes"):
-        SaveConfig([1])
+@pytest.mark.parametrize(
+    ("make", "given", "match"),
+    [
+        (SaveConfig, {"trian": SaveConfigMode()}, "TRAIN, EVAL, PREDICT, GLOBAL, or else save_interval"),
+        (SaveConfigMode.from_dict, {"save_intervall": 1}, "save_intervall"),
+        (SaveConfig, {modes.TRAIN: 5}, "SaveConfigMode or None"),
+        (SaveConfig, [1], "must map modes"),
+    ],
+    ids=["a misspelt mode", "a misspelt key", "a number for a mode", "a list"],
+)
+def test_unknown_modes_and_keys_are_refused(make, given, match):
+    """A misspelt mode or key, or a value of another type, is refused, and the error has what is allowed."""
+    with pytest.raises(SMDebugValueError, match=match):
+        make(given)
 
 
 def test_repr_shows_the_settings_once_where_modes_agree():

@@ -44,12 +44,15 @@ def test_save_tensor_when_no_path_is_given_then_goes_to_the_folder_of_the_job(tm
     assert create_trial(str(tmp_path / "job")).tensor_names() == ["a"]
 
 
-def test_save_tensor_when_value_or_name_is_wrong_then_refuses(tmp_path):
-    """Nothing is written of what has no place in the format."""
-    with pytest.raises(SMDebugTypeError, match="name must be"):
-        save_tensor(1, 5, tmp_path)
-    with pytest.raises(SMDebugTypeError):
-        save_tensor(None, "a", tmp_path)
+@pytest.mark.parametrize(
+    ("value", "name", "match"),
+    [(1, 5, "name must be"), (None, "a", "a tensor must be")],
+    ids=["a number for a name", "no value"],
+)
+def test_save_tensor_when_value_or_name_is_wrong_then_refuses(tmp_path, value, name, match):
+    """Nothing is written when the value or the name is refused."""
+    with pytest.raises(SMDebugTypeError, match=match):
+        save_tensor(value, name, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -35,18 +35,25 @@ def test_an_update_of_framework_metrics_turns_them_on_or_off():
     assert off["ProfilerConfig"] == {"DisableProfiler": False, "ProfilingParameters": {}}
 
 
-def test_an_update_that_cannot_be_is_refused():
-    """Nothing, both, rules on tensors, names twice, unknown intervals."""
-    with pytest.raises(SMDebugValueError, match="must change something"):
-        profiler_update_request(**JOB)
-    with pytest.raises(SMDebugValueError, match="disable_framework_metrics"):
-        profiler_update_request(**JOB, disable_framework_metrics=True, framework_profile_params=FrameworkProfile())
-    with pytest.raises(SMDebugTypeError, match="must be profiler rules"):
-        profiler_update_request(**JOB, rules=[Rule.sagemaker(rule_configs.overfit())])
-    with pytest.raises(RequestValidationError, match=r"ProfilerRuleConfigurations\[1\].*unique"):
-        profiler_update_request(**JOB, rules=[REPORT, REPORT])
-    with pytest.raises(SMDebugValueError, match="must be one of 100"):
-        profiler_update_request(**JOB, system_monitor_interval_millis=123)
+@pytest.mark.parametrize(
+    ("changes", "error", "match"),
+    [
+        ({}, SMDebugValueError, "must change something"),
+        (
+            {"disable_framework_metrics": True, "framework_profile_params": FrameworkProfile()},
+            SMDebugValueError,
+            "disable_framework_metrics",
+        ),
+        ({"rules": [Rule.sagemaker(rule_configs.overfit())]}, SMDebugTypeError, "must be profiler rules"),
+        ({"rules": [REPORT, REPORT]}, RequestValidationError, r"ProfilerRuleConfigurations\[1\].*unique"),
+        ({"system_monitor_interval_millis": 123}, SMDebugValueError, "must be one of 100"),
+    ],
+    ids=["nothing", "metrics on and off", "a rule on tensors", "one rule twice", "an unknown interval"],
+)
+def test_an_update_that_cannot_be_is_refused(changes, error, match):
+    """An update that the service would refuse is refused before it is sent."""
+    with pytest.raises(error, match=match):
+        profiler_update_request(**JOB, **changes)
 
 
 def test_on_and_off_are_requests_of_their_own():

@@ -193,7 +193,7 @@ def test_every_rule_that_may_be_divided_finds_the_same_in_shards(faulty, num_sha
     } <= {issue.rule for issue in issues}  # fmt: skip
 
 
-def test_rules_that_evaluate_tensors_alone_share_their_shards(faulty):
+def test_rules_that_judge_tensors_alone_share_their_shards(faulty):
     """So that each tensor is read once for all of them."""
     shards = list(make_shards(divided_rules(), create_trial(faulty), 3))
     shared = [shard for shard in shards if shard.share is not None]
@@ -208,15 +208,20 @@ def test_an_empty_trial_has_nothing_to_divide(tmp_path):
     assert (found.issues, found.statuses) == ((), ())
 
 
-def test_what_cannot_be_run_is_refused_before_anything_is_sent(path):
-    """Unknown rules, wrong parameters, no shards."""
+@pytest.mark.parametrize(
+    ("choices", "options", "match"),
+    [
+        ({"a": RuleChoice(rule="Overfitt")}, {}, "did you mean 'Overfit'"),
+        ({"a": RuleChoice(rule="Overfit", parameters={"patience": 0})}, {}, "patience"),
+        ({}, {"num_shards": 0}, "num_shards"),
+    ],
+    ids=["an unknown rule", "a wrong parameter", "no shards"],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_sent(path, choices, options, match):
+    """Rules and shards that cannot be run are refused, and nothing is sent to the cluster."""
     cluster = Here()
-    with pytest.raises(SMDebugValueError, match="did you mean 'Overfit'"):
-        evaluate_on(cluster, {"a": RuleChoice(rule="Overfitt")}, path)
-    with pytest.raises(SMDebugValueError, match="patience"):
-        evaluate_on(cluster, {"a": RuleChoice(rule="Overfit", parameters={"patience": 0})}, path)
-    with pytest.raises(SMDebugValueError, match="num_shards"):
-        evaluate_on(cluster, {}, path, num_shards=0)
+    with pytest.raises(SMDebugValueError, match=match):
+        evaluate_on(cluster, choices, path, **options)
     assert cluster.items == []
 
 

@@ -55,13 +55,15 @@ def test_rules_are_brought_together_with_their_statuses_by_name():
     assert not rules.are_final
 
 
-def test_rules_without_such_a_name_say_which_there_are():
-    """And the nearest one."""
-    rules = TrainingJob(DESCRIPTION).rules
-    with pytest.raises(SMDebugValueError, match="rule must be one of A, B, P"):
+@pytest.mark.parametrize(
+    ("rules", "match"),
+    [(TrainingJob(DESCRIPTION).rules, "rule must be one of A, B, P"), (RuleStatuses(()), "the job has no rules")],
+    ids=["other rules", "no rules"],
+)
+def test_rules_without_such_a_name_say_which_there_are(rules, match):
+    """The error has the names of the job's rules."""
+    with pytest.raises(SMDebugValueError, match=match):
         rules["C"]
-    with pytest.raises(SMDebugValueError, match="the job has no rules"):
-        RuleStatuses(())["C"]
 
 
 def test_statuses_are_shown_as_a_table_in_text_html_and_json():
@@ -121,8 +123,16 @@ def test_describe_takes_names_clients_sessions_and_objects():
     assert TrainingJob.describe(Resource(), Client()).name == "by-resource"
     job = TrainingJob.describe(Describing())
     assert job.name == job.refresh().name == "by-itself"
+
+
+def test_describe_of_a_number_is_refused():
+    """A job is given by its name or by an object that has one."""
     with pytest.raises(SMDebugTypeError, match="job must be the name"):
-        TrainingJob.describe(5, Client())
+        TrainingJob.describe(5, None)
+
+
+def test_client_of_a_region_name_is_refused():
+    """A session is given as an object, not by the name of a region."""
     with pytest.raises(SMDebugTypeError, match="session must be"):
         sagemaker_client("us-east-1")
 
@@ -140,11 +150,15 @@ def test_wait_for_rules_ends_with_the_last_of_them(capsys):
 
 
 def test_wait_for_rules_beyond_its_time_names_the_rules_left():
-    """So that nobody waits for ever."""
+    """Waiting ends after the given time with an error that has the rules left."""
     now = iter(range(0, 1000, 10))
     job = TrainingJob(with_statuses("InProgress", "Error"), lambda: with_statuses("InProgress", "Error"))
     with pytest.raises(SMDebugRuntimeError, match=r"waited 25 seconds.*A \(InProgress\)$"):
         job.wait_for_rules(25, progress=False, sleep=lambda _: None, clock=lambda: float(next(now)))
+
+
+def test_wait_for_rules_of_a_job_that_cannot_be_described_again_is_refused():
+    """A job made of a description alone cannot be waited for."""
     with pytest.raises(SMDebugRuntimeError, match="cannot be asked again"):
         TrainingJob(with_statuses("InProgress", "Error")).wait_for_rules(progress=False)
 

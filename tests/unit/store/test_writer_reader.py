@@ -186,13 +186,16 @@ class TestReadTensorOfDamage:
             if length >= places["y"].start:
                 assert reader.read_tensor(backend, key, places["x"], "x").tolist() == [0.0, 1.0, 2.0, 3.0]
 
-    def test_index_pointing_elsewhere_is_noticed(self, backend, places):
+    @pytest.mark.parametrize(
+        ("entry", "shift", "match"),
+        [("x", 1, "checksum of the record's length"), ("y", 0, "'y'")],
+        ids=["between records", "another tensor's record"],
+    )
+    def test_index_pointing_elsewhere_is_noticed(self, backend, places, entry, shift, match):
         """A place that is not a record's, or another tensor's, never gives a value."""
-        key = event_key(3, "worker_0")
-        with pytest.raises(CorruptRecordError):
-            reader.read_tensor(backend, key, Location(places["x"].start + 1, places["x"].length), "x")
-        with pytest.raises(CorruptRecordError, match="'y'"):
-            reader.read_tensor(backend, key, places["y"], "x")
+        place = Location(places[entry].start + shift, places[entry].length)
+        with pytest.raises(CorruptRecordError, match=match):
+            reader.read_tensor(backend, event_key(3, "worker_0"), place, "x")
 
     def test_enormous_length_is_not_allocated(self, backend, places):
         """A damaged length is bounded by what is there."""

@@ -91,12 +91,15 @@ def test_values_when_read_then_all_complete_steps_are_there(job, open_trial):
     assert loss.values(modes.EVAL) == {}
 
 
-def test_values_when_one_is_missing_then_the_error_says_which(weight):
-    """The first step that fails is named."""
-    with pytest.raises(InvalidWorker):
-        weight.values(worker="worker_1")
-    with pytest.raises(TensorUnavailableForStep, match="step 3 "):
-        weight.values()
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [({"worker": "worker_1"}, InvalidWorker, "worker_1"), ({}, TensorUnavailableForStep, "step 3 ")],
+    ids=["of a worker", "at a step"],
+)
+def test_values_when_one_is_missing_then_the_error_has_its_place(weight, options, error, match):
+    """The error has the worker, or the first step, without a value."""
+    with pytest.raises(error, match=match):
+        weight.values(**options)
 
 
 def test_steps_when_listed_then_counted_in_the_mode(new_job, open_trial):
@@ -155,10 +158,14 @@ def test_reductions_when_saved_then_returned_and_else_computed(weight):
 
 
 def test_reduction_when_neither_saved_nor_computable_then_named(weight):
-    """The error names the reduction; an unknown reduction is an error of its own."""
-    with pytest.raises(TensorUnavailableForStep) as caught:
+    """The error has the names of the reduction and of the step."""
+    with pytest.raises(TensorUnavailableForStep, match="min") as caught:
         weight.reduction_value(3, "min")
     assert (caught.value.tname, caught.value.step) == ("min", 3)
+
+
+def test_reduction_when_unknown_then_refused(weight):
+    """An unknown reduction is refused, and the error has its name."""
     with pytest.raises(SMDebugValueError, match=r"\(got 'l1_norm'\)"):
         weight.reduction_value(0, "l1_norm")
 
@@ -245,15 +252,15 @@ def test_value_when_the_step_was_written_anew_meanwhile_then_the_new_one_is_read
 
 
 def test_value_when_the_step_was_written_anew_and_is_damaged_then_an_error(job, open_trial):
-    """Looking again happens once."""
+    """A damaged file is read once more and then raises, with and without `dynamic_refresh`."""
     trial = open_trial(job)
     job.write(0, {"other": 1.0, "weight": WEIGHT - 1}, workers=["worker_0"])
     job.backend.write(event_key(0, "worker_0"), (b"\0" * 1000,))
-    with pytest.raises(CorruptRecordError):
+    with pytest.raises(CorruptRecordError, match="worker_0"):
         trial.tensor("weight").value(0)
     assert len(trial.problems()) == 1
     trial.dynamic_refresh = False
-    with pytest.raises(CorruptRecordError):
+    with pytest.raises(CorruptRecordError, match="worker_0"):
         trial.tensor("weight").value(0)
 
 

@@ -61,17 +61,21 @@ def test_create_trial_when_given_a_folder_then_opens_it(local_job, tmp_path, mon
     assert create_trial(path, parallel=False, check=True, output_dir="elsewhere").steps() == [0]
 
 
-def test_create_trial_when_the_path_holds_no_trial_then_says_what_is_there(tmp_path):
-    """A wrong path is refused at once, as a missing file is."""
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("none", "there is no such folder"), ("file", "it is a file"), (".", "there are no collections")],
+    ids=["nothing", "a file", "an empty folder"],
+)
+def test_create_trial_when_the_path_holds_no_trial_then_says_what_is_there(tmp_path, name, found):
+    """A wrong path is refused at once, and the error has what lies there."""
     (tmp_path / "file").touch()
-    for name, found in {
-        "none": "there is no such folder",
-        "file": "it is a file",
-        ".": "there are no collections",
-    }.items():
-        with pytest.raises(TrialNotFoundError, match=f"no trial at .*: {found}"):
-            create_trial(tmp_path / name)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(TrialNotFoundError, match=f"no trial at .*: {found}"):
+        create_trial(tmp_path / name)
+
+
+def test_create_trial_when_the_path_is_empty_then_refuses_as_for_a_missing_file():
+    """The error on a path without a trial is also a `FileNotFoundError`."""
+    with pytest.raises(FileNotFoundError, match="no trial at"):
         create_trial("")
 
 
@@ -84,19 +88,32 @@ def test_create_trial_when_the_trial_has_nothing_but_an_end_then_refused(local_j
         create_trial(tmp_path / "run")
 
 
-def test_create_trial_when_asked_for_what_it_cannot_do_then_says_so(local_job, tmp_path):
-    """Profiler data, other places and unknown options are refused, each for its own reason."""
-    with pytest.raises(SMDebugNotImplementedError, match="profiler"):
-        create_trial(tmp_path / "run", profiler=True)
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"profiler": True}, SMDebugNotImplementedError, "profiler"),
+        ({"colour": "red"}, TypeError, "colour"),
+        ({"range_steps": (5, 1)}, SMDebugValueError, "range_steps"),
+    ],
+    ids=["profiler data", "an unknown option", "an empty range"],
+)
+def test_create_trial_when_an_option_cannot_be_then_refuses_it(local_job, tmp_path, options, error, match):
+    """An option that is unknown or not supported is refused by name."""
+    with pytest.raises(error, match=match):
+        create_trial(tmp_path / "run", **options)
+
+
+def test_create_trial_when_the_place_is_of_another_kind_then_refuses_it():
+    """Only folders and S3 are places of trials."""
     with pytest.raises(SMDebugValueError, match="gopher://bucket/x"):
         create_trial("gopher://bucket/x")
-    for given in ("s3:/foo", "s3:foo", "S3://foo"):
-        with pytest.raises(SMDebugValueError, match=rf"got '{given}'\); did you mean 's3://foo'\?"):
-            create_trial(given)
-    with pytest.raises(TypeError, match="colour"):
-        create_trial(tmp_path / "run", colour="red")
-    with pytest.raises(SMDebugValueError, match="range_steps"):
-        create_trial(tmp_path / "run", range_steps=(5, 1))
+
+
+@pytest.mark.parametrize("given", ["s3:/foo", "s3:foo", "S3://foo"])
+def test_create_trial_when_a_url_of_s3_is_misspelt_then_suggests_the_right_one(given):
+    """The error has the URL that was given and the one that was meant."""
+    with pytest.raises(SMDebugValueError, match=rf"got '{given}'\); did you mean 's3://foo'\?"):
+        create_trial(given)
 
 
 def test_create_trial_when_index_mode_is_off_then_knows_collections_only(local_job, tmp_path):

@@ -284,18 +284,36 @@ def test_no_rules_are_soon_done(trial):
     assert evaluate([], trial).run() == []
 
 
-def test_what_cannot_be_evaluated_is_refused(trial, make_trial):
-    """Things that are no rules, or no trial, rules over other trials, and names that do not differ."""
-    for given in ({"x": "VanishingGradient"}, ["VanishingGradient"]):
-        with pytest.raises(SMDebugTypeError, match="each of rules must be a rule made for a trial"):
-            evaluate(given, trial)
-    for given in ("VanishingGradient", FiresAt(trial), None):
-        with pytest.raises(SMDebugTypeError, match="rules must be a list of rules"):
-            evaluate(given, trial)
+@pytest.mark.parametrize("given", [{"x": "VanishingGradient"}, ["VanishingGradient"]], ids=["by name", "in a list"])
+def test_names_of_rules_are_refused(trial, given):
+    """A rule is given as an object that was made for a trial."""
+    with pytest.raises(SMDebugTypeError, match="each of rules must be a rule made for a trial"):
+        evaluate(given, trial)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda _: "VanishingGradient", FiresAt, lambda _: None], ids=["a name", "one rule", "none"]
+)
+def test_rules_that_are_not_in_a_list_are_refused(trial, make):
+    """Rules are given as a list or a mapping."""
+    with pytest.raises(SMDebugTypeError, match="rules must be a list of rules"):
+        evaluate(make(trial), trial)
+
+
+def test_the_path_of_a_trial_is_refused(trial):
+    """The trial is given opened."""
     with pytest.raises(SMDebugTypeError, match="trial must be a trial"):
         evaluate([FiresAt(trial)], trial.path)
+
+
+def test_a_rule_over_another_trial_is_refused(trial, make_trial):
+    """All rules are made for the trial that is evaluated."""
     with pytest.raises(SMDebugValueError, match="must watch the very trial"):
         evaluate([FiresAt(make_trial(STEPS))], trial)
+
+
+def test_rules_of_one_name_are_refused(trial):
+    """Names of rules differ, because statuses are found by name."""
     with pytest.raises(SMDebugValueError, match="must differ"):
         evaluate([FiresAt(trial), FiresAt(trial)], trial)
 

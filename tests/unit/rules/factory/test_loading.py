@@ -46,7 +46,7 @@ def test_a_class_is_found_by_dotted_path():
         ("sagemaker_debug_ext.rules", SMDebugValueError, "package.module:Class"),
         (":Overfit", SMDebugValueError, "package.module:Class"),
         ("sagemaker_debug_ext.rules.sagemaker.overfit:Overfitt", SMDebugValueError, "did you mean 'Overfit'"),
-        ("sagemaker_debug_ext.rules.inference.loss_pairs:Losses", SMDebugTypeError, "subclass of Rule"),
+        ("sagemaker_debug_ext.rules.sagemaker.overfit:Losses", SMDebugTypeError, "subclass of Rule"),
         ("sagemaker_debug_ext.rules.sagemaker.overfit:loss_gap", SMDebugTypeError, "subclass of Rule"),
         ("sagemaker_debug_ext.nowhere:Overfit", ImportError, "nowhere"),
     ],
@@ -98,15 +98,16 @@ def test_a_file_that_cannot_be_run_is_refused(source, text, match):
     assert set(sys.modules) == before
 
 
-def test_a_file_that_is_not_there_or_not_python_is_refused(tmp_path):
-    """Before anything is run."""
-    with pytest.raises(SMDebugValueError, match="no such file"):
-        load_rule_file(tmp_path / "nothing.py", "CustomRule")
-    with pytest.raises(SMDebugValueError, match="no such file"):
-        load_rule_file(tmp_path, "CustomRule")
+@pytest.mark.parametrize(
+    ("name", "match"),
+    [("nothing.py", "no such file"), (".", "no such file"), ("rule.txt", r"ends in \.py")],
+    ids=["no file", "a folder", "another ending"],
+)
+def test_a_file_that_is_not_there_or_not_python_is_refused(tmp_path, name, match):
+    """A path without a Python file is refused before anything is run."""
     (tmp_path / "rule.txt").write_text(SOURCE)
-    with pytest.raises(SMDebugValueError, match=r"ends in \.py"):
-        load_rule_file(tmp_path / "rule.txt", "CustomRule")
+    with pytest.raises(SMDebugValueError, match=match):
+        load_rule_file(tmp_path / name, "CustomRule")
 
 
 def test_a_file_without_rules_says_so(tmp_path):

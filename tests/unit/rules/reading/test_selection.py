@@ -6,6 +6,7 @@ import pytest
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules.reading.selection import ALL_TENSORS, Selection
 from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 STEPS = {
@@ -53,3 +54,18 @@ def test_a_pattern_that_does_not_compile_is_refused():
     """The text names the pattern."""
     with pytest.raises(SMDebugValueError, match=r"tensor_regex.*\("):
         Selection(patterns=("(",))
+
+
+@pytest.mark.parametrize(
+    ("tensors", "names"),
+    [
+        (("Net_fc.weight", "Net_input_0", "Written_input_0"), ["Net_input_0"]),
+        (("Net_fc.weight", "Critic_fc.weight", "Net_input_0", "Critic_input_0"), ["Critic_input_0", "Net_input_0"]),
+        (("Net_input_0", "Written_input_0"), ["Net_input_0", "Written_input_0"]),
+        (("Net_fc.weight", "Written_input_0"), ["Written_input_0"]),
+    ],
+)
+def test_inputs_of_losses_are_not_inputs_of_the_model(make_trial, tensors, names):
+    """The inputs of a module that has no parameters, such as a loss, are not those of the model, if others have."""
+    trial = make_trial({(ModeKeys.TRAIN, 0): dict.fromkeys(tensors, np.ones((2, 2)))})
+    assert Selection(roles=(Role.MODEL_INPUT,)).names(StepView(trial, 0)) == names

@@ -113,14 +113,14 @@ def test_values_when_one_record_is_damaged_then_that_one_is_named(job, open_tria
     assert [problem.path for problem in trial.problems()] == [f"{trial.path}/{event_key(4, 'worker_0')}"]
 
 
-def test_values_when_a_file_is_cut_off_or_gone_then_said(job, open_trial):
-    """What is missing is an error, and the rest is there."""
+def test_values_when_a_file_is_cut_off_or_gone_then_the_rest_is_read(job, open_trial):
+    """Values of a damaged or missing file are an error, and those of other files are read."""
     damage(job.end(), 2, 100)
     job.backend.delete(event_key(7, "worker_0"))
     trial = open_trial(job)
     with pytest.raises(CorruptRecordError, match="cut off"):
         trial.values(["x"])
-    with pytest.raises(TensorUnavailableForStep):
+    with pytest.raises(TensorUnavailableForStep, match="step 7"):
         trial.values(["w"], steps=[6, 7])
     steps = [0, 1, 3, 4, 5, 6, 8, 9]
     assert trial.tensor("w").stack(steps=steps)[:, 0, 0].tolist() == steps
@@ -147,7 +147,7 @@ def test_records_with_true_checksums_when_read_together_then_each_is_checked(job
 
 
 def test_stack_when_alike_then_one_array(job, open_trial):
-    """The first axis is that of the steps; it can be asked for by mode and for some steps."""
+    """The first axis is of the steps, which can be selected by mode and number."""
     trial = open_trial(job.end())
     weight = trial.tensor("w")
     assert weight.stack().shape == (10, 2, 3)
@@ -157,12 +157,21 @@ def test_stack_when_alike_then_one_array(job, open_trial):
         "w": (10, 2, 3),
         "loss": (10, 1),
     }
-    with pytest.raises(SMDebugValueError, match=r"step 0: int64 \(1,\), step 1: int64 \(2,\)"):
-        trial.tensor("x").stack()
-    with pytest.raises(SMDebugValueError, match="no values"):
-        weight.stack(steps=[])
-    with pytest.raises(StepUnavailable):
-        weight.stack(steps=[0, 99])
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error", "match"),
+    [
+        ("x", {}, SMDebugValueError, r"step 0: int64 \(1,\), step 1: int64 \(2,\)"),
+        ("w", {"steps": []}, SMDebugValueError, "no values"),
+        ("w", {"steps": [0, 99]}, StepUnavailable, "99"),
+    ],
+    ids=["other shapes", "no steps", "a missing step"],
+)
+def test_stack_when_there_is_no_one_array_then_refuses(job, open_trial, name, options, error, match):
+    """Values of different shapes, no values and steps without a value are not stacked."""
+    with pytest.raises(error, match=match):
+        open_trial(job.end()).tensor(name).stack(**options)
 
 
 def test_values_at_when_asked_then_one_step_of_many_tensors(job, open_trial):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,16 +158,26 @@ def test_compare_when_different_then_says_where(job, open_trial, new_job):
     assert "float32 (2, 3) here, float32 (3, 2) there" in shapes[0].reason
 
 
-def test_compare_when_given_a_path_then_opens_the_trial(new_job, open_trial, tmp_path):
-    """As `create_trial` does; what is no trial is refused."""
-    kept = new_job(LocalBackend(tmp_path / "run")).write_collections().write(0).end()
-    trial = open_trial(kept)
-    for path in (tmp_path / "run", str(tmp_path / "run")):
-        assert trial.compare(path).is_same
-    with pytest.raises(TrialNotFoundError, match="there is no such folder"):
-        trial.compare(str(tmp_path / "none"))
-    with pytest.raises(SMDebugTypeError, match=r"other must be a Trial or the path of one \(got 5\)"):
-        trial.compare(5)
+@pytest.mark.parametrize("as_given", [Path, str], ids=["path", "text"])
+def test_compare_when_given_a_path_then_opens_the_trial(new_job, open_trial, tmp_path, as_given):
+    """A path is opened as by `create_trial`."""
+    trial = open_trial(new_job(LocalBackend(tmp_path / "run")).write_collections().write(0).end())
+    assert trial.compare(as_given(tmp_path / "run")).is_same
+
+
+@pytest.mark.parametrize(
+    ("other", "error", "match"),
+    [
+        ("none", TrialNotFoundError, "there is no such folder"),
+        (5, SMDebugTypeError, r"other must be a Trial or the path of one \(got 5\)"),
+    ],
+    ids=["no folder", "a number"],
+)
+def test_compare_when_given_no_trial_then_refuses(new_job, open_trial, tmp_path, other, error, match):
+    """A path without a trial, or a value that is not a path, is refused."""
+    trial = open_trial(new_job(LocalBackend(tmp_path / "run")).write_collections().write(0).end())
+    with pytest.raises(error, match=match):
+        trial.compare(str(tmp_path / other) if isinstance(other, str) else other)
 
 
 def test_compare_when_not_a_number_on_both_sides_then_the_same(new_job, open_trial):

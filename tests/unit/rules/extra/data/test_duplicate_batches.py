@@ -1,0 +1,90 @@
+"""DuplicateBatches fires when training sees few different batches, or few different samples in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.rules.extra.data import duplicate_batches
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from support.rule_trials import EVAL, TRAIN, steps_of, steps_with
+
+RNG = np.random.default_rng(0)
+
+
+def test_few_different_batches_fire(run_rule):
+    """Three different batches of ten fire, four do not, and a gap between steps resets the window."""
+    batches = [RNG.normal(size=(4, 3)) for _ in range(4)]
+    for number, fires in ((3, True), (4, False)):
+        values = [batches[step % number] for step in range(10)]
+        assert bool(run_rule("DuplicateBatches", steps_with("Net_input_0", values))) == fires
+    gaps = {(TRAIN, 2 * step): {"Net_input_0": batches[0]} for step in range(20)}
+    assert run_rule("DuplicateBatches", gaps) == []
+
+
+def test_batches_of_one_sample_fire(run_rule):
+    """Batches that repeat one sample fire, even if each batch is another one."""
+    rng = np.random.default_rng(0)
+    values = [np.tile(rng.normal(size=6), (8, 1)) for _ in range(10)]
+    (issue,) = run_rule("DuplicateBatches", steps_with("Net_input_0", values))
+    assert "samples in a batch" in issue.message
+
+
+def test_message_when_all_samples_are_equal_then_says_so(run_rule):
+    """The message says that all samples are equal, which the order of the data does not explain."""
+    (issue,) = run_rule("DuplicateBatches", steps_with("Net_input_0", [np.ones((8, 6))] * 10))
+    assert "all samples are equal" in issue.message
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_workers_must_not_see_the_same_batches(tmp_path, run_rule, same):
+    """Workers that see the same batches fire, once they did for a whole window."""
+    rng = np.random.default_rng(0)
+    job = SmallTrial(tmp_path / "job", ("worker_0", "worker_1"))
+    for step in range(10):
+        batch, other = rng.normal(size=(2, 8, 6))
+        job.write(TRAIN, step, {"Net_input_0": batch}, global_step=step, worker="worker_0")
+        job.write(TRAIN, step, {"Net_input_0": batch if same else other}, global_step=step, worker="worker_1")
+    job.end()
+    issues = run_rule("DuplicateBatches", create_trial(str(tmp_path / "job")))
+    assert bool(issues) == same
+
+
+@pytest.mark.parametrize(("kinds", "repeats", "fires"), [(5, 1, False), (400, 20, True), (1, 1, True)])
+def test_samples_may_be_of_few_kinds(run_rule, kinds, repeats, fires):
+    """Samples of few kinds may come again in each batch, unless they are repeated within one batch."""
+    rng = np.random.default_rng(0)
+    steps = []
+    for _ in range(12):
+        rows = np.repeat(rng.integers(0, kinds, 40 // repeats), repeats)
+        steps.append({"Net_input_0": np.eye(kinds)[rng.permutation(rows)]})
+    assert bool(run_rule("DuplicateBatches", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("size", "fires"), [(199, True), (200, False)])
+def test_a_large_batch_may_be_all_data(run_rule, size, fires):
+    """A batch of 200 samples may be the whole data set, so the same batch at each step is tolerated."""
+    batch = np.random.default_rng(0).normal(size=(size, 3))
+    assert bool(run_rule("DuplicateBatches", steps_of([{"Net_input_0": batch}] * 12))) == fires
+
+
+@pytest.mark.parametrize(("size", "fires"), [(30, False), (60, True)])
+def test_few_batches_may_be_all_data(run_rule, size, fires):
+    """With `unless_all`, the same batch again is tolerated if evaluation has no more samples than it."""
+    rng = np.random.default_rng(0)
+    batch = rng.normal(size=(40, 5))
+    steps = {(EVAL, 0): {"Net_input_0": rng.normal(size=(size, 5))}}
+    steps |= steps_of([{"Net_input_0": batch}] * 12)
+    assert bool(run_rule("DuplicateBatches", steps, unless_all=True)) == fires
+
+
+def test_samples_of_evaluation_are_kept_up_to_a_limit(make_trial, monkeypatch):
+    """Hashes of evaluation samples are kept up to a limit, which bounds the memory of a job that augments them."""
+    monkeypatch.setattr(duplicate_batches, "MAX_KEPT", 100)
+    rng = np.random.default_rng(0)
+    trial = make_trial({(EVAL, step): {"Net_input_0": rng.normal(size=(40, 5))} for step in range(9)})
+    rule = create_rule("DuplicateBatches", trial, {"unless_all": True})
+    list(evaluate([rule], trial))
+    assert len(rule._of_evaluation["Net_input_0"]) == 120

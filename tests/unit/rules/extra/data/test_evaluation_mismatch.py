@@ -1,0 +1,136 @@
+"""EvaluationMismatch fires when inputs or losses of evaluation do not fit those of training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of
+
+
+def trained_and_evaluated(change, *, evaluation_loss=1.0, visits=1):
+    rng = np.random.default_rng(0)
+    batches = [rng.normal(size=(16, 6)) for _ in range(12 // visits)]
+    found = {(TRAIN, step): {"Net_input_0": batches[step % len(batches)], "loss": 1.0} for step in range(12)}
+    for step in range(4):
+        found[EVAL, step] = {"Net_input_0": change(rng.normal(size=(16, 6))), "loss": evaluation_loss}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        (lambda x: x, False),
+        (lambda x: x + 0.5, False),
+        (lambda x: x + 2, True),
+        (lambda x: x * 2, False),
+        (lambda x: x * 5, True),
+        (lambda x: (x * 9).astype(int), False),
+    ],
+)
+def test_inputs_of_another_mean_or_spread_fire(run_rule, change, fires):
+    """Inputs whose mean or spread differs by more than the limit fire, and whole numbers have neither."""
+    assert bool(run_rule("EvaluationMismatch", trained_and_evaluated(change))) == fires
+
+
+@pytest.mark.parametrize(
+    ("loss", "visits", "fires"), [(3.0, 1, True), (3.0, 2, True), (3.0, 4, False), (2.0, 1, False)]
+)
+def test_a_loss_far_above_that_of_training_fires_while_samples_are_new(run_rule, loss, visits, fires):
+    """An evaluation loss far above the training loss fires as long as training has seen each sample at most twice."""
+    issues = run_rule("EvaluationMismatch", trained_and_evaluated(lambda x: x, evaluation_loss=loss, visits=visits))
+    assert bool(issues) == fires
+
+
+@pytest.mark.parametrize(("place", "fires"), [(slice(0, 2), False), (slice(0, 12), True)])
+def test_a_few_samples_far_off_are_no_mismatch(run_rule, place, fires):
+    """A few samples with large errors do not fire, where predictions and targets were saved."""
+    steps = trained_and_evaluated(lambda x: x)
+    for number, ((mode, _), tensors) in enumerate(steps.items()):
+        targets = np.random.default_rng(number).normal(size=(16, 1))
+        scores = targets + 1
+        if mode is EVAL:
+            scores[place] += 30
+        del tensors["loss"]
+        tensors.update(loss_tensors(scores, targets, float(np.mean(np.abs(scores - targets))), "L1Loss"))
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
+@pytest.mark.parametrize(("before", "fires"), [(0.5, False), (0.3, True)])
+def test_evaluation_may_lag_behind_a_loss_that_falls_fast(run_rule, before, fires):
+    """Evaluation may lag ten steps behind a training loss that falls fast, as averages of normalisations do."""
+    rng = np.random.default_rng(0)
+    losses = [1.0, 1.0, *[before] * 10, *[0.1] * 10]
+    steps = steps_of({"Net_input_0": rng.normal(size=(16, 6)), "loss": loss} for loss in losses)
+    steps |= steps_of([{"Net_input_0": rng.normal(size=(16, 6)), "loss": 1.0}], EVAL)
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
+@pytest.mark.parametrize(("scale", "fires"), [(0.05, False), (1.0, True)])
+def test_features_that_hardly_ever_differ_may_do_so_in_one_set_only(run_rule, scale, fires):
+    """Features with a small spread, such as pixels at the edge, may vary in one of the sets only."""
+    rng = np.random.default_rng(0)
+    steps, often = {}, np.r_[np.ones(8), np.full(4, scale)]
+    for step in range(6):
+        steps[TRAIN, step] = {"Net_input_0": rng.normal(size=(40, 12)) * often}
+        steps[EVAL, step] = {"Net_input_0": rng.normal(size=(40, 12)) * np.r_[np.ones(8), np.full(4, 0.001)]}
+    assert bool(run_rule("EvaluationMismatch", steps)) == fires
+
+
+@pytest.mark.parametrize(("second", "fires"), [(5.0, False), (9.0, True)])
+def test_averages_may_lag_behind_at_first(run_rule, second, fires):
+    """With a patience of 2, a high evaluation loss fires only if the next one is not much lower."""
+    rng, steps, number = np.random.default_rng(0), {}, 0
+    for value in (10.0, second):
+        for _ in range(20):
+            steps[TRAIN, number] = {"Net_input_0": rng.normal(size=(16, 6)), "loss": 1.0}
+            number += 1
+        steps[EVAL, number] = {"Net_input_0": rng.normal(size=(16, 6)), "loss": value}
+    assert bool(run_rule("EvaluationMismatch", steps, patience=2)) == fires
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "training", "fires"), [(1.009, 0.4, True), (1.011, 0.4, False), (1.009, 0.6, False)]
+)
+def test_evaluation_has_to_follow_training(run_rule, evaluated, training, fires):
+    """An evaluation loss that stays within 1 % while the training loss halves fires; its cause is the wrong mode."""
+    steps = {}
+    for number in range(6):
+        steps |= {(TRAIN, 12 * number + each): {"loss": 1.0 if number < 2 else training} for each in range(12)}
+        steps[EVAL, number] = {"loss": 1.0 if not number else evaluated}
+    issues = run_rule("EvaluationMismatch", steps)
+    assert first_cause(issues) == ("wrong mode" if fires else None)
+
+
+def test_evaluation_that_was_better_before_does_not_count_as_unchanged(run_rule):
+    """An evaluation loss that fell and rose to its first value again has followed training."""
+    steps = {}
+    for number, evaluated in enumerate([1.0, 0.7, 0.5, 0.7, 0.9, 1.003, 1.2]):
+        steps |= {(TRAIN, 12 * number + each): {"loss": 0.3 if number > 1 else 1.0} for each in range(12)}
+        steps[EVAL, number] = {"loss": evaluated}
+    steps |= {(TRAIN, 84 + each): {"loss": 0.2} for each in range(12)}
+    assert run_rule("EvaluationMismatch", steps) == []
+
+
+@pytest.mark.parametrize(("num_samples", "fires_at"), [(63, []), (64, [1])])
+def test_inputs_when_fewer_than_64_samples_then_give_no_verdict(run_rule, num_samples, fires_at):
+    """63 samples of evaluation are too few to compare their mean, and 64 are enough."""
+    rng = np.random.default_rng(0)
+    steps = {(TRAIN, 0): {"Net_input_0": rng.normal(size=(64, 6))}}
+    steps[EVAL, 0] = {"Net_input_0": rng.normal(size=(num_samples, 6)) + 5}
+    assert fired_at(run_rule("EvaluationMismatch", steps)) == fires_at
+
+
+def test_evaluation_when_unchanged_then_fires_with_as_many_losses_as_in_the_first_round(run_rule):
+    """One loss of a round may be as before by chance, so the rule waits for the second."""
+    rng, steps, number = np.random.default_rng(0), {}, 0
+    for training, num_steps in ((1.0, 12), (0.1, 22)):
+        for _ in range(num_steps):
+            steps[TRAIN, number] = {"Net_input_0": rng.normal(size=(16, 6)), "loss": training}
+            number += 1
+        for _ in range(2):
+            steps[EVAL, number] = {"Net_input_0": rng.normal(size=(16, 6)), "loss": 1.0}
+            number += 1
+    (issue,) = run_rule("EvaluationMismatch", steps)
+    assert issue.step == len(steps) - 1
+    assert "does not follow training" in issue.message

@@ -1,0 +1,41 @@
+"""EvaluationOverlap fires when evaluation uses samples that training has seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import EVAL, TRAIN, fired_at, steps_of
+
+
+@pytest.mark.parametrize(("shared", "fires"), [(8, True), (6, False)])
+def test_samples_seen_in_training_fire(run_rule, shared, fires):
+    """A share of known samples above a fifth fires, and one below it does not."""
+    rng = np.random.default_rng(0)
+    seen, new = rng.normal(size=(32, 6)), rng.normal(size=(32 - shared, 6))
+    steps = {(TRAIN, 0): {"Net_input_0": seen}}
+    steps[EVAL, 0] = {"Net_input_0": np.concatenate([seen[:shared], new])}
+    assert fired_at(run_rule("EvaluationOverlap", steps)) == ([1] if fires else [])
+
+
+@pytest.mark.parametrize(("num_words", "shared", "fires"), [(5, 0, False), (5, 64, True), (40, 24, True)])
+def test_short_sentences_may_be_equal_by_chance(run_rule, num_words, shared, fires):
+    """Samples of few words may be known by chance, as often as they are equal within training."""
+    rng = np.random.default_rng(0)
+    batches = [rng.integers(0, num_words, size=(32, 4)) for _ in range(10)]
+    new = rng.integers(0, num_words, size=(64 - shared, 4))
+    steps = {(TRAIN, step): {"Net_input_0": batch} for step, batch in enumerate(batches)}
+    steps[EVAL, 0] = {"Net_input_0": np.concatenate([np.concatenate(batches)[:shared], new])}
+    assert bool(run_rule("EvaluationOverlap", steps)) == fires
+    if num_words == 5:
+        known = set(map(bytes, np.concatenate(batches)))
+        assert sum(bytes(row) in known for row in rng.integers(0, 5, size=(1000, 4))) > 200
+
+
+@pytest.mark.parametrize(("kinds", "fires"), [(1, False), (2, True)])
+def test_one_graph_is_trained_on_and_evaluated(run_rule, kinds, fires):
+    """An input that is the same at each step, such as a graph, may be used for evaluation too."""
+    graphs = np.random.default_rng(0).normal(size=(kinds, 40, 5))
+    steps = steps_of({"Net_input_0": graphs[step % kinds]} for step in range(6))
+    steps |= steps_of([{"Net_input_0": graphs[0]}], EVAL)
+    assert bool(run_rule("EvaluationOverlap", steps)) == fires

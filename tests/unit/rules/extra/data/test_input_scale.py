@@ -1,0 +1,77 @@
+"""InputScale fires when inputs or targets are far too large or too small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING, placeholder
+from support.rule_trials import TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(("scale", "fires"), [(19.0, False), (21.0, True), (0.0011, False), (0.0009, True)])
+def test_inputs_must_be_of_a_usual_size(run_rule, scale, fires):
+    """Inputs whose size is beyond a limit for three steps in a row fire, unless they are whole numbers."""
+    steps = steps_with("Net_input_0", [np.full((4, 2), scale)] * 3)
+    assert fired_at(run_rule("InputScale", steps)) == ([2] if fires else [])
+    assert run_rule("InputScale", steps_with("Net_input_0", [np.full((4, 2), 999)] * 3)) == []
+
+
+def test_targets_of_a_regression_must_be_scaled(run_rule):
+    """Targets of a regression fire when they are too large, and may be as small as they are."""
+    for scale, fires in ((90.0, True), (70.0, False), (1e-9, False)):
+        values = [np.full((4, 1), scale)] * 3
+        assert bool(run_rule("InputScale", steps_with("MSELoss_input_1", values))) == fires
+
+
+@pytest.mark.parametrize(("begin", "fires"), [(0.0, True), (285.0, False)])
+def test_large_targets_when_predictions_begin_near_them_then_do_not_fire(run_rule, begin, fires):
+    """Large targets are tolerated if the predictions are near them from the start."""
+    targets = np.linspace(280, 300, 8)[:, None]
+    steps = {(TRAIN, step): loss_tensors(np.full((8, 1), begin), targets, name="MSELoss") for step in range(3)}
+    assert bool(run_rule("InputScale", steps)) == fires
+
+
+@pytest.mark.parametrize(
+    ("layers", "fires"),
+    [
+        ({"0_input_0": 1.0, "Net_0.weight": np.ones((3, 4))}, True),
+        ({"0_input_0": 1.0, "Net_0.weight": np.ones(4), "1_input_0": 0.01, "Net_1.weight": np.ones((3, 4))}, False),
+        ({"0_input_0": 0.01, "Net_0.weight": np.ones((3, 4))}, False),
+        ({"1_input_0": 0.01, "Net_1.weight": np.ones((3, 4)), "rnn_input_0": 1.0,
+          "Net_rnn.weight_ih_l0": np.ones((3, 4))}, True),
+    ],
+)  # fmt: skip
+def test_a_model_may_scale_its_inputs_itself(run_rule, layers, fires):
+    """Large inputs are tolerated if the model scales them before its first layer with a matrix of weights."""
+    inputs = np.random.default_rng(0).normal(size=(8, 4)) * 200
+    tensors = {name: inputs * value if "input" in name else value for name, value in layers.items()}
+    steps = {(TRAIN, step): {"Net_input_0": inputs, **tensors} for step in range(3)}
+    assert bool(run_rule("InputScale", steps)) == fires
+
+
+def test_a_placeholder_is_a_whole_number_far_from_scaled_ones():
+    """A placeholder is a whole number far from the other targets, which are scaled."""
+    usual = RNG.normal(size=30)
+    assert placeholder(np.append(usual, [-999.0, -999.0]), 20) == -999
+    assert placeholder(np.append(usual, -999.5), 20) is None
+    assert placeholder(np.append(100 * usual, -999.0), 20) is None
+    assert placeholder(np.full(3, -999.0), 20) is None
+
+
+@pytest.mark.parametrize(("numbers", "cause"), [([-999] * 5, "labels"), ([-999, 999, -888, 777, 666], "inputs")])
+def test_cause_when_one_number_stands_for_missing_targets_then_is_the_labels(run_rule, numbers, cause):
+    """The cause is the labels if the same whole number is the only large target at each step."""
+    steps = [{"MSELoss_input_1": np.append(RNG.normal(size=30), number)} for number in numbers]
+    issues = run_rule("InputScale", steps_of(steps))
+    assert first_cause(issues) == cause
+    assert (STANDS_FOR_MISSING in issues[0].message) == (cause == "labels")
+
+
+@pytest.mark.parametrize(("scale", "threshold"), [(21.0, 20.0), (0.0009, 0.001)], ids=["too large", "too small"])
+def test_issue_when_inputs_are_beyond_a_limit_then_has_that_limit(run_rule, scale, threshold):
+    """The threshold of an issue is the limit that the inputs have passed."""
+    (issue,) = run_rule("InputScale", steps_with("Net_input_0", [np.full((4, 2), scale)] * 3))
+    assert (issue.value, issue.threshold) == (pytest.approx(scale), threshold)

@@ -1,0 +1,26 @@
+"""FlatLoss fires when the loss hardly depends on the weights at the start of training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import steps_of
+
+
+@pytest.mark.parametrize(
+    ("gradient", "fires"),
+    [(0.0049, True), (0.0051, False), (1e-5, False)],  # two weights of norm 2, loss of 0.66
+)
+def test_a_loss_that_depends_on_the_weights_too_little_fires(run_rule, gradient, fires):
+    """A small gradient in relation to loss and weights fires, and hardly any gradient at all has another cause."""
+    weight = np.ones((2, 2))
+    step = {"w_weight": weight, "gradient/w_weight": gradient * weight, "loss": 0.66}
+    assert [issue.step for issue in run_rule("FlatLoss", steps_of([step] * 8))] == ([4] if fires else [])
+
+
+def test_only_the_beginning_tells_whether_a_loss_is_flat(run_rule):
+    """A loss that becomes flat later does not fire, because it may be learnt."""
+    weight = np.ones((2, 2))
+    flat = {"w_weight": weight, "gradient/w_weight": 0.001 * weight, "loss": 0.66}
+    assert run_rule("FlatLoss", steps_of([{**flat, "gradient/w_weight": weight}, *[flat] * 8])) == []

@@ -1,0 +1,47 @@
+"""InitialLoss fires when the first predictions are far worse than a guess."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import GLOBAL, TRAIN, fired_at, first_cause, loss_tensors
+
+
+@pytest.mark.parametrize(("size", "fires"), [(0.1, False), (1.0, False), (30.0, True)])
+def test_first_class_scores_must_not_be_far_worse_than_a_guess(run_rule, size, fires):
+    """A first cross entropy far above that of equal scores fires, at the first step only."""
+    scores, labels = np.random.default_rng(0).normal(size=(64, 4)) * size, np.arange(64) % 4
+    steps = {(TRAIN, step): loss_tensors(scores, labels) for step in range(2)}
+    assert fired_at(run_rule("InitialLoss", steps)) == ([0] if fires else [])
+
+
+@pytest.mark.parametrize(("size", "fires"), [(8.0, False), (10.0, True)])
+def test_first_numbers_must_be_about_as_large_as_targets(run_rule, size, fires):
+    """First predictions of numbers may be up to the square of the factor larger than the targets."""
+    rng = np.random.default_rng(0)
+    targets = rng.normal(size=(64, 1))
+    assert bool(run_rule("InitialLoss", {(TRAIN, 0): loss_tensors(targets[::-1] * size, targets)})) == fires
+
+
+@pytest.mark.parametrize(("size", "fires"), [(2.0, False), (12.0, True)])
+def test_logits_of_two_classes_are_judged_by_their_cross_entropy(run_rule, size, fires):
+    """Logits are evaluated by their binary cross entropy, and outputs from 0 to 1 give no verdict."""
+    scores, labels = np.linspace(-1, 1, 40)[:, None] * size, np.tile([0.0, 1.0], 20)[:, None]
+    assert bool(run_rule("InitialLoss", {(TRAIN, 0): loss_tensors(scores, labels)})) == fires
+    assert run_rule("InitialLoss", {(TRAIN, 0): loss_tensors(np.ones((4, 1)), np.zeros((4, 1)))}) == []
+
+
+@pytest.mark.parametrize(("training", "validation", "fires"), [(9.5, 9.4, True), (8.5, 8.4, False), (9.5, 2.0, False)])
+def test_the_first_loss_of_trees_tells_of_their_beginning(run_rule, training, validation, fires):
+    """A first loss of trees far above the spread of the labels fires, if the validation loss is as far off."""
+    labels = np.tile([-1.0, 1.0], 10)
+    steps = {(GLOBAL, 0): {"labels": labels, "train-rmse": training, "validation-rmse": validation}}
+    assert first_cause(run_rule("InitialLoss", steps)) == ("initialisation" if fires else None)
+
+
+@pytest.mark.parametrize(("score", "fires"), [(1.0, False), (1.01, True)], ids=["a probability", "a logit"])
+def test_outputs_from_0_to_1_when_given_to_a_loss_of_two_classes_then_give_no_verdict(run_rule, score, fires):
+    """An output within 0 and 1 may be a probability, so it is not evaluated as a logit."""
+    tensors = loss_tensors(np.full((4, 1), score), np.array([[0.0], [0.0], [0.0], [1.0]]))
+    assert bool(run_rule("InitialLoss", {(TRAIN, 0): tensors}, factor=1.1)) == fires

@@ -1,0 +1,42 @@
+"""MissingActivation fires when fully connected layers follow each other without an activation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import TRAIN, fired_at
+
+
+def steps_of_two_layers(between, num=4):
+    rng = np.random.default_rng(0)
+    found = {}
+    for step in range(num):
+        x, hidden = rng.normal(size=(8, 5)), rng.normal(size=(8, 6))
+        found[TRAIN, step] = {
+            "Net_a.weight": np.ones((6, 5)), "Net_b.weight": np.ones((2, 6)),
+            "a_input_0": x, "a_output_0": hidden, "b_input_0": between(hidden), "b_output_0": hidden[:, :2],
+        }  # fmt: skip
+    return found
+
+
+def test_layers_that_follow_each_other_unchanged_fire(run_rule):
+    """An output that is the next layer's input unchanged fires after three steps, and a ReLU between them does not."""
+    (issue, *_) = run_rule("MissingActivation", steps_of_two_layers(lambda hidden: hidden))
+    assert (issue.step, issue.tensors) == (2, ("a_output_0",))
+    assert run_rule("MissingActivation", steps_of_two_layers(lambda hidden: np.maximum(hidden, 0))) == []
+
+
+@pytest.mark.parametrize(("num", "fires_at"), [(2, []), (3, [2])])
+def test_layers_when_unchanged_for_fewer_steps_than_patience_then_do_not_fire(run_rule, num, fires_at):
+    """Two steps in a row are fewer than the patience of three."""
+    assert fired_at(run_rule("MissingActivation", steps_of_two_layers(lambda hidden: hidden, num))) == fires_at
+
+
+@pytest.mark.parametrize(("others", "fires"), [(0, True), (1, False)])
+def test_layers_when_fewer_than_half_follow_unchanged_then_do_not_fire(run_rule, others, fires):
+    """One of two layers fires, and one of three does not, because a matrix may have factors on purpose."""
+    apart = {"Net_c.weight": np.ones((2, 3)), "c_input_0": np.eye(8, 3), "c_output_0": np.ones((8, 2))}
+    following = steps_of_two_layers(lambda hidden: hidden)
+    steps = {key: {**step, **(apart if others else {})} for key, step in following.items()}
+    assert bool(run_rule("MissingActivation", steps)) == fires

@@ -1,0 +1,71 @@
+"""OverRegularisation fires when dropout, weight decay or label smoothing leaves too little to learn with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules.extra.layers.over_regularisation import dropped_share
+from support.rule_trials import TRAIN, fired_at, steps_of, steps_with
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(("kept", "fires"), [(0.1, True), (0.5, False)])
+def test_dropping_nearly_everything_fires(run_rule, kept, fires):
+    """Dropout of nine tenths fires after ten steps, and dropout of a half does not."""
+    rng = np.random.default_rng(0)
+    inputs = np.ones((16, 16))
+    steps = {
+        (TRAIN, step): {"drop_input_0": inputs, "drop_output_0": inputs * (rng.random((16, 16)) < kept)}
+        for step in range(10)
+    }
+    assert fired_at(run_rule("OverRegularisation", steps)) == ([9] if fires else [])
+
+
+@pytest.mark.parametrize(("dropped", "fires"), [(192, False), (193, True)])
+def test_share_of_dropped_elements_when_above_the_limit_then_fires(run_rule, dropped, fires):
+    """A median share of three quarters does not fire, and a larger one does."""
+    inputs, kept = np.ones((16, 16)), (np.arange(256) >= dropped).reshape(16, 16)
+    steps = steps_of([{"drop_input_0": inputs, "drop_output_0": inputs * kept}] * 10)
+    assert bool(run_rule("OverRegularisation", steps)) == fires
+
+
+@pytest.mark.parametrize(("rate", "fires"), [(0.9, True), (0.99, False), (1.1, False)])
+def test_weights_that_shrink_fire(run_rule, rate, fires):
+    """Weights whose norm shrinks to a part of the first fire, and scales of normalisations may shrink."""
+    steps = {
+        (TRAIN, step): {"a_weight": np.ones((2, 2)) * rate**step, "n_weight": np.ones(2) * 0.1**step}
+        for step in range(10)
+    }
+    assert bool(run_rule("OverRegularisation", steps)) == fires
+
+
+def test_few_elements_give_no_share():
+    """Fewer than 64 elements give no share, because they may be dropped by chance."""
+    assert dropped_share(np.ones(63), np.zeros(63)) is None
+    assert dropped_share(np.ones((8, 8)), np.zeros((8, 8))) == 1
+
+
+@pytest.mark.parametrize(("share", "fires"), [(0.6, True), (0.4, False)])
+def test_labels_that_are_smoothed_too_much_fire(run_rule, share, fires):
+    """A loss value that mixes in more than half of equal labels fires."""
+
+    def step(_):
+        scores, labels = RNG.normal(size=(32, 4)), RNG.integers(0, 4, 32)
+        logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        plain, equal = -logs[np.arange(32), labels].mean(), -logs.mean()
+        return {
+            "CrossEntropyLoss_input_0": scores,
+            "CrossEntropyLoss_input_1": labels,
+            "CrossEntropyLoss_output_0": (1 - share) * plain + share * equal,
+        }
+
+    assert bool(run_rule("OverRegularisation", steps_of(map(step, range(30))))) == fires
+
+
+@pytest.mark.parametrize(("num_steps", "fires_at"), [(9, []), (10, [9])])
+def test_weights_that_shrink_when_fewer_steps_than_the_window_then_do_not_fire(run_rule, num_steps, fires_at):
+    """Nine steps are fewer than the window of ten, even for weights that have all but vanished."""
+    steps = steps_with("a_weight", [np.ones((2, 2)) * 0.1**step for step in range(num_steps)])
+    assert fired_at(run_rule("OverRegularisation", steps)) == fires_at

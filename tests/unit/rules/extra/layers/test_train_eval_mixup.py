@@ -1,0 +1,84 @@
+"""TrainEvalMixup fires when dropout or normalisation layers are in the wrong mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules.extra.layers import train_eval_mixup
+from sagemaker_debug_ext.rules.extra.layers.train_eval_mixup import drops, drops_by_chance, is_centred_on
+from support.rule_trials import EVAL, TRAIN, first_cause
+
+RNG = np.random.default_rng(0)
+
+
+def layers_in_mode(in_training):
+    inputs = RNG.normal(size=(16, 8)) + 3
+    kept = RNG.random((16, 8)) > 0.5 if in_training else np.ones((16, 8), bool)
+    norm = RNG.normal(size=(16, 4)) + (0.0 if in_training else 0.3)
+    if in_training:
+        norm = norm - norm.mean(axis=0)
+    return {
+        "drop_input_0": inputs, "drop_output_0": inputs * kept, "bn_output_0": norm, "Net_bn.bias": np.zeros(4),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "in_training", "fires"), [
+    (TRAIN, True, False), (TRAIN, False, True), (EVAL, False, False), (EVAL, True, True),
+])  # fmt: skip
+def test_layers_in_the_wrong_mode_fire(run_rule, mode, in_training, fires):
+    """Layers that behave as in the other mode for two steps in a row fire, dropout once it was seen to drop."""
+    steps = {(TRAIN, 0): layers_in_mode(in_training=True)}
+    steps |= {(mode, step + 1): layers_in_mode(in_training) for step in range(2)}
+    issues = run_rule("TrainEvalMixup", steps)
+    assert [issue.tensors for issue in issues] == ([("bn_output_0", "drop_output_0")] if fires else [])
+
+
+def test_few_elements_or_samples_give_no_verdict():
+    """Few elements, few samples and a bias of another shape give no verdict."""
+    assert drops(np.zeros((4, 4)), np.zeros((4, 4))) is None
+    assert is_centred_on(np.ones((16, 4)), np.ones(3)) is None
+    assert is_centred_on(np.ones((16, 4)), np.ones(4)) is None
+
+
+@pytest.mark.parametrize("activation", [lambda x: x, np.tanh, lambda x: np.maximum(x, 0) + 0.01 * x])
+def test_zeros_of_dropout_are_recognised_after_any_activation(activation):
+    """Zeros of dropout are recognised whatever the activation before, and those of the activation are not dropout."""
+    given = RNG.normal(size=(64, 24))
+    output = activation(given)
+    kept = RNG.random(given.shape) < 0.5
+    assert drops_by_chance(given, output * kept * 2)
+    assert not drops_by_chance(given, output)
+
+
+def test_zeros_of_other_kinds_are_no_dropout():
+    """Zeros of ReLU, thresholds, masks, targets and unrelated tensors are not dropout."""
+    given = RNG.normal(size=(64, 24))
+    masks = RNG.random((64, 1)) < 0.5, RNG.random((1, 24)) < 0.5
+    others = [np.maximum(given, 0), np.where(np.abs(given) < 0.5, 0, given), *(given * mask for mask in masks)]
+    others.append((RNG.random(given.shape) < 0.5).astype(float))
+    others.append(np.maximum(RNG.normal(size=given.shape), 0))
+    assert not any(drops_by_chance(given, other) for other in others)
+
+
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_dropout_that_knows_of_no_modes_fires_in_evaluation(run_rule, is_dropped):
+    """Dropout called without a mode fires in evaluation, between any two layers."""
+    steps = {}
+    for number in range(4):
+        given = RNG.normal(size=(64, 24)).astype(np.float32)
+        kept = RNG.random(given.shape) < 0.5
+        evaluated = given * kept * 2 if is_dropped else given
+        steps[TRAIN, number] = {"a_output_0": given, "b_input_0": given * kept * 2}
+        steps[EVAL, number] = {"a_output_0": given, "b_input_0": evaluated}
+    issues = run_rule("TrainEvalMixup", steps)
+    assert first_cause(issues) == ("wrong mode" if is_dropped else None)
+
+
+def test_in_a_large_model_dropout_is_looked_for_in_some_tensors(run_rule, monkeypatch):
+    """In a large model dropout is looked for in a bounded number of tensors, which bounds the time."""
+    compared = []
+    monkeypatch.setattr(train_eval_mixup, "drops_by_chance", lambda *_: bool(compared.append(1)))
+    output = np.maximum(RNG.normal(size=(8, 8)), 0).astype(np.float32)
+    assert run_rule("TrainEvalMixup", {(EVAL, 0): {f"layer{number}_output_0": output for number in range(200)}}) == []
+    assert 0 < len(compared) <= train_eval_mixup.MAX_LOOKED_AT * train_eval_mixup.MAX_OTHERS

@@ -1,0 +1,31 @@
+"""LossDivergence fires when the loss is far above its first values."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.rule_trials import GLOBAL, fired_at, steps_with
+
+
+@pytest.mark.parametrize(("last", "fires"), [(3.1, True), (2.9, False), (-5.0, False)])
+def test_a_loss_far_above_the_first_fires(run_rule, last, fires):
+    """The latest five losses fire when they are above three times the first."""
+    assert fired_at(run_rule("LossDivergence", steps_with("loss", [1.0] * 3 + [last] * 5))) == ([7] if fires else [])
+
+
+@pytest.mark.parametrize(("first", "fires"), [([0.5, 1.0, 1.2], False), ([0.5, 9.0, 99.0], True)])
+def test_a_lucky_first_value_is_not_where_the_loss_began(run_rule, first, fires):
+    """The first three losses are averaged, up to three times the very first."""
+    last = 1.7 if not fires else 50.0
+    assert bool(run_rule("LossDivergence", steps_with("loss", first + [last] * 5))) == fires
+
+
+def test_one_outlier_does_not_fire(run_rule):
+    """One outlier does not fire, because the median must be too high as well."""
+    assert run_rule("LossDivergence", steps_with("loss", [1.0, 1, 1, 1, 99, 1, 1, 1])) == []
+
+
+def test_validation_does_not_count(run_rule):
+    """A validation loss is not a training loss, so it does not fire."""
+    steps = steps_with("validation-loss", [1.0] + [9.0] * 9, GLOBAL)
+    assert run_rule("LossDivergence", steps) == []

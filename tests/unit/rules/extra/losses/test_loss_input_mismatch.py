@@ -1,0 +1,109 @@
+"""LossInputMismatch fires when a loss does not get the kind of input that it expects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import TRAIN, fired_at, loss_tensors, steps_of
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "scores", "targets", "fires"),
+    [
+        ("CrossEntropyLoss", np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([0, 1]), True),
+        ("CrossEntropyLoss", np.array([[0.2, 0.7], [0.9, 0.5]]), np.array([0, 1]), True),
+        ("CrossEntropyLoss", np.array([[0.0, 7.0], [0.0, 5.0]]), np.array([0, 1]), True),
+        ("CrossEntropyLoss", np.array([[0.2, -0.8], [1.5, 0.5]]), np.array([0, 1]), False),
+        ("NLLLoss", np.log([[0.2, 0.8], [0.5, 0.5]]), np.array([0, 1]), False),
+        ("NLLLoss", np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([0, 1]), True),
+        ("BCEWithLogitsLoss", np.array([0.2, 0.8]), np.array([0.0, 1.0]), True),
+        ("BCEWithLogitsLoss", np.array([-0.2, 0.8]), np.array([0.0, 1.0]), False),
+        ("MSELoss", np.array([0.2, 0.98]), np.array([5.0, 1.0]), True),
+        ("MSELoss", np.array([0.2, 0.5]), np.array([5.0, 1.0]), False),
+        ("MSELoss", np.array([0.2, 0.8]), np.array([0.5, 1.0]), False),
+        ("MSELoss", np.array([0.0, 3.0]), np.array([-5.0, 1.0]), True),
+        ("MSELoss", np.array([-4.0, 3.0]), np.array([-5.0, 9.0]), False),
+        ("OtherLoss", np.array([0.2, 0.8]), np.array([5.0, 1.0]), False),
+    ],
+)
+def test_scores_of_the_wrong_kind_fire_after_twenty_steps(run_rule, name, scores, targets, fires):
+    """Scores that do not suit the loss of that name fire after twenty steps."""
+    tensors = {f"{name}_input_0": scores, f"{name}_input_1": targets}
+    issues = run_rule("LossInputMismatch", {(TRAIN, step): tensors for step in range(20)})
+    assert fired_at(issues) == ([19] if fires else [])
+
+
+@pytest.mark.parametrize(("num_steps", "fires_at"), [(19, []), (20, [19])])
+def test_scores_of_the_wrong_kind_when_seen_for_fewer_steps_than_patience_then_do_not_fire(
+    run_rule, num_steps, fires_at
+):
+    """Nineteen steps are fewer than the patience of twenty."""
+    tensors = loss_tensors(np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([0, 1]))
+    assert fired_at(run_rule("LossInputMismatch", steps_of([tensors] * num_steps))) == fires_at
+
+
+def test_shapes_that_are_broadcast_fire_at_once(run_rule):
+    """Outputs and targets of different shapes, such as a column and a row, fire at the first step."""
+    tensors = {"MSELoss_input_0": np.ones((4, 1)), "MSELoss_input_1": np.ones(4)}
+    (issue,) = run_rule("LossInputMismatch", {(TRAIN, 0): tensors})
+    assert "(4, 1) and targets of shape (4,)" in issue.message
+
+
+@pytest.mark.parametrize(("factor", "fires"), [(1.0, True), (1.2, False), (0.5, False)])
+def test_scores_bounded_as_by_tanh_fire(run_rule, factor, fires):
+    """Scores near the bounds of tanh that never pass them fire."""
+    scores = np.array([[0.95, -0.97], [-0.99, 0.2]]) * factor
+    steps = {(TRAIN, step): loss_tensors(scores, np.array([0, 1])) for step in range(20)}
+    assert bool(run_rule("LossInputMismatch", steps)) == fires
+
+
+@pytest.mark.parametrize(("labels", "fires"), [([[1, 1, 0], [0, 1, 1]], True), ([[0.5, 0.5, 0], [0, 0, 1]], False)])
+def test_several_labels_of_a_sample_are_no_shares(run_rule, labels, fires):
+    """Targets of a cross entropy over classes fire if they do not add up to 1."""
+    step = {
+        "CrossEntropyLoss_input_0": RNG.normal(size=(2, 3)),
+        "CrossEntropyLoss_input_1": np.array(labels, dtype=float),
+        "CrossEntropyLoss_output_0": 1.0,
+    }
+    assert bool(run_rule("LossInputMismatch", steps_of([step] * 25))) == fires
+
+
+@pytest.mark.parametrize(("axes", "fires"), [((0, 1), False), ((0, 2, 1), False), (None, True)])
+def test_a_divergence_wants_logarithms(run_rule, axes, fires):
+    """A divergence fires without logarithms, of probabilities along the second or the last axis."""
+    shares = RNG.dirichlet(np.ones(3), size=(8, 5) if axes == (0, 2, 1) else 8)
+    given = shares if axes is None else np.log(shares)
+    step = {"KLDivLoss_input_0": given, "KLDivLoss_input_1": shares, "KLDivLoss_output_0": 1.0}
+    assert bool(run_rule("LossInputMismatch", steps_of([step] * 25))) == fires
+
+
+@pytest.mark.parametrize(
+    ("factor", "last", "fires"), [(32, 1.0, True), (32, 0.8, False), (1, 1.0, False), (16, 1.0, False)]
+)
+def test_a_loss_that_is_a_sum_fires_if_it_gets_nowhere(run_rule, factor, last, fires):
+    """A loss that is a sum over the batch fires if it does not fall."""
+    targets = RNG.normal(size=(32, 1)) * 3
+
+    def step(number):
+        share = 1.0 if number < 5 else np.sqrt(last)
+        return {
+            "MSELoss_input_0": targets * (1 + share),
+            "MSELoss_input_1": targets,
+            "MSELoss_output_0": factor * np.mean((targets * share) ** 2),
+        }
+
+    assert bool(run_rule("LossInputMismatch", steps_of(map(step, range(25))))) == fires
+
+
+@pytest.mark.parametrize(("patience", "fires"), [(300, False), (20, True)])
+def test_a_sum_may_fall_late(run_rule, patience, fires):
+    """A loss that is a sum may fall late, within `patience_running`."""
+    targets, steps = np.linspace(-1, 1, 16)[:, None], []
+    for step in range(60):
+        scores = targets * (0.99 if step > 40 else 0.01)
+        tensors = {"MSELoss_input_0": scores, "MSELoss_input_1": targets}
+        steps.append({**tensors, "MSELoss_output_0": float(np.square(scores - targets).sum()) + 1e-3})
+    assert bool(run_rule("LossInputMismatch", steps_of(steps), patience_running=patience)) == fires

@@ -1,0 +1,41 @@
+"""LossPlateau fires when the loss has hardly fallen since training began."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import EVAL, fired_at, steps_of, steps_with
+
+
+@pytest.mark.parametrize(("last", "fires"), [(0.96, True), (0.94, False), (2.0, True)])
+def test_the_latest_mean_must_be_below_the_first(run_rule, last, fires):
+    """The latest mean must be 5 % below the first when the job has ended."""
+    assert fired_at(run_rule("LossPlateau", steps_with("loss", [1.0] * 10 + [last] * 45))) == ([54] if fires else [])
+
+
+def test_a_loss_that_falls_late_does_not_fire(run_rule):
+    """A loss that falls late does not fire, unless it stood still beyond `patience_running`."""
+    steps = steps_with("loss", [1.0] * 50 + [0.5] * 10)
+    assert run_rule("LossPlateau", steps) == []
+    assert fired_at(run_rule("LossPlateau", steps, patience=30, patience_running=40))[:1] == [39]
+
+
+def test_few_values_and_those_of_evaluation_give_no_verdict(run_rule):
+    """Fewer values than the patience, and evaluation losses, give no verdict."""
+    assert run_rule("LossPlateau", steps_with("loss", [1.0] * 49)) == []
+    assert run_rule("LossPlateau", steps_with("loss", [1.0] * 99, EVAL)) == []
+
+
+@pytest.mark.parametrize(("known", "fires"), [(0.8, False), (0.1, True)])
+def test_a_loss_may_stand_still_if_predictions_have_skill(run_rule, known, fires):
+    """A loss may stand still if the predictions are better than the best constant."""
+    rng = np.random.default_rng(0)
+    steps, targets = [], rng.normal(size=(32, 1))
+    for _ in range(60):
+        scores = known * targets
+        loss = float(np.mean((scores - targets) ** 2))
+        steps.append({"MSELoss_input_0": scores, "MSELoss_input_1": targets, "MSELoss_output_0": np.array(loss)})
+        if fires:
+            steps[-1]["MSELoss_input_0"] = known * rng.normal(size=(32, 1))
+    assert bool(run_rule("LossPlateau", steps_of(steps), tensor_regex="Loss_output_")) == fires

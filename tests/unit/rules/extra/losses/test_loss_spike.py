@@ -1,0 +1,28 @@
+"""LossSpike fires when one loss is far above the usual ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import fired_at, steps_of, steps_with
+
+
+@pytest.mark.parametrize(("peak", "fires"), [(5.1, True), (4.9, False), (np.inf, True), (np.nan, True)])
+def test_a_value_far_above_the_usual_fires(run_rule, peak, fires):
+    """A loss far above the usual, infinite or NaN fires at its step."""
+    issues = run_rule("LossSpike", steps_with("loss", [1.0, 1.1, 0.9, 1.0] * 6 + [peak, 1.0]))
+    assert fired_at(issues) == ([24] if fires else [])
+
+
+def test_noise_does_not_fire(run_rule):
+    """A large loss does not fire where such losses are usual."""
+    values = [0.1, 0.1, 0.1, 4.0] * 8
+    assert run_rule("LossSpike", steps_with("loss", values)) == []
+
+
+@pytest.mark.parametrize(("jumps", "fires"), [(1, False), (2, True)])
+def test_one_hard_batch_is_no_fault(run_rule, jumps, fires):
+    """With a patience of 2, a single spike does not fire."""
+    losses = [1.0] * 25 + [9.0] * jumps + [1.0] * 5
+    assert bool(run_rule("LossSpike", steps_of([{"loss": loss} for loss in losses]), patience=2)) == fires

@@ -1,0 +1,160 @@
+"""NoSkill fires when the model is not better than the best constant prediction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from support.rule_trials import GLOBAL, TRAIN, classification_steps, fired_at, loss_tensors, steps_of
+
+
+@pytest.mark.parametrize(("confidence", "fires"), [(0.0, True), (0.02, True), (0.3, False)])
+def test_a_model_must_beat_the_best_constant(run_rule, confidence, fires):
+    """Scores that beat the best constant by less than the limit fire when the job has ended."""
+    assert fired_at(run_rule("NoSkill", classification_steps(confidence))) == ([59] if fires else [])
+
+
+@pytest.mark.parametrize(("num", "fires"), [(40, True), (20, False)])
+def test_a_model_may_begin_to_learn_late(run_rule, num, fires):
+    """The best result so far counts, so a model may lose its skill, but must show it within the patience."""
+    steps = {**classification_steps(3.0, num=60), **classification_steps(0.0, num=num)}
+    assert run_rule("NoSkill", steps) == []
+    assert bool(run_rule("NoSkill", steps, patience_running=35, patience=20)) == fires
+
+
+def test_losses_that_end_at_different_steps_are_judged_each_at_its_own(tmp_path):
+    """Each loss is evaluated at its own last step, in a followed job as in a replay."""
+    job = SmallTrial(tmp_path)
+    steps = list(classification_steps(0.0, num=80).values())
+    for step, tensors in enumerate(steps):
+        others = {f"Other{name}": each for name, each in classification_steps(0.0, num=1)[TRAIN, 0].items()}
+        job.write(TRAIN, step, {**others, **(tensors if step < 60 else {})})
+
+    def judge_now(**options):
+        trial = create_trial(str(tmp_path))
+        return sorted(fired_at(evaluate([create_rule("NoSkill", trial)], trial, **options)))
+
+    live = judge_now(sleep=lambda _: job.end())
+    assert live == judge_now() == [59, 79]
+
+
+def test_fewer_than_two_hundred_samples_give_no_verdict(run_rule):
+    """Fewer than two hundred samples give no verdict."""
+    steps = classification_steps(0.0)
+    few = {key: {name: each[:3] if np.ndim(each) else each for name, each in steps[key].items()} for key in steps}
+    assert run_rule("NoSkill", few) == []
+
+
+def test_fewer_steps_than_patience_give_no_verdict(run_rule):
+    """Fewer steps than the patience give no verdict."""
+    assert run_rule("NoSkill", classification_steps(0.0, num=49)) == []
+
+
+@pytest.mark.parametrize(("noise", "fires"), [(1.2, True), (0.5, False)])
+def test_numbers_are_compared_with_their_mean(run_rule, noise, fires):
+    """Predictions of numbers are compared with the mean of the targets, by the squared error."""
+    rng = np.random.default_rng(1)
+    steps = {}
+    for step in range(50):
+        targets = rng.normal(size=(20, 1))
+        steps[TRAIN, step] = loss_tensors(targets + noise * rng.normal(size=(20, 1)), targets, name="L1Loss")
+    assert bool(run_rule("NoSkill", steps)) == fires
+
+
+@pytest.mark.parametrize(("noise", "fires"), [(9.0, True), (1.0, False)])
+def test_predictions_of_other_losses_must_correlate_with_targets(run_rule, noise, fires):
+    """Predictions for other losses must correlate with the targets, at any place and scale."""
+    rng = np.random.default_rng(1)
+    steps = {}
+    for step in range(50):
+        targets = rng.normal(size=(20, 1))
+        scores = 40 - 7 * (targets + noise * rng.normal(size=(20, 1)))
+        steps[TRAIN, step] = loss_tensors(scores, targets, name="QuantileLoss")
+    assert bool(run_rule("NoSkill", steps)) == fires
+
+
+@pytest.mark.parametrize(("confidence", "fires"), [(0.05, True), (2.0, False)])
+def test_soft_labels_are_probabilities(run_rule, confidence, fires):
+    """Soft labels are probabilities of class 1."""
+    rng = np.random.default_rng(1)
+    steps = {}
+    for step in range(50):
+        targets = rng.choice([0.1, 0.9], size=(20, 1))
+        steps[TRAIN, step] = loss_tensors((targets * 2 - 1) * confidence, targets, name="BCEWithLogitsLoss")
+    assert bool(run_rule("NoSkill", steps)) == fires
+
+
+@pytest.mark.parametrize(("best", "fires"), [(0.7, True), (0.6, False)])
+def test_boosted_trees_are_judged_by_their_validation_loss(run_rule, best, fires):
+    """Boosted trees are evaluated by the best validation loss of fifteen rounds."""
+    labels = np.array([0.0, 1.0] * 10)
+    steps = {(GLOBAL, n): {"validation-logloss": 0.8, "labels": labels} for n in range(15)}
+    steps[GLOBAL, 7] = {"validation-logloss": best, "labels": labels}
+    issues = run_rule("NoSkill", steps)
+    assert fired_at(issues) == ([14] if fires else [])
+    assert all("new data" in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize(("known", "fires"), [(1.0, False), (0.0, True)])
+def test_places_that_the_loss_ignores_are_no_class(run_rule, known, fires):
+    """Places that the loss ignores, such as words that were not hidden, are not a class."""
+    labels = np.tile(np.arange(5), 20)
+    scores = known * np.eye(5)[labels]
+    labels = np.where(np.arange(100) < 80, -100, labels)
+    tensors = {"CrossEntropyLoss_input_0": scores, "CrossEntropyLoss_input_1": labels}
+    tensors["CrossEntropyLoss_output_0"] = np.array(1.0)
+    assert bool(run_rule("NoSkill", steps_of([tensors] * 60))) == fires
+
+
+@pytest.mark.parametrize(("known", "fires"), [(2.0, False), (0.0, True)])
+def test_predictions_of_a_weighted_loss_need_only_correlate(run_rule, known, fires):
+    """Predictions for a weighted loss may be biased, and need only correlate with the targets."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        targets = (rng.random((40, 1)) < 0.1).astype(float)
+        scores = known * targets + rng.normal(size=(40, 1))
+        errors = (np.logaddexp(0, scores) - scores * targets) * (1 + 9 * targets)
+        tensors = {"BCEWithLogitsLoss_input_0": scores, "BCEWithLogitsLoss_input_1": targets}
+        steps.append({**tensors, "BCEWithLogitsLoss_output_0": float(errors.mean())})
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("times", "fires"), [(1.0, True), (1.009, True), (1.011, False)])
+def test_biased_predictions_when_the_loss_is_not_weighted_then_fire(run_rule, times, fires):
+    """Predictions that lean to one side are excused only if the loss value is not the plain cross entropy."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        targets = (rng.random((40, 1)) < 0.5).astype(float)
+        scores = 2 * targets + rng.normal(size=(40, 1)) + 6
+        plain = float((np.logaddexp(0, scores) - scores * targets).mean())
+        steps.append(loss_tensors(scores, targets, times * plain, "BCEWithLogitsLoss"))
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("highest", "fires"), [(1.0, False), (1.01, True)], ids=["probabilities", "logits"])
+def test_outputs_from_0_to_1_when_given_to_a_loss_of_logits_then_give_no_verdict(run_rule, highest, fires):
+    """Outputs within 0 and 1 may be probabilities, so they are not compared as logits."""
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(60):
+        scores, targets = rng.random((20, 1)), rng.integers(0, 2, (20, 1)).astype(float)
+        scores[0] = highest
+        plain = float((np.logaddexp(0, scores) - scores * targets).mean())
+        steps.append(loss_tensors(scores, targets, plain, "BCEWithLogitsLoss"))
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("window", "fires"), [(20, True), (7, False)])
+def test_skill_of_a_few_steps_is_averaged_over_the_window(run_rule, window, fires):
+    """Skill at the last seven steps is too little for a window of twenty, and enough for one of seven."""
+    steps = {**classification_steps(0.0)}
+    steps |= {key: tensors for key, tensors in classification_steps(0.2).items() if key[1] >= 53}
+    assert bool(run_rule("NoSkill", steps, window=window)) == fires
+
+
+def test_steps_before_the_window_do_not_count(run_rule):
+    """A bad start is forgotten once the latest twenty steps have skill."""
+    steps = {**classification_steps(-9.0), **{k: v for k, v in classification_steps(3.0).items() if k[1] >= 40}}
+    assert run_rule("NoSkill", steps) == []

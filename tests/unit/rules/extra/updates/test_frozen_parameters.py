@@ -1,0 +1,154 @@
+"""FrozenParameters fires when a parameter does not change while others do, or while it has a gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import has_directions, have_learnt
+from support.rule_trials import TRAIN, fired_at, first_cause, steps_of, steps_with
+
+
+@pytest.mark.parametrize(
+    ("gradient", "reason"),
+    [(np.ones(2), "no optimizer changes it"), (np.zeros(2), "its gradient is 0"), (None, "no gradient reaches it")],
+)
+def test_message_has_the_reason(run_rule, gradient, reason):
+    """The message has the reason, which follows from the gradients that were saved."""
+    steps = {}
+    for step in range(7):
+        steps[TRAIN, step] = {
+            "a_weight": np.ones(2),
+            "b_weight": np.full(2, 1.0 + step),
+            "gradient/b_weight": np.ones(2),
+        }
+        if gradient is not None:
+            steps[TRAIN, step]["gradient/a_weight"] = gradient
+    issues = run_rule("FrozenParameters", steps)
+    assert fired_at(issues) == [5, 6]
+    assert issues[0].tensors == ("a_weight",)
+    assert reason in issues[0].message
+
+
+def test_a_change_resets_the_count(run_rule):
+    """Any change resets the count, even a small one."""
+    values = [np.ones(2)] * 5 + [np.ones(2) + 1e-7] * 5
+    assert run_rule("FrozenParameters", steps_with("a_weight", values)) == []
+
+
+@pytest.mark.parametrize(("size", "fires"), [(9, False), (11, True)])
+def test_a_sliver_of_the_model_may_stand_still(run_rule, size, fires):
+    """Offsets may stand still if they are less than a hundredth of all parameters."""
+    steps = {(TRAIN, step): {"a_bias": np.zeros(size), "b_weight": np.full((20, 50), 1.0 + step)} for step in range(7)}
+    assert bool(run_rule("FrozenParameters", steps, tensor_regex="weight,bias")) is fires
+
+
+def test_no_weight_is_a_sliver(run_rule):
+    """A weight that stands still fires, however small it is."""
+    steps = {
+        (TRAIN, step): {"a_weight": np.ones((1, 2)), "b_weight": np.full((20, 50), 1.0 + step)} for step in range(7)
+    }
+    assert fired_at(run_rule("FrozenParameters", steps)) == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("scale", "offset", "gradient", "fires"),
+    [
+        (0.5, 0.5, False, False),  # trained before, and left out of training
+        (0.5, 0.5, True, False),  # left out of the optimizer only
+        (0.5, 0.3, False, True),  # drawn from a normal distribution, offsets as they are by default
+        (0.1, 0.5, False, True),  # too small to have been trained
+    ],
+)
+def test_layers_that_were_trained_before_may_be_frozen(run_rule, scale, offset, gradient, fires):
+    """Layers outside the optimizer are tolerated if their values cannot be those of new layers."""
+    rng = np.random.default_rng(2)
+    layer = {"a.weight": np.clip(rng.normal(size=(12, 9)), -2.5, 2.5) * scale / 3, "a.bias": np.full(12, offset)}
+    if gradient:
+        layer |= {"gradient/a.weight": np.ones((12, 9)), "gradient/a.bias": np.ones(12)}
+    steps = {
+        (TRAIN, step): {**layer, "b.weight": np.full((2, 12), 1.0 + step), "gradient/b.weight": np.ones((2, 12))}
+        for step in range(7)
+    }
+    assert bool(run_rule("FrozenParameters", steps)) is fires
+
+
+def test_weights_that_are_uniform_are_new():
+    """Weights with a uniform distribution count as new, and others as trained if their offsets are large."""
+    rng = np.random.default_rng(3)
+    uniform, other = rng.uniform(-1, 1, size=(30, 16)), rng.normal(size=(30, 16))
+    assert not have_learnt([(uniform, np.ones(30), 0)])
+    assert have_learnt([(other, np.ones(30), 0)])
+    assert not have_learnt([(other, None, 0)])
+
+
+@pytest.mark.parametrize(("scale", "learnt"), [(1.0, False), (np.linspace(0.9, 1.1, 8), True)])
+def test_new_normalisations_have_one_scale(scale, learnt):
+    """Scales of a normalisation that differ from each other count as trained."""
+    assert have_learnt([(np.ones((3, 3)), None, 0)], [np.full(8, scale)]) == learnt
+
+
+@pytest.mark.parametrize(("strength", "learnt"), [(1.0, False), (2.5, True)])
+def test_random_weights_have_no_direction_of_their_own(strength, learnt):
+    """Weights with a direction that stands out count as trained, as vectors of words have one."""
+    rng = np.random.default_rng(5)
+    table = rng.normal(size=(200, 16))
+    table[:, 0] *= strength
+    assert has_directions(table, 0) == have_learnt([(table, None, 0)]) == learnt
+
+
+@pytest.mark.parametrize(("moves_at", "fires"), [(30, False), (99, True)])
+def test_layers_may_be_trained_later(run_rule, moves_at, fires):
+    """A layer that moves within `patience_running` is tolerated."""
+    head = [np.full((3, 3), float(step)) for step in range(40)]
+    body = [np.eye(3) + (step >= moves_at) * step for step in range(40)]
+    steps = {(TRAIN, step): {"a_weight": body[step], "b_weight": head[step]} for step in range(40)}
+    issues = run_rule("FrozenParameters", steps, patience=10, patience_running=50)
+    assert fired_at(issues) == ([39] if fires else [])
+
+
+def test_a_parameter_that_moved_and_has_a_gradient_is_not_frozen(run_rule):
+    """A parameter that moved before and has a gradient is not frozen, because its learning rate became too small."""
+    steps = {
+        (TRAIN, step): {"a_weight": np.ones(2) * min(step, 2), "gradient/a_weight": np.ones(2)} for step in range(12)
+    }
+    assert run_rule("FrozenParameters", steps) == []
+
+
+@pytest.mark.parametrize(("slope_of_weight", "fires"), [(1.0, False), (0.0, True)])
+def test_an_offset_without_effect_on_the_loss_is_tolerated(run_rule, slope_of_weight, fires):
+    """An offset whose gradient is 0 is tolerated as long as the weight beside it learns."""
+    steps = steps_of(
+        {
+            "Net_a.weight": np.full((2, 2), 1.0 + step * slope_of_weight),
+            "Net_a.bias": np.ones(2),
+            "Net_b.weight": np.full((2, 2), 1.0 + step),
+            "gradient/Net_a.weight": np.full((2, 2), slope_of_weight),
+            "gradient/Net_a.bias": np.zeros(2),
+            "gradient/Net_b.weight": np.ones((2, 2)),
+        }
+        for step in range(8)
+    )
+    assert bool(run_rule("FrozenParameters", steps)) == fires
+
+
+@pytest.mark.parametrize(("loss", "cause"), [(1.0, "loss or output"), (0.0, "parameters not trained")])
+def test_gradients_that_are_all_zero_come_from_the_loss(run_rule, loss, cause):
+    """Gradients that are all 0 have the loss as their cause, unless the loss is 0."""
+    weights = {"a_weight": np.ones((2, 2)), "b_weight": np.ones((2, 2))}
+    gradients = {f"gradient/{name}": np.zeros((2, 2)) for name in weights}
+    issues = run_rule("FrozenParameters", steps_of([{**weights, **gradients, "loss": loss}] * 8))
+    assert first_cause(issues) == cause
+
+
+@pytest.mark.parametrize(("shape", "fires"), [((2,), False), ((1, 2), True)], ids=["an offset", "two axes"])
+def test_only_an_offset_is_tolerated_beside_a_weight_that_learns(run_rule, shape, fires):
+    """A parameter of two axes with a gradient of 0 fires, even under the name of an offset."""
+    steps = steps_of(
+        {
+            "Net_a.weight": np.full((2, 2), 1.0 + step), "gradient/Net_a.weight": np.ones((2, 2)),
+            "Net_a.bias": np.ones(shape), "gradient/Net_a.bias": np.zeros(shape),
+        }
+        for step in range(8)
+    )  # fmt: skip
+    assert bool(run_rule("FrozenParameters", steps, tensor_regex="^Net_a")) == fires

@@ -1,0 +1,28 @@
+"""GradientOutlier fires when the norm of a gradient is far above its usual one, or far too large."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import fired_at, steps_with
+
+
+def test_a_gradient_far_above_its_usual_norm_fires(run_rule):
+    """A norm above 50 times the usual one fires, and so does one above 1000 at any step."""
+    usual = [np.ones(4)] * 20
+    assert fired_at(run_rule("GradientOutlier", steps_with("gradient/w", [*usual, np.ones(4) * 51]))) == [20]
+    assert run_rule("GradientOutlier", steps_with("gradient/w", [*usual, np.ones(4) * 49])) == []
+    assert fired_at(run_rule("GradientOutlier", steps_with("gradient/w", [np.ones(4) * 501]))) == [0]
+
+
+@pytest.mark.parametrize(("norm", "fires_at"), [(1000.0, []), (1001.0, [0])], ids=["at the limit", "above it"])
+def test_norm_when_above_the_absolute_limit_then_fires_at_once(run_rule, norm, fires_at):
+    """A norm of exactly `max_norm` does not fire, and a larger one does at the first step."""
+    assert fired_at(run_rule("GradientOutlier", steps_with("gradient/w", [np.array([norm])]))) == fires_at
+
+
+def test_gradients_of_nan_when_among_usual_ones_then_do_not_fire(run_rule):
+    """A norm of NaN is not above any limit, and the usual norm stays as it was."""
+    values = [np.ones(4)] * 20 + [np.full(4, np.nan), np.ones(4) * 49, np.ones(4) * 60]
+    assert fired_at(run_rule("GradientOutlier", steps_with("gradient/w", values))) == [22]

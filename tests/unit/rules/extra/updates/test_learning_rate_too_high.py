@@ -1,0 +1,50 @@
+"""LearningRateTooHigh fires when the usual update is too large in relation to the weight."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import TRAIN, steps_of, steps_with
+
+
+@pytest.mark.parametrize(("factor", "fires"), [(1.3, True), (1.1, False), (1 + 1e-6, False), (1.0, False)])
+def test_usual_update_when_too_large_then_fires(run_rule, factor, fires):
+    """An update by 30 % at each step fires, and one by 10 %, a tiny one or none does not."""
+    steps = steps_with("w_weight", [np.full(3, factor**step) for step in range(15)])
+    assert bool(run_rule("LearningRateTooHigh", steps)) == fires
+
+
+@pytest.mark.parametrize(("first", "fires"), [(0.0, False), (0.01, True)])
+def test_a_weight_that_begins_at_zero_has_no_size_yet(run_rule, first, fires):
+    """A weight that begins at 0 is not evaluated by its first updates, and one that begins near 0 is."""
+    steps = steps_with("w_weight", [np.full(3, first if step == 0 else 0.1 * 1.5**step) for step in range(8)])
+    assert bool(run_rule("LearningRateTooHigh", steps)) == fires
+
+
+def test_updates_count_for_each_step_between_saved_ones(run_rule):
+    """An update is divided by the number of steps since the last saved one."""
+    steps = {(TRAIN, 10 * step): {"w_weight": np.full(3, 1.5**step)} for step in range(8)}
+    assert run_rule("LearningRateTooHigh", steps) == []
+
+
+@pytest.mark.parametrize(("rate", "fires"), [(0.6, False), (2.0, False), (4.0, True)])
+def test_first_updates_that_shrink_are_waited_for(run_rule, rate, fires):
+    """First updates that shrink, as those of Adagrad, are tolerated if later ones are small."""
+    rng = np.random.default_rng(0)
+    weight, steps = rng.normal(size=1000), []
+    for step in range(12):
+        steps.append({"w_weight": weight})
+        weight = weight + rate / np.sqrt(step + 1) * rng.choice([-1, 1], size=1000)
+    assert bool(run_rule("LearningRateTooHigh", steps_of(steps))) == fires
+
+
+@pytest.mark.parametrize(("later", "fires"), [(2.0, False), (2.1, True)], ids=["doubled", "more than doubled"])
+def test_first_updates_that_shrink_when_the_loss_jumps_then_fire(run_rule, later, fires):
+    """First updates that shrink are not waited for once the loss has more than doubled."""
+    rng = np.random.default_rng(0)
+    weight, steps = rng.normal(size=1000), []
+    for step in range(12):
+        steps.append({"w_weight": weight, "loss": 1.0 if step < 2 else later})
+        weight = weight + 2.0 / np.sqrt(step + 1) * rng.choice([-1, 1], size=1000)
+    assert bool(run_rule("LearningRateTooHigh", steps_of(steps))) == fires

@@ -1,0 +1,82 @@
+"""LearningRateTooLow fires when weights hardly move, or have stopped, while the loss does not fall."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import EVAL, TRAIN, steps_of, steps_with
+
+
+@pytest.mark.parametrize(("factor", "fires"), [(1.3, False), (1.1, False), (1 + 1e-6, True), (1.0, False)])
+def test_usual_update_when_too_small_then_fires(run_rule, factor, fires):
+    """A tiny update at each step fires, and a large one or none at all does not."""
+    steps = steps_with("w_weight", [np.full(3, factor**step) for step in range(15)])
+    assert bool(run_rule("LearningRateTooLow", steps)) == fires
+
+
+def test_one_fast_weight_is_enough_not_to_be_too_slow(run_rule):
+    """One weight that moves fast enough keeps the rule from firing."""
+    steps = {
+        (TRAIN, step): {"a_weight": np.full(3, 1 + 1e-6 * step), "b_weight": np.full(3, 1.01**step)}
+        for step in range(15)
+    }
+    assert run_rule("LearningRateTooLow", steps) == []
+
+
+def steps_of_weight(change, losses, count=60, gradient=1.0):
+    return steps_of(
+        {
+            "w_weight": np.full(4, 1 + sum(change(each) for each in range(step))),
+            "gradient/w_weight": np.full(4, gradient),
+            "loss": losses(step),
+        }
+        for step in range(count)
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "loss_falls", "fires"), [(4e-4, False, True), (8e-4, False, False), (4e-4, True, False)]
+)
+def test_many_updates_that_lead_nowhere_fire_if_the_loss_stays(run_rule, size, loss_falls, fires):
+    """Fifty updates that together move a weight too little fire, unless the loss falls."""
+    issues = run_rule(
+        "LearningRateTooLow", steps_of_weight(lambda _: size, lambda step: 1 - 0.01 * step if loss_falls else 1.0)
+    )
+    assert [issue.step for issue in issues] == ([50] if fires else [])
+
+
+@pytest.mark.parametrize(
+    ("moves", "gradient", "fires"),
+    [
+        (lambda step: step < 3, 1.0, True),
+        (lambda step: step < 3, 0.0, False),
+        (lambda step: step % 8 == 7, 1.0, False),  # gradients are gathered over eight steps
+        (lambda _: False, 1.0, False),  # what never moves is another rule's business
+    ],
+)
+def test_weights_that_have_stopped_fire(run_rule, moves, gradient, fires):
+    """A weight that stopped fires if it has a gradient, and one that moves rarely or never does not."""
+    steps = steps_of_weight(lambda step: 0.1 * moves(step), lambda _: 1.0, count=40, gradient=gradient)
+    assert bool(run_rule("LearningRateTooLow", steps)) == fires
+
+
+@pytest.mark.parametrize(("known", "fires"), [(0.8, False), (0.0, True)])
+def test_a_model_that_was_trained_before_may_be_tuned_slowly(run_rule, known, fires):
+    """Slow updates are tolerated if the predictions show that the model was trained before."""
+    targets = np.random.default_rng(0).normal(size=(32, 1))
+    tensors = {"MSELoss_input_0": known * targets, "MSELoss_input_1": targets, "loss": 1.0}
+    tensors["MSELoss_output_0"] = np.array(1.0)
+    steps = steps_of({**tensors, "w_weight": np.full(3, 1 + 4e-4 * step)} for step in range(60))
+    assert bool(run_rule("LearningRateTooLow", steps)) == fires
+
+
+def test_slow_updates_fire_at_training_steps_only(run_rule):
+    """Weights saved in evaluation as well do not fire again there."""
+    steps = {}
+    for step in range(52):
+        weight = np.full(4, 1 + 4e-4 * step)
+        steps[TRAIN, step] = {"w_weight": weight, "gradient/w_weight": np.ones(4), "loss": 1.0}
+        if step == 50:
+            steps |= {(EVAL, each): {"w_weight": weight, "loss": 1.0} for each in range(5)}
+    assert [issue.mode for issue in run_rule("LearningRateTooLow", steps)] == [TRAIN]

@@ -1,0 +1,29 @@
+"""NonFiniteOrigin names the first tensor, in the order of computation, that is not finite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import ATTENTION_MASKS, TRAIN, fired_at, steps_with
+
+
+def test_the_first_tensor_in_the_order_of_saving_is_named(run_rule):
+    """The first non-finite tensor in the order of saving is named, and the finite one before it."""
+    bad = np.array([1, np.nan])
+    tensors = {"w_weight": np.ones(2), "z_output": np.ones(2), "m_output": bad, "a_output": bad, "b": np.ones(2)}
+    (issue,) = run_rule("NonFiniteOrigin", {(TRAIN, 0): tensors})
+    assert issue.tensors == ("m_output", "a_output")
+    assert "'z_output' before it is finite" in issue.message
+
+
+def test_finite_values_do_not_fire(run_rule):
+    """Finite values do not fire, however large they are."""
+    assert run_rule("NonFiniteOrigin", steps_with("x", [np.array([1e300, -1e300])])) == []
+
+
+@pytest.mark.parametrize(("name", "value", "parameters", "fires"), ATTENTION_MASKS)
+def test_masks_fire_only_if_they_are_selected(run_rule, name, value, parameters, fires):
+    """An input of 0 and minus infinity is an attention mask and is ignored unless it is selected."""
+    steps = {(TRAIN, 0): {name: np.array(value, np.float32), "loss": np.array([1.0])}}
+    assert fired_at(run_rule("NonFiniteOrigin", steps, **parameters)) == ([0] if fires else [])

@@ -1,0 +1,59 @@
+"""Adversarial losses need not fall, so rules on learning leave them alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.rule_trials import TRAIN, steps_of
+
+
+def steps_on_targets(*targets):
+    """Return steps at which one loss is computed on some targets, one after the other, and nothing is learnt."""
+    stem = "BCEWithLogitsLoss"
+    found = {f"{stem}_output_{number}": 0.7 for number in range(len(targets))}
+    for number, each in enumerate(targets):
+        values = np.array(each * 20, dtype=float)[:, None]
+        found |= {
+            f"{stem}_input_{2 * number}": np.full(values.shape, -0.1),
+            f"{stem}_input_{2 * number + 1}": values,
+        }
+    return {(TRAIN, step): found for step in range(60)}
+
+
+@pytest.mark.parametrize("rule", ["NoSkill", "LossPlateau", "PredictionCollapse"])
+@pytest.mark.parametrize(
+    ("targets", "fires"),
+    [
+        ([[0, 1], [1]], False),  # a discriminator, then its generator
+        ([[0, 1], [0]], True),
+        ([[0, 1], [0, 1]], True),
+        ([[0, 1]], True),
+    ],
+)
+def test_losses_of_discriminator_and_generator_need_not_fall(run_rule, rule, targets, fires):
+    """A loss where all shall pass for real, after both classes were told apart, makes the losses adversarial."""
+    options = {"tensor_regex": "Loss_output_"} if rule == "LossPlateau" else {}
+    assert bool(run_rule(rule, steps_on_targets(*targets), **options)) == fires
+
+
+def test_real_and_made_points_may_be_judged_one_after_the_other(run_rule):
+    """Real and generated samples one after the other are adversarial with a generator, and alone are not."""
+    for targets, fires in (([[1], [0], [1]], False), ([[1], [0]], True), ([[1], [0], [0]], True)):
+        issues = run_rule("LossPlateau", steps_on_targets(*targets), tensor_regex="Loss_output_")
+        assert bool(issues) == fires
+
+
+@pytest.mark.parametrize(("mixed", "fires"), [(False, False), (True, True)])
+def test_targets_of_one_class_by_turns_are_adversarial(run_rule, mixed, fires):
+    """Steps whose targets are all of one class, by turns, are adversarial."""
+    rng = np.random.default_rng(0)
+    steps = []
+    for step in range(60):
+        targets = rng.integers(0, 2, (20, 1)).astype(float) if mixed else np.full((20, 1), float(step % 2))
+        tensors = {
+            "BCEWithLogitsLoss_input_0": 0.1 * rng.normal(size=(20, 1)),
+            "BCEWithLogitsLoss_input_1": targets,
+        }
+        steps.append({**tensors, "BCEWithLogitsLoss_output_0": 0.7})
+    assert bool(run_rule("NoSkill", steps_of(steps))) == fires

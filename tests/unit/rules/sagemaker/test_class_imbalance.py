@@ -1,0 +1,110 @@
+"""ClassImbalance fires when labels are uneven, or when a class is mispredicted too often."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.rules import create_rule, evaluate
+from support.rule_trials import EVAL, TRAIN, loss_tensors, steps_of
+
+
+@pytest.mark.parametrize(("rare", "fires"), [(10, False), (9, True)])
+def test_a_ratio_of_exactly_the_threshold_is_tolerated(run_rule, rare, fires):
+    """The ratio of the largest to the smallest class fires only above the threshold."""
+    steps = {(TRAIN, 0): {"my_labels": np.repeat([0, 1], [100, rare])}}
+    issues = run_rule("ClassImbalance", steps, samples=1)
+    assert bool(issues) == fires
+
+
+def test_counts_go_over_all_steps_and_the_verdict_waits_for_enough_labels(run_rule):
+    """Labels are counted over all steps, and steps with labels are evaluated once there are enough."""
+    steps = {
+        (TRAIN, 0): {"labels": np.zeros(30)}, (TRAIN, 1): {"labels": np.append(np.zeros(19), 1)},
+        (TRAIN, 2): {"x": 1.0}, (EVAL, 0): {"labels": np.ones(2)},
+    }  # fmt: skip
+    issues = run_rule("ClassImbalance", steps, samples=50)
+    assert [(issue.step, round(issue.value, 1)) for issue in issues] == [(1, 49), (3, 16.3)]
+
+
+def test_one_class_alone_is_not_unbalanced(run_rule):
+    """A single class does not fire, because there is no other to compare it with."""
+    assert run_rule("ClassImbalance", {(TRAIN, 0): {"labels": np.zeros(600)}}) == []
+
+
+@pytest.mark.parametrize(("wrong", "fires"), [(7, False), (8, True)])
+def test_a_class_may_be_mispredicted_up_to_a_share(run_rule, wrong, fires):
+    """A class that is mispredicted more often than the limit fires, and the issue names the predictions first."""
+    labels = np.repeat([0, 1], [10, 10])
+    predictions = labels.copy()
+    predictions[:wrong] = 1
+    steps = {(TRAIN, 0): {"labels": labels, "predictions": predictions}}
+    issues = run_rule("ClassImbalance", steps, samples=20)
+    assert [issue.tensors for issue in issues] == ([("predictions", "labels")] if fires else [])
+
+
+def test_scores_of_several_classes_need_argmax(run_rule, make_trial):
+    """Scores of several classes are reduced with `argmax`, and without it the rule ends with an error."""
+    steps = {(TRAIN, 0): {"labels": np.array([0, 1] * 10), "predictions": np.tile([[0.1, 7.0]], (20, 1))}}
+    (issue,) = run_rule("ClassImbalance", steps, samples=20, argmax="true")
+    assert (issue.value, "class 0" in issue.message.lower()) == (1.0, True)
+    trial = make_trial(steps)
+    evaluation = evaluate([create_rule("ClassImbalance", trial, {"samples": 20})], trial)
+    evaluation.run()
+    assert evaluation.statuses[0].status == "Error"
+    assert "arg-max" in evaluation.statuses[0].details
+
+
+def test_predictions_of_another_length_do_not_count(run_rule):
+    """Predictions are ignored when there are more or fewer of them than labels."""
+    steps = {(TRAIN, 0): {"labels": np.array([0, 1]), "predictions": np.array([1, 0, 1])}}
+    assert run_rule("ClassImbalance", steps, samples=1) == []
+
+
+def test_several_label_tensors_are_joined_in_the_order_of_names(run_rule):
+    """Several tensors of labels are concatenated by name, as are predictions, so that they stay paired."""
+    steps = {
+        (TRAIN, 0): {
+            "a_labels": np.zeros(4), "b_labels": np.ones(4),
+            "a_predictions": np.zeros(4), "b_predictions": np.ones(4),
+        }
+    }  # fmt: skip
+    assert run_rule("ClassImbalance", steps, samples=1) == []
+
+
+@pytest.mark.parametrize(
+    ("shape", "inputs", "fires"),
+    [((60,), 60, True), ((60,), 6, False), ((20, 3), 20, False), ((60, 1), 60, True)],
+)
+def test_labels_of_which_a_sample_has_several_may_be_left_out(run_rule, shape, inputs, fires):
+    """With `per_sample`, labels are ignored if a sample has several, as the words of a text do."""
+    labels = np.array([0] * 57 + [1] * 3).reshape(shape)
+    steps = steps_of([{"CrossEntropyLoss_input_1": labels, "Net_input_0": np.ones((inputs, 5))}] * 10)
+    options = {"labels_regex": "Loss_input_1", "predictions_regex": "^$"}
+    assert bool(run_rule("ClassImbalance", steps, **options, per_sample=True)) == fires
+    assert run_rule("ClassImbalance", steps, **options)
+
+
+@pytest.mark.parametrize(("weight", "fires"), [(1.0, True), (5.0, False)])
+def test_imbalance_when_the_loss_is_weighted_then_is_tolerated_if_asked(run_rule, weight, fires):
+    """With `unless_weighed`, imbalance is tolerated if the loss value shows that rare classes weigh more."""
+    rng = np.random.default_rng(0)
+    steps = []
+    for step in range(12):
+        labels = np.array([float(step == 3)] + [0.0] * 19)
+        scores = rng.normal(size=20)
+        errors = np.logaddexp(0, scores) - scores * labels
+        tensors = {"BCEWithLogitsLoss_input_0": scores, "BCEWithLogitsLoss_input_1": labels}
+        steps.append({**tensors, "BCEWithLogitsLoss_output_0": float(np.mean(errors * (1 + (weight - 1) * labels)))})
+    parameters = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "samples": 100}
+    assert run_rule("ClassImbalance", steps_of(steps), **parameters) != []
+    assert bool(run_rule("ClassImbalance", steps_of(steps), unless_weighed=True, **parameters)) == fires
+
+
+@pytest.mark.parametrize(("scores", "fires"), [([0.0, 1.0], True), ([-0.01, 1.0], False), ([0.0, 1.01], False)])
+def test_imbalance_when_scores_are_probabilities_then_their_loss_is_not_compared(run_rule, scores, fires):
+    """Probabilities have no cross entropy of logits, so the loss value does not show a weight of rare classes."""
+    targets = np.array([0.0] * 19 + [1.0])
+    tensors = loss_tensors(np.resize(scores, 20), targets, 5.0, "BCEWithLogitsLoss")
+    options = {"labels_regex": "Loss_input_1", "predictions_regex": "^$", "samples": 100, "unless_weighed": True}
+    assert bool(run_rule("ClassImbalance", steps_of([tensors] * 6), **options)) == fires

@@ -1,0 +1,148 @@
+"""Overfit fires when the validation loss is too far above the training loss."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.rules.inference.loss_pairs import Losses
+from sagemaker_debug_ext.rules.sagemaker.overfit import loss_gap
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, loss_rounds
+
+
+def loss_history(*losses):
+    """Return the steps of a trial from (mode, loss) pairs; None is a step without the loss."""
+    counts = dict.fromkeys(ModeKeys, 0)
+    steps = {}
+    for mode, loss in losses:
+        steps[mode, counts[mode]] = {"other": np.zeros(2)} if loss is None else {"loss": loss}
+        counts[mode] += 1
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("validation", "training", "gap"),
+    [(1.5, 1.0, 0.5), (0.5, 1.0, -0.5), (-1, -2, 0.5), (1, 0, math.inf), (0, 0, 0), (-1, 0, 0)],
+)
+def test_gap_is_relative_to_the_size_of_the_training_loss(validation, training, gap):
+    """A positive validation loss above a training loss of 0 is an infinite gap."""
+    assert loss_gap(Losses(validation, training)) == gap
+
+
+@pytest.mark.parametrize(("validation", "fires"), [(1.1, False), (1.125, True), (0.5, False), (math.nan, False)])
+def test_a_gap_above_the_threshold_fires(run_rule, validation, fires):
+    """A gap that equals the threshold does not fire, and NaN never fires."""
+    issues = run_rule("Overfit", loss_history((TRAIN, 1.0), (EVAL, validation)), ratio_threshold=0.1 + 1e-9)
+    assert [issue.step for issue in issues] == ([1] if fires else [])
+
+
+def test_issue_tells_both_losses(run_rule):
+    """The message has the mean losses of the round, and the value of the issue is the gap."""
+    (issue,) = run_rule(
+        "Overfit", loss_history((TRAIN, 1.0), (TRAIN, 3.0), (EVAL, 3.0), (EVAL, 2.0)), ratio_threshold=0.3
+    )
+    assert (issue.step, issue.mode, issue.mode_step, issue.tensors) == (2, EVAL, 0, ("loss",))
+    assert (issue.value, issue.threshold) == (0.5, 0.3)
+    assert "validation loss of 3 against a training loss of 2" in issue.message
+
+
+def test_patience_counts_exceedances_in_a_row(run_rule):
+    """A gap within the limit resets the count, and a round without a training loss does not."""
+    exceeding, fine, neither = [(TRAIN, 1.0), (EVAL, 2.0)], [(TRAIN, 1.0), (EVAL, 1.0)], [(TRAIN, None), (EVAL, 2.0)]
+    history = [*exceeding, *exceeding, *fine, *exceeding, *neither, *exceeding, *exceeding]
+    assert [issue.step for issue in run_rule("Overfit", loss_history(*history), patience=2)] == [3, 11, 13]
+
+
+def test_steps_before_the_start_are_left_out_everywhere(run_rule):
+    """Steps before `start_step` count neither as training loss nor as a gap."""
+    history = [(TRAIN, 0.1), (EVAL, 2.0), (TRAIN, 2.0), (EVAL, 2.0), (TRAIN, 1.0), (EVAL, 2.0)]
+    assert [issue.step for issue in run_rule("Overfit", loss_history(*history), start_step="2")] == [5]
+    assert [issue.step for issue in run_rule("Overfit", loss_history(*history), start_step="3")] == [5]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [(EVAL, 9.0)],
+        [(TRAIN, 1.0), (TRAIN, 9.0)],
+        [(TRAIN, None), (EVAL, 9.0)],
+        [(TRAIN, np.ones(2)), (EVAL, 9.0)],
+        [(TRAIN, 1.0), (EVAL, np.full(2, 9.0))],
+        [(TRAIN, 1.0), (EVAL, np.array([], np.float32))],
+        [(TRAIN, 1.0), (PREDICT, 9.0), (GLOBAL, 9.0)],
+        [(GLOBAL, 1.0), (EVAL, 9.0)],
+    ],
+)
+def test_without_both_losses_there_is_no_verdict(run_rule, history):
+    """A loss that is missing, not a scalar, empty or of another mode is not compared."""
+    assert run_rule("Overfit", loss_history(*history)) == []
+
+
+def test_each_round_is_compared_with_the_training_since_the_round_before(run_rule):
+    """A round of evaluation is compared with the training losses since the round before."""
+    history = [(TRAIN, 2.0), (EVAL, 2.0), (TRAIN, 1.0), (EVAL, 2.0)]
+    assert [issue.step for issue in run_rule("Overfit", loss_history(*history))] == [3]
+
+
+def test_a_training_loss_of_zero_makes_the_gap_infinite(run_rule):
+    """Any positive validation loss is infinitely far above a training loss of 0."""
+    assert [issue.value for issue in run_rule("Overfit", loss_history((TRAIN, 0.0), (EVAL, 0.1)))] == [math.inf]
+
+
+def test_trials_without_evaluation_steps_are_paired_by_name(make_trial, run_rule):
+    """Losses of trials without modes, such as those of XGBoost, are paired by name."""
+    steps = {
+        (GLOBAL, step): {"train-logloss": 1.0, "validation-logloss": 1.0 + step / 10, "train-auc": np.ones(1)}
+        for step in range(4)
+    }
+    trial = make_trial(steps, collections={"losses": ["logloss"]})
+    issues = run_rule("Overfit", trial, ratio_threshold=0.15, patience=2)
+    assert [(issue.step, issue.tensors) for issue in issues] == [(3, ("validation-logloss",))]
+
+
+def test_pairs_are_left_alone_once_there_are_evaluation_steps(run_rule):
+    """Names are not paired any more once there are evaluation steps."""
+    pair = {"train_loss": 1.0, "val_loss": 9.0}
+    steps = {(TRAIN, 0): pair, (EVAL, 0): {"train_loss": 1.0}, (TRAIN, 1): pair}
+    assert [issue.step for issue in run_rule("Overfit", steps)] == [0]
+
+
+@pytest.mark.parametrize(("last", "fires"), [(1.2, False), (2.0, True)])
+def test_a_gap_that_closes_is_no_overfitting(run_rule, last, fires):
+    """With `unless_falling`, a gap is tolerated as long as the validation loss falls."""
+    validation = [4.0, 3.0, 2.0, 1.5, 1.4] if last < 2 else [4.0, 2.0, 2.0, 2.1, last]
+    steps = loss_rounds([1.0, 0.5, 0.3, 0.2, 0.1], validation)
+    parameters = {"ratio_threshold": 2, "patience": 3}
+    assert run_rule("Overfit", steps, **parameters) != []
+    assert bool(run_rule("Overfit", steps, unless_falling=True, **parameters)) == fires
+
+
+def test_pattern_replaces_the_losses_collection(run_rule):
+    """With a pattern, only tensors that it matches are compared."""
+    steps = {(TRAIN, 0): {"loss": 1.0, "error": 1.0}, (EVAL, 0): {"loss": 9.0, "error": 8.0}}
+    assert [issue.tensors for issue in run_rule("Overfit", steps)] == [("loss",)]
+    assert [issue.tensors for issue in run_rule("Overfit", steps, tensor_regex="err")] == [("error",)]
+    assert [issue.tensors for issue in run_rule("Overfit", steps, tensor_regex="err,loss")] == [("loss", "error")]
+
+
+@pytest.mark.parametrize("parameters", [{"patience": 0}, {"ratio_threshold": -0.1}, {"start_step": -1}])
+def test_values_out_of_range_are_refused(run_rule, parameters):
+    """A value out of range is refused when the rule is made, and the parameter is named."""
+    with pytest.raises(SMDebugValueError, match=next(iter(parameters))):
+        run_rule("Overfit", loss_history((TRAIN, 1.0)), **parameters)
+
+
+def test_with_several_workers_the_first_is_read(tmp_path, run_rule):
+    """Losses of the second worker are not read."""
+    job = SmallTrial(tmp_path, workers=("worker_0", "worker_1"))
+    for step, mode, loss in ((0, TRAIN, 1.0), (1, EVAL, 9.0)):
+        job.write(mode, 0, {"loss": 1.0}, global_step=step, worker="worker_0")
+        job.write(mode, 0, {"loss": loss}, global_step=step, worker="worker_1")
+    job.end()
+    assert run_rule("Overfit", create_trial(str(tmp_path))) == []
