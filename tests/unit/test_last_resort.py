@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from support.scripts import run_python
 
 SCRIPT = """

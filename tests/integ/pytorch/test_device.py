@@ -100,7 +100,7 @@ def test_kernels_when_interpreted_then_equal_pytorch():
 
 def test_gpu_benchmark_when_run_without_gpu_then_measures_every_case():
     """The program that waits for a GPU works, and the hook breaks no compiled graph in it."""
-    program = Path(__file__).parents[3] / "benchmarks" / "bench_gpu.py"
+    program = Path(__file__).parents[3] / "benchmarks" / "speed" / "bench_gpu.py"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(program), "--cpu"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

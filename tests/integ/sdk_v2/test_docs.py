@@ -6,7 +6,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-
 from support.aws import ROLE
 from support.pages import snippets_for
 

@@ -22,8 +22,9 @@ else:
         from sagemaker.train import ModelTrainer
         from sagemaker.train.configs import Compute
 
-    from sagemaker_debug_ext.sdk import with_debugger
     from support.aws import ROLE, fake_aws, recorded_requests
+
+    from sagemaker_debug_ext.sdk import with_debugger
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-gpu-py311"
 

@@ -6,7 +6,6 @@ import textwrap
 import zipfile
 
 import pytest
-
 from support.scripts import run_captured, run_python
 
 PROGRAMS = {

@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 import pytest
+from support.rule_scenes import EXTRA_SCENES, ONES, SAGEMAKER_SCENES, train
+from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, fired_at, steps_of
 
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.rules import create_rule, evaluate
@@ -15,8 +17,6 @@ from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial, write_trial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
-from support.rule_scenes import EXTRA_SCENES, ONES, SAGEMAKER_SCENES, train
-from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, fired_at, steps_of
 
 SCENES = {**SAGEMAKER_SCENES, **EXTRA_SCENES}
 WITHOUT_ISSUES = {"CreateXgboostReport", "StalledTrainingRule"}

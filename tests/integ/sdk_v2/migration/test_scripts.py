@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from sagemaker.workflow.pipeline_context import PipelineSession
-
 from support.aws import ROLE, recorded_requests
 from support.requests import normalised
 

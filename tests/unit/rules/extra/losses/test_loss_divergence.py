@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from support.rule_trials import GLOBAL, fired_at, steps_with
 
 

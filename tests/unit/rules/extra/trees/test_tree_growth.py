@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from support.rule_trials import GLOBAL, first_cause, steps_of
 
 

@@ -1,0 +1,64 @@
+"""A generator of points and the discriminator that it has to deceive, trained by turns."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+import sagemaker_debug_ext.pytorch as smd
+
+STEPS, BATCH = 120, 32
+
+
+def train_gan(
+    folder: str,
+    *,
+    seed: int,
+    rates: tuple[float, float] = (5e-3, 5e-3),
+    loss: nn.Module | None = None,
+    detached: bool = False,
+    resets: bool = True,
+    real: float = 1.0,
+    mixed: bool = False,
+) -> None:
+    """Train both, saving everything at every step; a step is a turn of each.
+
+    Args:
+        folder: Folder of the trial.
+        seed: Of data and weights.
+        rates: Learning rates of generator and discriminator.
+        loss: What compares scores with 1 (a real point) and 0.
+        detached: Whether points come to the discriminator without a way back, in the turn of the generator, too.
+        resets: Whether gradients of the discriminator are reset before its turn.
+        real: The target of real points.
+        mixed: Whether a point is called real or not by chance.
+    """
+    torch.manual_seed(seed)
+    loss = loss or nn.BCEWithLogitsLoss()
+    generator = nn.Sequential(nn.Linear(4, 24), nn.ReLU(), nn.Linear(24, 2))
+    discriminator = nn.Sequential(
+        nn.Linear(2, 24), nn.LeakyReLU(0.2), nn.Linear(24, 24), nn.LeakyReLU(0.2), nn.Linear(24, 1)
+    )
+    hook = smd.Hook(out_dir=folder, save_config=smd.SaveConfig(save_interval=1), save_all=True, explicit_steps=True)
+    for module in (generator, discriminator):
+        hook.register_module(module)
+    hook.register_loss(loss)
+    hook.set_mode(smd.modes.TRAIN)
+    optimizers = [
+        torch.optim.Adam(module.parameters(), rate, betas=(0.5, 0.99))
+        for module, rate in zip((generator, discriminator), rates, strict=True)
+    ]
+    ones, zeros = torch.ones(BATCH, 1), torch.zeros(BATCH, 1)
+    for _ in range(STEPS):
+        points = torch.randn(BATCH, 2) * torch.tensor([0.5, 0.3]) + torch.tensor([2.0, -1.0])
+        made = generator(torch.randn(BATCH, 4))
+        both, targets = torch.cat([points, made.detach()]), torch.cat([ones * real, zeros])
+        if resets:
+            optimizers[1].zero_grad()
+        loss(discriminator(both), targets[torch.randperm(2 * BATCH)] if mixed else targets).backward()
+        optimizers[1].step()
+        optimizers[0].zero_grad()
+        loss(discriminator(made.detach() if detached else made), ones).backward()
+        optimizers[0].step()
+        hook.step()
+    hook.close()

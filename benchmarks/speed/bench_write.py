@@ -1,0 +1,85 @@
+"""Writing steps into a folder, beside the bare writing of the same bytes.
+
+python benchmarks/speed/bench_write.py [--original-python PYTHON]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from measurement import in_turn, load, medians, parser, show
+
+SIZES = {"50 x 4 KB": ((1024,), 50, 40), "10 x 1 MB": ((512, 512), 10, 20), "1 x 64 MB": ((4096, 4096), 1, 3)}
+"""Shape of each tensor, tensors a step, steps."""
+
+WANTED = {"50 x 4 KB": 3.0, "10 x 1 MB": 1.3, "1 x 64 MB": 1.25}
+"""How many times the processor time of a bare `write()` are allowed."""
+
+ROUNDS = 7
+
+
+def child(adapter, label, folder):
+    """Write the same tensors with the library and barely, in turn."""
+    shape, tensors, steps = SIZES[label]
+    random = np.random.RandomState(0)
+    arrays = [(f"layer{n}/weight", random.rand(*shape).astype("float32")) for n in range(tensors)]
+    adapter.write_step(os.path.join(folder, "warm"), 0, "worker_0", arrays)
+    times = {"library": [], "bare": []}
+    for number in range(ROUNDS):
+        for who, write in (("library", adapter.write_step), ("bare", write_barely)):
+            path = os.path.join(folder, f"{who}{number}")
+            os.makedirs(path)
+            os.sync()
+            began, wall = time.process_time(), time.perf_counter()
+            for step in range(steps):
+                write(path, step, "worker_0", arrays)
+            times[who].append((time.process_time() - began, time.perf_counter() - wall))
+            shutil.rmtree(path)  # its pages serve the next round, see bench_train.py
+    shutil.rmtree(folder)
+    size = steps * sum(array.nbytes for _, array in arrays) / 1e6
+    cpu = {who: min(cpu for cpu, _ in found) for who, found in times.items()}
+    return {
+        "MB/s": size / min(wall for _, wall in times["library"]),
+        "times the processor time of a bare write()": cpu["library"] / cpu["bare"],
+    }
+
+
+def write_barely(path, step, _worker, arrays):
+    with open(f"{path}/{step:012d}.bin", "wb") as file:
+        for _, array in arrays:
+            file.write(array.data)
+
+
+def main():
+    options = parser(__doc__).parse_args()
+    if options.child:
+        adapter, label = options.child
+        print(json.dumps(child(load(adapter), label, os.path.join(options.tmp, "write"))))
+        return
+    rows = []
+    for label in SIZES:
+        samples = {"ours": (sys.executable, "ours", label)}
+        if options.original_python:
+            samples["original"] = (options.original_python, "original", label)
+        Path(options.tmp).mkdir(parents=True, exist_ok=True)
+        found = {name: medians(each) for name, each in in_turn(__file__, options, samples).items()}
+        rows.extend(
+            (f"{label}: {key}", found.get("original", {}).get(key), value) for key, value in found["ours"].items()
+        )
+    show(rows, options)
+    for label, _, value in rows:
+        size, _, what = label.partition(": ")
+        if what.startswith("times"):
+            verdict = "met" if value <= WANTED[size] else "MISSED"
+            print(f"{size}: {value:.2f} times, wanted {WANTED[size]} at most: {verdict}")
+
+
+if __name__ == "__main__":
+    main()
