@@ -2,9 +2,12 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("untimed", deadline=None)  # how long a case takes depends on what else the machine does
 settings.load_profile("untimed")
 
 os.environ["SAGEMAKER_DEBUG_EXT_CACHE_DIR"] = "off"
+
+pytest.register_assert_rewrite("contracts", "support")  # their assertions show values as those of tests do

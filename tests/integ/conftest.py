@@ -8,11 +8,36 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from support.hooks import closing_hooks
 
-from sagemaker_debug_ext.config.saving import SaveConfig
+from sagemaker_debug_ext.hooks import registry
 
 SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # early releases of Python 3.10 lack it
 ARCHIVES = Path(__file__).parents[1] / "golden"
+
+
+_SDK_FILTERS = ("default", "error::sagemaker_debug_ext.errors.DebugExtWarning")
+WARNING_FILTERS = {
+    "boto3": _SDK_FILTERS,
+    "sdk_v2": _SDK_FILTERS,
+    "sdk_v2/migration": ("default",),  # old scripts ask for what is gone, and are told
+    "sdk_v3": _SDK_FILTERS,
+    # What the original needs of NumPy and protobuf, and the way in which it looks for modules once it is loaded.
+    "oracle": ("ignore::DeprecationWarning:smdebug", "ignore::DeprecationWarning:google"),
+    "mxnet": ("ignore::DeprecationWarning:mxnet", "ignore:_SixMetaPathImporter:ImportWarning"),
+    # The newest versions warn of boosters that they are going to give up, and that the hook still knows.
+    "xgboost": ("ignore:(?s).*booster=(gblinear|dart). is deprecated:UserWarning",),
+}
+"""What other libraries may warn of, by the folder of the tests."""
+
+
+def pytest_collection_modifyitems(items):
+    """Let other libraries warn of themselves."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            for warning_filter in WARNING_FILTERS.get(item.path.parent.relative_to(here).as_posix(), ()):
+                item.add_marker(pytest.mark.filterwarnings(warning_filter))
 
 
 class Golden(NamedTuple):
@@ -50,29 +75,26 @@ def unpack(tmp_path_factory):
     return unpack_one
 
 
-@pytest.fixture
-def outside_of_jobs(monkeypatch):
-    """Have hooks mark the end of their trials, and trials believe it at once."""
+@pytest.fixture(autouse=True)
+def _steady(monkeypatch):
+    """Have hooks mark the end of their trials, trials believe it at once, and no test meet the hook of another."""
     monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", "0")
     monkeypatch.delenv("TRAINING_JOB_NAME", raising=False)
+    yield
+    registry.del_hook()
+
+
+@pytest.fixture
+def hook_class(trainer):
+    """Return the hook of the framework whose training the folder has."""
+    return trainer.hook_class
 
 
 @pytest.fixture
 def make_hook(hook_class, tmp_path):
-    """Make hooks that save every step of everything named, and are closed at the end of the test."""
-    made = []
-
-    def make(name="out", **arguments):
-        arguments.setdefault("save_config", SaveConfig(save_interval=1))
-        arguments.setdefault("strict", True)
-        hook = hook_class(tmp_path / name if isinstance(name, str) else name, **arguments)
-        made.append(hook)
-        return hook
-
-    yield make
-    for hook in made:
-        hook.strict = False
-        hook.close()
+    """Return a function that makes strict hooks, which save every step and are closed at the end of the test."""
+    with closing_hooks(hook_class, tmp_path, strict=True) as make:
+        yield make
 
 
 @pytest.fixture
@@ -94,10 +116,10 @@ def recommended_issues():
     from sagemaker_debug_ext.rules import evaluate
     from sagemaker_debug_ext.rules.recommended import recommended_rules
 
-    def run_rules(trial):
+    def run_rule(trial):
         evaluation = evaluate(recommended_rules(trial), trial)
         issues = evaluation.run()
         assert {each.status for each in evaluation.statuses} <= {"IssuesFound", "NoIssuesFound"}
         return issues
 
-    return run_rules
+    return evaluate

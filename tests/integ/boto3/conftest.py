@@ -12,14 +12,6 @@ else:
     from support.aws import fake_aws
 
 
-def pytest_collection_modifyitems(items):
-    """Let the server warn of itself."""
-    for item in items:
-        if "integ/boto3" in item.path.as_posix():
-            item.add_marker(pytest.mark.filterwarnings("default"))
-            item.add_marker(pytest.mark.filterwarnings("error::sagemaker_debug_ext.errors.DebugExtWarning"))
-
-
 @pytest.fixture(scope="session")
 def aws():
     """One server for all tests."""

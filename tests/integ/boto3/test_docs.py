@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from support.aws import ROLE
-from support.pages import snippets_for
-
-PAGE = Path(__file__).parents[3] / "docs" / "submitting.md"
+from support.guides import run_guide
 
 
-def test_snippets_run_in_their_order_and_print_what_the_page_shows(aws, capsys):
-    """Those for all surfaces, and those for this one."""
+def test_snippets_when_run_in_their_order_then_print_what_the_page_shows(aws, capsys):
+    """The snippets for boto3 and those for all ways to submit run one after the other."""
     names = {"role": ROLE, "client": aws.client("sagemaker")}
-    snippets = list(snippets_for(PAGE, "boto3"))
-    for snippet in snippets:
-        exec(compile(snippet.code, PAGE.name, "exec"), names)
-        printed = capsys.readouterr().out
-        assert not snippet.printed or printed == snippet.printed
-    assert len(snippets) == 6
+    names = run_guide("docs/submitting.md", 6, surface="boto3", names=names, capsys=capsys)
     assert names["job"].artifact_paths.debugger == "s3://my-bucket/debug/digits-1/debug-output"
     assert len(names["job"].settings["rules"]) == 2

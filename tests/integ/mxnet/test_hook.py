@@ -595,21 +595,6 @@ class TestBadInput:
             make_hook()
 
 
-def test_close_when_attached_then_model_and_trainer_are_as_before(make_hook, trainer):
-    """Nothing of the hook stays behind, and running on adds nothing."""
-    plain = (gluon.Trainer.step, gluon.Trainer.update)
-    hook = make_hook(save_all=True)
-    training = trainer(hook).train(1)
-    assert gluon.Trainer.step is not plain[0]
-    hook.close()
-    assert (gluon.Trainer.step, gluon.Trainer.update) == plain
-    blocks = []
-    training.model.apply(blocks.append)
-    assert not any(block._forward_hooks or block._forward_pre_hooks for block in [*blocks, training.loss])
-    training.hook = None
-    training.train(1)
-
-
 def test_hook_when_it_decorates_a_function_then_is_closed_at_its_end(tmp_path):
     """A training function needs no block of its own."""
 

@@ -17,10 +17,3 @@ def original():
             create_trial=importlib.import_module("smdebug.trials").create_trial,
             FileWriter=importlib.import_module("smdebug.core.writer").FileWriter,
         )
-
-
-def pytest_collection_modifyitems(items):
-    """Let the original use what NumPy and protobuf deprecate."""
-    for item in items:
-        item.add_marker(pytest.mark.filterwarnings("ignore::DeprecationWarning:smdebug"))
-        item.add_marker(pytest.mark.filterwarnings("ignore::DeprecationWarning:google"))

@@ -1,25 +1,17 @@
 """The README's Python runs as it stands there, one block after the other."""
 
-import re
 import shutil
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[3]
+from support.guides import ROOT, run_guide
 
 
 @pytest.mark.filterwarnings("default")
-def test_every_python_block_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+def test_blocks_of_the_readme_when_run_in_order_then_print_what_it_promises(tmp_path, monkeypatch, capsys):
     """What a reader copies works: capture, analyse, rules, a request, and the request run on this machine."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) >= 5
-    names = {"__name__": "readme"}
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"README.md, block {number}", "exec"), names)
+    run_guide("README.md", 5)
     printed = capsys.readouterr().out
     assert "[0, 20, 40, 60, 80, 100]" in printed
     assert "gradient/Sequential_0.weight" in printed

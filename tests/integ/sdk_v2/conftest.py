@@ -19,15 +19,6 @@ else:
     from support.aws import fake_aws, recorded_requests
 
 
-def pytest_collection_modifyitems(items):
-    """Let the SDK and its dependencies warn of themselves."""
-    for item in items:
-        if "sdk_v2" in str(item.path):
-            item.add_marker(pytest.mark.filterwarnings("default"))
-            if "migration" not in str(item.path):  # old scripts ask for what is gone, and are told
-                item.add_marker(pytest.mark.filterwarnings("error::sagemaker_debug_ext.errors.DebugExtWarning"))
-
-
 @pytest.fixture(scope="session")
 def aws():
     """One server for all tests; the SDK does not report to its makers."""

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 from support.aws import ROLE
-from support.pages import snippets_for
-
-PAGE = Path(__file__).parents[3] / "docs" / "submitting.md"
+from support.guides import run_guide
 
 
 @pytest.mark.skipif(
     int(version("sagemaker").split(".")[1]) < 200, reason="the release does not know the page's framework"
 )
-def test_snippets_run_in_their_order(session, requests, script):
-    """Those for all surfaces, and those for this one."""
-    names = {"role": ROLE, "session": session}
-    snippets = list(snippets_for(PAGE, "v2"))
-    for snippet in snippets:
-        exec(compile(snippet.code, PAGE.name, "exec"), names)
-    assert len(snippets) == 4
+def test_snippets_when_run_in_their_order_then_submit_what_the_page_says(session, requests, script):
+    """The snippets for SDK v2 and those for all ways to submit run one after the other."""
+    names = run_guide("docs/submitting.md", 4, surface="v2", names={"role": ROLE, "session": session})
     assert requests[0]["DebugHookConfig"]["S3OutputPath"] == "s3://my-bucket/debug"
     surface = names["estimator"]
     name = requests[0]["TrainingJobName"]

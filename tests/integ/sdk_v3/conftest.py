@@ -29,14 +29,6 @@ else:
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-gpu-py311"
 
 
-def pytest_collection_modifyitems(items):
-    """Let the SDK and its dependencies warn of themselves."""
-    for item in items:
-        if "sdk_v3" in str(item.path):
-            item.add_marker(pytest.mark.filterwarnings("default"))
-            item.add_marker(pytest.mark.filterwarnings("error::sagemaker_debug_ext.errors.DebugExtWarning"))
-
-
 @pytest.fixture(scope="session")
 def aws():
     """One server for all tests; the SDK does not report to its makers."""

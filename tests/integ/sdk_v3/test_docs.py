@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from support.aws import ROLE
-from support.pages import snippets_for
-
-PAGE = Path(__file__).parents[3] / "docs" / "submitting.md"
+from support.guides import run_guide
 
 
-def test_snippets_run_in_their_order(session, requests):
-    """Those for all surfaces, and those for this one."""
-    names = {"role": ROLE, "session": session}
-    snippets = list(snippets_for(PAGE, "v3"))
-    for snippet in snippets:
-        exec(compile(snippet.code, PAGE.name, "exec"), names)
-    assert len(snippets) == 4
+def test_snippets_when_run_in_their_order_then_submit_what_the_page_says(session, requests):
+    """The snippets for SDK v3 and those for all ways to submit run one after the other."""
+    names = run_guide("docs/submitting.md", 4, surface="v3", names={"role": ROLE, "session": session})
     assert requests[0]["DebugHookConfig"]["S3OutputPath"] == "s3://my-bucket/debug"
     surface = names["trainer"]
     name = requests[0]["TrainingJobName"]

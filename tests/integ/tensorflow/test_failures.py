@@ -17,11 +17,9 @@ keras = pytest.importorskip("keras")
 import sagemaker_debug_ext.tensorflow as smd  # noqa: E402
 from sagemaker_debug_ext.errors import (  # noqa: E402
     SMDebugNotImplementedError,
-    SMDebugRuntimeError,
     SMDebugTypeError,
     SMDebugValueError,
 )
-from sagemaker_debug_ext.hooks.keras import wrapped_steps as keras_steps  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
 
@@ -93,43 +91,6 @@ def test_get_hook_when_type_is_unknown_or_gone_then_error(make_hook):
         smd.set_hook("hook")
 
 
-def test_folder_when_trial_in_it_has_ended_then_error_before_training(build, fit, make_hook):
-    """A second job does not write into the trial of the first."""
-    hook = make_hook()
-    fit(build(), hook)
-    hook.close()
-    with pytest.raises(SMDebugRuntimeError, match="has ended"):
-        make_hook()
-
-
-@pytest.fixture
-def broken(monkeypatch):
-    """Have the recording of a step fail."""
-
-    def fail(*_):
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(keras_steps.Recording, "tensors", fail)
-
-
-def test_failure_when_hook_is_not_strict_then_training_is_that_without_hook(build, fit, make_hook, broken, caplog):
-    """The first failure is logged, saving ends, and the result is that of training without the hook."""
-    plain, model = build(), build()
-    history = fit(plain)
-    hook = make_hook(include_collections=["gradients"], strict=False)
-    with caplog.at_level(logging.ERROR):
-        assert fit(model, hook).history == history.history
-    assert weights(model) == weights(plain)
-    assert str(hook.failure) == "broken"
-    assert sum("saving is switched off" in record.message for record in caplog.records) == 1
-
-
-def test_failure_when_hook_is_strict_then_is_raised(build, fit, make_hook, broken):
-    """A strict hook stops training."""
-    with pytest.raises(RuntimeError, match="broken"):
-        fit(build(), make_hook(include_collections=["gradients"]))
-
-
 def test_failure_when_it_is_of_the_script_then_is_raised_and_the_model_is_usable(build, data, make_hook, open_trial):
     """An error of another callback or of the data is the script's own; the hook goes on with the next run."""
     hook = make_hook(include_collections=["gradients"])
@@ -160,41 +121,22 @@ class Layer(keras.layers.Layer):
     calls = 0
     def call(self, inputs):
         Layer.calls += 1
-        if "inside" in sys.argv and Layer.calls == 4:  # the first one builds the model
+        if Layer.calls == 4:  # the first one builds the model
             os.kill(os.getpid(), signal.SIGTERM)
         return inputs
-
-def kill(batch, logs):
-    if "outside" in sys.argv and batch == 2:
-        os.kill(os.getpid(), signal.SIGTERM)
 
 hook = smd.KerasHook(sys.argv[1], save_config=smd.SaveConfig(save_interval=1), include_collections=["gradients"])
 model = keras.Sequential([Layer(), keras.layers.Dense(1)])
 model.compile("sgd", "mse", run_eagerly=True)
-callbacks = [hook, keras.callbacks.LambdaCallback(on_train_batch_end=kill)]
-model.fit(np.ones((32, 2), "float32"), np.ones(32), batch_size=4, verbose=0, callbacks=callbacks)
+model.fit(np.ones((32, 2), "float32"), np.ones(32), batch_size=4, verbose=0, callbacks=[hook])
 """
 
 
-@pytest.mark.parametrize(("where", "steps"), [("inside", [0, 1]), ("outside", [0, 1, 2])])
-def test_steps_when_process_is_told_to_end_then_complete_ones_are_written(where, steps, tmp_path):
-    """A spot instance that is taken away leaves all the steps that had ended, in the middle of a step as well."""
+def test_steps_when_sigterm_comes_inside_a_step_then_complete_ones_are_written(tmp_path):
+    """SIGTERM in the middle of a step leaves all the steps that had ended."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     report = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "out"), where], env=environment, check=False, timeout=200
+        [sys.executable, "-c", KILLED, str(tmp_path / "out")], env=environment, check=False, timeout=200
     )
     assert report.returncode == -signal.SIGTERM
-    assert create_trial(str(tmp_path / "out")).steps(smd.modes.TRAIN) == steps
-
-
-def test_close_when_in_the_middle_of_training_then_model_trains_on(build, data, make_hook, open_trial):
-    """After close the model is as it was, and nothing more is saved."""
-    hook = make_hook(include_collections=["gradients"])
-    model = build()
-    callback = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: batch == 2 and hook.close())
-    model.fit(*data, batch_size=8, verbose=0, callbacks=[hook, callback])
-    plain = build()
-    plain.fit(*data, batch_size=8, verbose=0)
-    assert weights(model) == weights(plain)
-    assert open_trial(hook).steps(smd.modes.TRAIN) == [0, 1, 2]
-    assert type(model.train_function).__module__ == "builtins"
+    assert create_trial(str(tmp_path / "out")).steps(smd.modes.TRAIN) == [0, 1]

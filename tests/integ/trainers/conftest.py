@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-import sagemaker_debug_ext.pytorch as smd  # noqa: E402
-
-torch.set_num_threads(1)
+from support.pytorch_training import Trainer
 
 
 @pytest.fixture
-def make_hook(tmp_path, monkeypatch):
-    """Make a hook that saves every step of everything named."""
-    monkeypatch.setenv("SMDEBUG_TRAINING_END_DELAY_REFRESH", "0")
-    monkeypatch.delenv("TRAINING_JOB_NAME", raising=False)
-    made = []
+def trainer():
+    return Trainer
 
-    def make(**arguments):
-        arguments.setdefault("include_collections", ["weights", "gradients"])
-        hook = smd.Hook(tmp_path / "out", save_config=smd.SaveConfig(save_interval=1), strict=True, **arguments)
-        made.append(hook)
-        return hook
 
-    yield make
-    for hook in made:
-        hook.strict = False
-        hook.close()
-    smd.del_hook()
+@pytest.fixture
+def make_hook(make_hook):
+    """Return a function that makes hooks which save weights and gradients of every step."""
+    return functools.partial(make_hook, include_collections=["weights", "gradients"])

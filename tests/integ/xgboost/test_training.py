@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import os
 import pickle
 import signal
@@ -15,7 +14,6 @@ import pytest
 import xgboost as xgb
 
 import sagemaker_debug_ext.xgboost as smd
-from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.trials import create_trial
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -76,54 +74,6 @@ def test_evaluation_when_captured_then_is_what_it_was(full_hook, train):
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
-
-
-class BrokenMatrix(xgb.DMatrix):
-    """A matrix that cannot be predicted any more, once it is broken."""
-
-    is_broken = False
-
-    @property
-    def feature_names(self):
-        if self.is_broken:
-            raise OSError("the data are gone")
-        return None
-
-    @feature_names.setter
-    def feature_names(self, names):
-        pass
-
-
-@pytest.fixture
-def breaking(data):
-    """Return a matrix that breaks in the third round, and the callback that breaks it."""
-    matrix = BrokenMatrix(data.features[60:], label=data.labels[60:])
-
-    class Breaking(xgb.callback.TrainingCallback):
-        def before_iteration(self, model, epoch, evals_log):
-            matrix.is_broken = epoch >= 2
-            return False
-
-    return matrix, Breaking()
-
-
-def test_failure_when_not_strict_then_is_logged_once_and_training_ends_the_same(full_hook, train, breaking, caplog):
-    """Saving is switched off, and the model is the one that would have been trained anyway."""
-    matrix, callback = breaking
-    hook = full_hook(validation_data=matrix, strict=False)
-    captured = train(hook, num_rounds=6, callbacks=[callback])
-    assert content(captured) == content(train(num_rounds=6))
-    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == caplog.records[-1:]
-    assert "the data are gone" in caplog.text
-    hook.close()
-    assert create_trial(hook.out_dir).steps() == [0, 1]
-
-
-def test_failure_when_strict_then_is_raised_into_training(full_hook, train, breaking):
-    """A strict hook stops training with what went wrong."""
-    matrix, callback = breaking
-    with pytest.raises(OSError, match="the data are gone"):
-        train(full_hook(validation_data=matrix), num_rounds=6, callbacks=[callback])
 
 
 class Unknown(xgb.Booster):
@@ -362,20 +312,3 @@ def test_hook_when_given_twice_then_captures_once(make_hook, train, open_trial):
     hook = make_hook()
     train(None, num_rounds=3, callbacks=[hook, hook])
     assert open_trial(hook).steps() == [0, 1, 2]
-
-
-def test_hook_when_closed_then_training_is_not_captured(make_hook, train, open_trial):
-    """A closed hook is no obstacle to training."""
-    hook = make_hook()
-    train(hook, num_rounds=2)
-    hook.close()
-    train(hook, num_rounds=2)
-    assert open_trial(hook).steps() == [0, 1]
-
-
-def test_folder_when_its_trial_has_ended_then_is_refused(make_hook, train):
-    """A finished trial is not written to again."""
-    with make_hook() as hook:
-        train(hook, num_rounds=1)
-    with pytest.raises(SMDebugRuntimeError, match="has ended"):
-        smd.Hook(hook.out_dir)

@@ -6,6 +6,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.pipelines import Variable
 
 from sagemaker_debug_ext.catalog import (
     ParameterSpec,
@@ -18,10 +19,6 @@ from sagemaker_debug_ext.catalog import (
 from sagemaker_debug_ext.config._fields import render_value
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.vocabulary import ModeKeys
-
-
-class Variable:
-    expr = "pipeline"
 
 
 def spec(kind, **fields):

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from support.hooks import closing_hooks
 
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
@@ -81,19 +82,9 @@ def trial(out_dir):
 
 @pytest.fixture
 def make_hook(tmp_path):
-    """Make hooks that are closed at the end of the test."""
-    made = []
-
-    def make(name="out", hook_class=PlainHook, **arguments):
-        arguments.setdefault("save_config", {"save_interval": 1})
-        hook = hook_class(tmp_path / name if isinstance(name, str) else name, **arguments)
-        made.append(hook)
-        return hook
-
-    yield make
-    for hook in made:
-        hook.strict = False
-        hook.close()
+    """Return a function that makes hooks, which save every step and are closed at the end of the test."""
+    with closing_hooks(PlainHook, tmp_path) as make:
+        yield make
 
 
 class FailingBackend(MemoryBackend):

@@ -6,6 +6,7 @@ import botocore.session
 import jsonschema
 import pytest
 from botocore.validate import ParamValidator
+from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig, ProfilerRule, Rule, TensorBoardOutputConfig
@@ -18,10 +19,6 @@ from sagemaker_debug_ext.requests.checks import (
 )
 
 CUSTOM_IMAGE = "864354269164.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rule-evaluator:latest"
-
-
-class Variable:
-    expr = "pipeline"
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.catalog.collection_needs import get_rule_feed
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig, ProfilerRule, Rule
 from sagemaker_debug_ext.requests.explain import explain
-
-
-class Variable:
-    expr = "pipeline"
 
 
 def one(config, framework="pytorch", hook=None, **arguments):
@@ -182,7 +179,7 @@ def test_everything_that_is_saved_feeds_rules_that_choose_nothing():
     assert one(rule_configs.saturated_activation(), hook=saving_all).problems == ()
 
 
-def test_rules_without_a_hook_never_evaluate():
+def test_rules_without_a_hook_never_judge():
     """There is nothing to look at."""
     assert "the job has no hook" in one(rule_configs.overfit(), hook=False).problems[0]
 

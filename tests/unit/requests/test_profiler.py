@@ -1,6 +1,7 @@
 """The profiler's member."""
 
 import pytest
+from support.pipelines import Variable
 
 from sagemaker_debug_ext.config import (
     DataloaderProfilingConfig,
@@ -13,10 +14,6 @@ from sagemaker_debug_ext.errors import RequestValidationError, SMDebugValueError
 from sagemaker_debug_ext.requests.profiler import build_profiler_config, framework_parameters, resolve_profiler
 
 OFF = ProfilerConfig(disable_profiler=True)
-
-
-class Variable:
-    expr = "pipeline"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import ActionList, Email, ProfilerRule, Rule, StopTraining
@@ -12,10 +13,6 @@ from sagemaker_debug_ext.requests.rules import RuleContext, build_rule_configura
 CUSTOM_IMAGE = "864354269164.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rule-evaluator:latest"
 HERE = RuleContext(region="us-east-1", job_name="job-1", source_uris={"rule.py": "s3://b/rule.py"})
 IMAGE = "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"
-
-
-class Variable:
-    expr = "pipeline"
 
 
 def problems_of(*rules, surroundings=HERE):

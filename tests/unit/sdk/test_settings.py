@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import DebuggerHookConfig, ProfilerConfig, Rule, TensorBoardOutputConfig
@@ -17,10 +18,6 @@ from sagemaker_debug_ext.sdk._settings import (
 )
 
 RULE = Rule.sagemaker(rule_configs.overfit())
-
-
-class Variable:
-    expr = "pipeline"
 
 
 def facts(**given):
@@ -155,9 +152,17 @@ def test_with_default_profiler_is_on_unless_it_cannot_run_or_something_was_said(
     assert insisted.disable_profiler is False
 
 
-def test_adopt_refuses_what_is_no_setting():
-    """By name."""
-    for given in ({"debugger_hook_config": {"S3OutputPath": "s3://b"}}, {"rules": "Overfit"}, {"profiler_config": 5}):
-        with pytest.raises(SMDebugTypeError, match=next(iter(given))):
-            settings(**given)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("debugger_hook_config", {"S3OutputPath": "s3://b"}), ("rules", "Overfit"), ("profiler_config", 5)],
+    ids=["a request for a hook", "a name for rules", "a number for a profiler"],
+)
+def test_adopt_refuses_values_that_are_not_settings(name, value):
+    """A value of another type is refused, and the error has the setting's name."""
+    with pytest.raises(SMDebugTypeError, match=name):
+        settings(**{name: value})
+
+
+def test_adopt_takes_a_hook_configuration():
+    """A hook configuration is kept as it is."""
     assert settings(debugger_hook_config=DebuggerHookConfig()).hook == DebuggerHookConfig()
