@@ -58,8 +58,8 @@ def test_local_path_of_another_type_is_refused():
         DebuggerHookConfig(container_local_output_path=5)
 
 
-def test_parameters_that_only_our_hooks_read_are_accepted_and_checked():
-    """What a hook of this package can be told, a job can be submitted with."""
+def test_parameters_that_only_our_hooks_read_are_accepted():
+    """A job takes the parameters that a hook of this package takes, and renders numbers as text."""
     given = {
         "statistics": "zero_fraction, histogram",
         "dry_run": "false",
@@ -71,11 +71,19 @@ def test_parameters_that_only_our_hooks_read_are_accepted_and_checked():
     }
     rendered = {**given, "memory_limit_bytes": "1000", "flight_recorder": "0"}
     assert DebuggerHookConfig(hook_parameters=given).hook_parameters == rendered
-    for name, wrong, allowed in [
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "allowed"),
+    [
         ("statistics", "zero_fractions", "zero_fraction"),
         ("memory_limit_bytes", 0, "at least 1"),
         ("flight_recorder", -1, "at least 0"),
         ("when_full", "wait", "block, drop, spill"),
-    ]:
-        with pytest.raises(SMDebugValueError, match=allowed):
-            DebuggerHookConfig(hook_parameters={name: wrong})
+    ],
+    ids=["statistics", "memory_limit_bytes", "flight_recorder", "when_full"],
+)
+def test_parameters_that_only_our_hooks_read_are_checked(name, wrong, allowed):
+    """A value that a hook would refuse is refused before the job is submitted."""
+    with pytest.raises(SMDebugValueError, match=allowed):
+        DebuggerHookConfig(hook_parameters={name: wrong})

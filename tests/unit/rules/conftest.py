@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.rule_trials import memory_trial
 
 from sagemaker_debug_ext.rules import Issue, create_rule, evaluate
 from sagemaker_debug_ext.testing.trials import write_trial
@@ -32,11 +33,11 @@ def make_trial(tmp_path: Path) -> MakeTrial:
 
 
 @pytest.fixture
-def run_rule(make_trial: MakeTrial) -> RunRule:
-    """Return a function that replays a trial for one rule and returns the issues."""
+def run_rule() -> RunRule:
+    """Return a function that replays a trial, or steps that it writes into memory, for one rule."""
 
     def run(rule_name: str, trial: Trial | Mapping[Any, Any], **parameters: Any) -> list[Issue]:
-        opened = make_trial(trial) if isinstance(trial, Mapping) else trial
+        opened = memory_trial(trial) if isinstance(trial, Mapping) else trial
         evaluation = evaluate([create_rule(rule_name, opened, parameters)], opened)
         issues = evaluation.run()
         assert [status.details for status in evaluation.statuses if status.status == "Error"] == []

@@ -8,14 +8,13 @@ import math
 import numpy as np
 import pytest
 from support.rule_scenes import EXTRA_SCENES, ONES, SAGEMAKER_SCENES, train
-from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, fired_at, steps_of
+from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, MemoryJob, fired_at, steps_of
 
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.factory.loading import load_rule_class
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
-from sagemaker_debug_ext.testing.trials import SmallTrial, write_trial
-from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 SCENES = {**SAGEMAKER_SCENES, **EXTRA_SCENES}
@@ -40,22 +39,18 @@ COMPARES_WORKERS = {"ReplicaDivergence", "DuplicateBatches"}
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path_factory):
     """Return a function that writes the steps of a scene, evaluates its rule and returns issues and status."""
-    count = 0
 
     def evaluate_scene(name, steps, trial=None, second_worker=None):
-        nonlocal count
-        count += 1
         scene = SCENES[name]
         parameters = dict(scene.parameters)
         if scene.other is not None:
-            write_trial(tmp_path / f"other{count}", {(TRAIN, step): scene.other for step in range(3)})
-            parameters["other_trials"] = str(tmp_path / f"other{count}")
+            other = tmp_path_factory.mktemp("other")
+            write_trial(other, {(TRAIN, step): scene.other for step in range(3)})
+            parameters["other_trials"] = str(other)
         if trial is None:
-            job = SmallTrial(tmp_path / f"trial{count}", ("worker_0", "worker_1") if second_worker else ("worker_0",))
-            write_steps(job, steps, [second_worker] * len(steps) if second_worker else None)
-            trial = create_trial(str(tmp_path / f"trial{count}"))
+            trial = trial_of(steps, [second_worker] * len(steps) if second_worker else None)
         evaluation = evaluate([create_rule(name, trial, parameters)], trial)
         issues = evaluation.run()
         (status,) = evaluation.statuses
@@ -65,8 +60,9 @@ def run(tmp_path):
     return evaluate_scene
 
 
-def write_steps(job, steps, of_second_worker=None):
-    """Write the steps of a job, with other tensors for a second worker if there is one."""
+def trial_of(steps, of_second_worker=None):
+    """Return the trial of some steps, with other tensors for a second worker if there is one."""
+    job = MemoryJob(("worker_0",) if of_second_worker is None else ("worker_0", "worker_1"))
     mode_steps = dict.fromkeys(ModeKeys, 0)
     for global_step, (mode, tensors) in enumerate(steps):
         mode_step = global_step if mode is GLOBAL else mode_steps[mode]
@@ -75,6 +71,7 @@ def write_steps(job, steps, of_second_worker=None):
         if of_second_worker is not None:
             job.write(mode, mode_step, of_second_worker[global_step], global_step=global_step, worker="worker_1")
     job.end()
+    return job.open()
 
 
 def second_worker_of(scene, change=lambda value: value):
@@ -172,12 +169,11 @@ def test_reductions_without_values_are_judged_only_by_rules_that_can(run, name):
 
 
 @pytest.mark.parametrize("name", sorted(set(SCENES) - COMPARES_WORKERS))
-def test_with_several_workers_the_first_is_read(tmp_path, run, name):
+def test_with_several_workers_the_first_is_read(run, name):
     """Values of the second worker neither fire a rule nor keep it from firing."""
     scene = SCENES[name]
-    job = SmallTrial(tmp_path / "workers", ("worker_0", "worker_1"))
-    write_steps(job, scene.steps, [{key: np.full((2, 2), 0.25) for key in tensors} for _, tensors in scene.steps])
-    issues, _ = run(name, [], trial=create_trial(str(tmp_path / "workers")))
+    others = [{key: np.full((2, 2), 0.25) for key in tensors} for _, tensors in scene.steps]
+    issues, _ = run(name, [], trial=trial_of(scene.steps, others))
     assert fired_at(issues) == scene.fires_at
     assert {issue.worker for issue in issues} == {"worker_0"}
 

@@ -343,13 +343,19 @@ def test_names_when_the_question_is_wrong_then_says_how(job, open_trial, query, 
         open_trial(job).tensor_names(**query)
 
 
-def test_steps_when_the_mode_is_a_text_then_names_the_mode_that_was_meant(job, open_trial):
-    """As a hook's set_mode does."""
-    trial = open_trial(job)
-    loss = trial.tensor("loss")
-    for ask in (trial.steps, loss.steps, lambda mode: loss.value(0, mode)):
-        with pytest.raises(SMDebugTypeError, match=r"did you mean modes\.EVAL\?"):
-            ask("eval")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda trial: trial.steps("eval"),
+        lambda trial: trial.tensor("loss").steps("eval"),
+        lambda trial: trial.tensor("loss").value(0, "eval"),
+    ],
+    ids=["steps of the trial", "steps of a tensor", "a value"],
+)
+def test_steps_when_the_mode_is_a_text_then_names_the_mode_that_was_meant(job, open_trial, ask):
+    """A text for a mode is refused, and the error has the mode of that name."""
+    with pytest.raises(SMDebugTypeError, match=r"did you mean modes\.EVAL\?"):
+        ask(open_trial(job))
 
 
 def test_names_when_none_match_then_a_warning_is_logged(job, open_trial, caplog):

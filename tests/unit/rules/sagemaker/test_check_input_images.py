@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import steps_with
+from support.rule_trials import fired_at, steps_with
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 
@@ -43,3 +43,10 @@ def test_channel_when_it_is_the_batch_axis_then_is_refused(run_rule):
     """Axis 0 is the batch, so it is refused as the channel axis."""
     with pytest.raises(SMDebugValueError, match="'channel'"):
         run_rule("CheckInputImages", steps_with("x", [np.ones(2)]), channel=0)
+
+
+@pytest.mark.parametrize(("samples", "fires_at"), [(4, [1]), (5, [])], ids=["enough", "one too few"])
+def test_verdict_when_as_many_images_as_required_then_is_given(run_rule, samples, fires_at):
+    """Four images are evaluated when four are required, and not when five are."""
+    steps = steps_with("x", [np.full((2, 1, 2, 2), 9.0)] * 2)
+    assert fired_at(run_rule("CheckInputImages", steps, regex="x", threshold_samples=samples)) == fires_at

@@ -64,7 +64,7 @@ def test_nan_and_a_single_layer_never_fire(run_rule):
     assert run_rule("PoorWeightInitialization", {(TRAIN, 0): {"a_relu_input": np.zeros(2)}}) == []
 
 
-def sampled(value, others, size=1024):
+def sampled(value, others, size=4096):
     """Return a large gradient of which every other element that `least_spread` samples has another value."""
     gradient = np.full(size, others)
     gradient[:: 2 * (size // 128)] = value
