@@ -1,4 +1,4 @@
-"""Boosted trees, by XGBoost: the jobs of the benchmark that have no layers."""
+"""Jobs of boosted trees, trained by XGBoost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLLECTIONS = ["losses", "metrics", "labels", "predictions", "feature_importance
 
 @attrs.define
 class BoostingJob:
-    """What a run does; faults change it."""
+    """The settings of a run. Faults change them."""
 
     x: np.ndarray
     y: np.ndarray
@@ -47,7 +47,7 @@ def make(kind: str, seed: int, rows: int = 400) -> BoostingJob:
 
 
 def run(job: BoostingJob, folder: str) -> None:
-    """Boost trees, saving everything but contributions to predictions at each round."""
+    """Train boosted trees, and save everything but SHAP values at each round."""
     train, valid = xgboost.DMatrix(job.x, job.y), xgboost.DMatrix(job.x_valid, job.y_valid)
     hook = smd.Hook(
         out_dir=folder,
@@ -65,7 +65,7 @@ def run(job: BoostingJob, folder: str) -> None:
 def boosting(
     kind: str, seed: int, change: Callable[[BoostingJob], None] | None = None, rows: int = 400
 ) -> Callable[[str], None]:
-    """Return what makes the trial of a job, changed or as it is."""
+    """Return a function that writes the trial of a job after a change."""
 
     def make_trial(folder: str) -> None:
         job = make(kind, seed, rows)

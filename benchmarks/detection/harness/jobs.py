@@ -1,7 +1,7 @@
-"""The training jobs of the benchmark: small, reproducible, sound or with one fault each.
+"""The training jobs of the benchmark: small, reproducible, and sound or with one fault each.
 
-A job is a task (data and model) with settings; a fault changes settings or the job itself. Everything is drawn from the
-job's seed.
+A job is a task (data, model and loss) with settings. A fault changes the settings or the job itself. All random numbers
+come from the job's seed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STEPS, EVAL_EVERY, BATCH = 70, 14, 32
 
 @attrs.define
 class Job:
-    """What a run does; faults change it."""
+    """The settings of a run. Faults change them."""
 
     task: str
     seed: int
@@ -35,27 +35,31 @@ class Job:
     y_eval: torch.Tensor | None = None
     lr: float = 3e-3
     rate: Callable[[int], float] = lambda _: 1.0
-    """What the learning rate is multiplied by at a step."""
+    """Factor of the learning rate at a step."""
     optimizer: str = "adam"
     zero_every: int = 1
-    """How many batches gradients add up over; 0: for ever."""
+    """Number of batches between resets of the gradients. 0: never reset."""
     update_every: int = 1
-    """How many batches there are to an update; 0: none is ever made."""
+    """Number of batches between updates. 0: no updates."""
     eval_mode: bool = True
+    """Whether the model is in evaluation mode while it is evaluated."""
     train_mode: Callable[[int], bool] = lambda _: True
+    """Whether the model is in training mode at a training step."""
     same_batch: int = 0
+    """Number of fixed batches that are repeated. 0: batches are shuffled."""
     batch: int = BATCH
     prepare: Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]] = lambda x, y: (x, y)
-    """What happens to each batch of training before the model gets it."""
+    """Function of each training batch before the model gets it."""
     steps: int = STEPS
     weight_decay: float = 0.0
     clip: float | None = None
     loss_factor: float = 1.0
     trained: Callable[[nn.Module], Iterator[nn.Parameter]] = lambda model: model.parameters()
+    """Returns the parameters that the optimizer gets."""
 
 
 class Mlp(nn.Module):
-    """Fully connected layers with an activation and, if asked for, normalisation and dropout."""
+    """Fully connected layers with an activation, and optional normalisation and dropout."""
 
     def __init__(self, inputs=8, hidden=24, outputs=4, depth=2, act="relu", norm=False, drop=0.0, final=None):
         super().__init__()
@@ -118,7 +122,7 @@ class Rnn(nn.Module):
 
 
 class Linear1(nn.Module):
-    """A recurrent layer without a squashing function, which can explode."""
+    """A recurrent layer without an activation, whose state can explode."""
 
     def __init__(self, scale=1.0):
         super().__init__()
@@ -185,13 +189,13 @@ def curve(rng, n=700):
 
 
 class Table(dict):
-    """A table that every list of runs may add to, and nobody may change what is there."""
+    """A dictionary that suites add to. Existing entries cannot be overwritten."""
 
     def __ior__(self, more):
-        """Add some entries."""
+        """Add entries. Raises `ValueError` if a name is taken."""
         twice = sorted(self.keys() & more.keys())
         if twice:
-            raise ValueError(f"there is something else of the name {', '.join(twice)} already")
+            raise ValueError(f"these names are taken: {', '.join(twice)}")
         return super().__ior__(more)
 
 
@@ -239,13 +243,26 @@ def make(task: str, seed: int) -> Job:
     )  # fmt: skip
 
 
-def run(job: Job, folder: str) -> None:
-    """Train, saving everything at every step."""
-    torch.manual_seed(job.seed + 1)
-    hook = smd.Hook(out_dir=folder, save_config=smd.SaveConfig(save_interval=1), save_all=True)
-    model, loss = job.model, job.loss
+def recording_hook(folder: str, model: nn.Module, loss: nn.Module, **settings: object) -> smd.Hook:
+    """Return a hook that saves everything of a model and its loss at every step.
+
+    Args:
+        folder: Folder of the trial.
+        model: The model.
+        loss: Its loss.
+        **settings: Further arguments of the hook.
+    """
+    hook = smd.Hook(out_dir=folder, save_config=smd.SaveConfig(save_interval=1), save_all=True, **settings)
     hook.register_module(model)
     hook.register_loss(loss)
+    return hook
+
+
+def run(job: Job, folder: str) -> None:
+    """Train a job, and save everything at every step."""
+    torch.manual_seed(job.seed + 1)
+    model, loss = job.model, job.loss
+    hook = recording_hook(folder, model, loss)
     parameters = [parameter for parameter in job.trained(model) if parameter.requires_grad]
     optimizer = OPTIMIZERS[job.optimizer](parameters, job.lr, weight_decay=job.weight_decay)
     batches = draw(job)
@@ -275,7 +292,7 @@ def run(job: Job, folder: str) -> None:
 
 
 def draw(job: Job) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Give batches of training for ever, each time round in another order."""
+    """Yield training batches endlessly, shuffled anew in each epoch."""
     order = torch.randperm(len(job.x))
     place = 0
     for step in itertools.count():
@@ -289,6 +306,6 @@ def draw(job: Job) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def limit_threads() -> None:
-    """Use one core: the jobs are too small for more."""
+    """Use one thread, since the jobs are too small for more."""
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"

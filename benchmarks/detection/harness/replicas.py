@@ -1,6 +1,6 @@
 """Jobs of two processes that train one model together, by gloo on this machine.
 
-``python replicas.py RANK FOLDER SETTINGS`` is one of the two; `replicas` starts both.
+`replicas` starts two processes ``python replicas.py RANK FOLDER SETTINGS``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import distributed, nn
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import sagemaker_debug_ext.pytorch as smd
-from harness.jobs import BATCH, TASKS, limit_threads
+from harness.jobs import BATCH, TASKS, limit_threads, recording_hook
 
 STEPS = 40
 
@@ -37,27 +37,25 @@ def train(
     same_data: bool = False,
     rates: tuple[float, float] = (5e-3, 5e-3),
 ) -> None:
-    """Train one of two replicas, saving everything at every step.
+    """Train one of two replicas, and save everything at every step.
 
     Args:
-        rank: Which one.
+        rank: Number of this process, 0 or 1.
         folder: Folder of the trial.
-        seed: Of data and weights.
+        seed: Seed of data and weights.
         task: Name of the task.
-        sync: ``ddp`` (PyTorch's wrapper), ``by hand`` (an all-reduce after backward), ``body`` (the same without the
-            last layer), or ``none``.
-        skip: The step at which gradients are not averaged, by hand.
-        same_start: Whether both start from the same weights.
+        sync: ``ddp`` (`DistributedDataParallel`), ``by hand`` (an all-reduce after backward), ``body`` (the same
+            without the last layer), or ``none``.
+        skip: A step at which gradients are not averaged, if `sync` is not ``ddp``.
+        same_start: Whether both start with the same weights.
         same_data: Whether both get the same batches.
-        rates: Learning rate of each.
+        rates: Learning rates of the two.
     """
     data, make_model, make_loss = TASKS[task]
     x, y = map(torch.as_tensor, data(np.random.default_rng(seed)))
     torch.manual_seed(seed + (0 if same_start else rank))
     model, loss = make_model(), make_loss()
-    hook = smd.Hook(out_dir=folder, save_config=smd.SaveConfig(save_interval=1), save_all=True, include_workers="all")
-    hook.register_module(model)
-    hook.register_loss(loss)
+    hook = recording_hook(folder, model, loss, include_workers="all")
     trained = nn.parallel.DistributedDataParallel(model) if sync == "ddp" else model
     averaged = [
         p for name, p in model.named_parameters() if sync == "by hand" or (sync == "body" and "head" not in name)
@@ -78,14 +76,14 @@ def train(
 
 
 def replicas(**settings: object) -> Callable[[str], None]:
-    """Return what makes the trial of a job of two processes; the arguments are those of `train`."""
+    """Return a function that writes the trial of a job of two processes. The arguments are those of `train`."""
 
     def make_trial(folder: str) -> None:
         command = [sys.executable, __file__]
-        both = [subprocess.Popen([*command, str(rank), folder, json.dumps(settings)]) for rank in range(2)]
-        codes = [each.wait() for each in both]
+        processes = [subprocess.Popen([*command, str(rank), folder, json.dumps(settings)]) for rank in range(2)]
+        codes = [process.wait() for process in processes]
         if any(codes):
-            raise RuntimeError(f"a replica of {settings} failed")
+            raise RuntimeError(f"a replica failed: exit codes {codes}, settings {settings}")
 
     return make_trial
 
