@@ -1,11 +1,11 @@
-"""What a hook adds to the training of a large decoder on a GPU: time a step, memory, graph breaks, waiting for the GPU.
+"""Train a large decoder on a GPU with and without the hook: time of a step, memory, graph breaks, waits for the GPU.
 
     python benchmarks/speed/bench_gpu.py                    # 1.1 billion parameters, bfloat16, compiled; needs a GPU
-    python benchmarks/speed/bench_gpu.py --cpu              # the same program with a tiny model, to see that it works
+    python benchmarks/speed/bench_gpu.py --cpu              # the same program with a tiny model, as a smoke test
 
-Steps with and without the hook alternate in blocks within one process, in one compiled model; figures are medians of
-the blocks. Of the hook are measured: statistics of all weights and gradients every step and every 10 steps, everything
-in full every 100 steps, and steps that save nothing. The profiler counts what makes the CPU wait for the GPU.
+Blocks of steps with and without the hook alternate within one process, in one compiled model. Figures are medians of
+the blocks. The hook saves statistics of all weights and gradients every step and every 10 steps, everything in full
+every 100 steps, or nothing. The profiler counts the calls that make the CPU wait for the GPU.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from torch import Tensor, nn
 import sagemaker_debug_ext.pytorch as smd
 
 WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy")
-"""Names of calls that wait; `cudaMemcpyAsync` does not count."""
+"""Names of calls that wait. `cudaMemcpyAsync` does not."""
 
 
 class Size(NamedTuple):
-    """How large the model, a batch and a measurement are."""
+    """The size of the model, of a batch and of a measurement."""
 
     width: int
     layers: int
@@ -49,7 +49,7 @@ TINY = Size(16, 1, 2, 50, 8, 2, 1, 2, torch.float32)
 
 
 class Case(NamedTuple):
-    """A configuration of the hook, the steps of a block, and how much may be added to the time of a step."""
+    """A configuration of the hook, the number of steps of a block, and the allowed relative overhead."""
 
     name: str
     interval: int
@@ -67,7 +67,7 @@ CASES = [
 
 
 class StepBlock(nn.Module):
-    """Attention and a feed-forward net, each behind a normalisation."""
+    """Attention and a feed-forward net, each after a normalisation."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class Job:
 
 @contextlib.contextmanager
 def attached(job: Job, case: Case) -> Iterator[None]:
-    """Have the hook watch the model."""
+    """Attach the hook to the model."""
     folder = tempfile.mkdtemp(prefix="bench-gpu-")
     reductions = None
     if not case.has_values:
@@ -171,7 +171,7 @@ def count_breaks() -> int:
 
 
 def count_waits(job: Job, steps: int) -> int:
-    """Return how often the CPU waits for the GPU in some steps."""
+    """Return how often the CPU waits for the GPU during some steps."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if job.device == "cuda":
         activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -181,7 +181,7 @@ def count_waits(job: Job, steps: int) -> int:
 
 
 def measure(job: Job, case: Case, blocks: int) -> dict[str, Any]:
-    """Alternate blocks of steps without and with the hook."""
+    """Run blocks of steps without and with the hook, in turn."""
     ratios, step = [], []
     job.run(2)
     job.wait()
@@ -193,7 +193,7 @@ def measure(job: Job, case: Case, blocks: int) -> dict[str, Any]:
     for number in range(blocks):
         before = job.time(case.steps)
         with attached(job, case):
-            job.run(1)  # step 0 is always due; it is none of those measured below, except where every step is
+            job.run(1)  # step 0 is always due, so it is not measured below
             if number == 0:
                 job.run(2)
             job.reset_peak()
@@ -219,11 +219,11 @@ def measure(job: Job, case: Case, blocks: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cpu", action="store_true", help="a tiny model on the CPU; its figures mean nothing")
-    parser.add_argument("--out", help="write the figures here as JSON, too")
+    parser.add_argument("--cpu", action="store_true", help="use a tiny model on the CPU; its figures mean nothing")
+    parser.add_argument("--out", metavar="FILE", help="write the figures to this JSON file as well")
     options = parser.parse_args()
     if not (options.cpu or torch.cuda.is_available()):
-        raise SystemExit("there is no GPU: --cpu shows that the program works")
+        raise SystemExit("no GPU found; use --cpu for a smoke test")
     size = TINY if options.cpu else LARGE
     job = Job(size, "cpu" if options.cpu else "cuda", "aot_eager" if options.cpu else "inductor")
     print(f"{job.num_parameters / 1e6:,.1f} million parameters, torch {torch.__version__}")

@@ -1,17 +1,17 @@
-"""What a hook adds to training with Keras on TensorFlow: seconds with it against seconds without.
+"""Train with Keras on TensorFlow with and without the hook.
 
     python benchmarks/speed/bench_keras.py                # every configuration, medians of 9 alternations
     python benchmarks/speed/bench_keras.py --repeat 25 --config default
 
-Trainings with and without the hook alternate within one process, one model and one hook for all of them, so that both
-halves of a ratio are seconds apart; the graphs are made before the clock starts, and everything is on disk when it
-stops. `ratio` is of elapsed seconds, `CPU` of the processor seconds of the whole process, the thread that writes
-included; `null` is the latter for two trainings without a hook, so what the machine itself varies by.
+Trainings with and without the hook alternate within one process, with one model and one hook. Graphs are built before
+the clock starts, and everything is on disk when it stops.
 
-Where something is saved, `of the least` is the added processor time as a multiple of the least that it could be: the
-framework's own copy of the same tensors to the host, and writing the same number of bytes to a file. It compares the
-best of all turns, for the system may take three times as long to provide memory for files, now for one and then for the
-other.
+- `ratio`: elapsed seconds with the hook divided by those without.
+- `CPU`: the same for the processor seconds of the whole process, writing thread included.
+- `null`: as `CPU`, for two trainings without a hook, which is the noise of the machine.
+- `of the least`: the added processor time, as a multiple of the framework's own copy of the same tensors to the host
+  plus writing the same number of bytes to a file. It is computed from the best turns, because the system may take three
+  times as long to provide memory for files, now for one and then for the other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BATCH = 32
 
 
 class Config(NamedTuple):
-    """A model, how often what of it is saved, and how many steps a training has."""
+    """A model, the save interval, the saved collections, and the number of steps of a training."""
 
     model: str
     interval: int
@@ -86,10 +86,10 @@ class Clock:
 
 
 def write_least(model: Any, folder: Path, num_times: int) -> None:
-    """Copy variables and as many gradients to the host, and write them to new files, as those of a trial are."""
-    variables = [tf.convert_to_tensor(each.value) for each in model.trainable_variables] * 2
+    """Copy variables and as many gradients to the host, and write them to new files."""
+    variables = [tf.convert_to_tensor(variable.value) for variable in model.trainable_variables] * 2
     for _ in range(num_times):
-        copies = [each.numpy() for each in variables]
+        copies = [variable.numpy() for variable in variables]
         with tempfile.NamedTemporaryFile(dir=folder, prefix="raw", delete=False) as file:
             for copy in copies:
                 file.write(memoryview(copy).cast("B"))
@@ -98,7 +98,7 @@ def write_least(model: Any, folder: Path, num_times: int) -> None:
 def alternate(
     functions: dict[str, Callable[[], object]], repeat: int, clean: Callable[[], None]
 ) -> dict[str, list[Clock]]:
-    """Time functions in turn, cleaning up after each; the first turn is not counted."""
+    """Time functions in turn, and clean up after each. The first turn is not counted."""
     found: dict[str, list[Clock]] = {name: [] for name in functions}
     for turn in range(repeat + 1):
         for name, function in functions.items():
@@ -136,7 +136,7 @@ def measure(config: Config, repeat: int, jit: bool, folder: Path) -> dict[str, f
         functions["least"] = lambda: write_least(model, folder, num_saved)
 
     def clean() -> None:
-        # Files come to lie in memory that has just become free, which the system provides fastest.
+        # New files then use memory that has just become free, which the system provides fastest.
         for path in [*folder.glob("raw*"), *folder.glob("trial/events/*/*")]:
             path.unlink()
 
@@ -147,13 +147,13 @@ def measure(config: Config, repeat: int, jit: bool, folder: Path) -> dict[str, f
 
     without, captured, again = found["without"], found["with"], found["again without"]
     result = {
-        "step ms": 1000 * median(each.wall for each in without) / config.steps,
+        "step ms": 1000 * median(clock.wall for clock in without) / config.steps,
         "ratio": median(b.wall / a.wall for a, b in zip(without, captured, strict=True)),
         "CPU": median(b.cpu / a.cpu for a, b in zip(without, captured, strict=True)),
         "null": median(b.cpu / a.cpu for a, b in zip(without, again, strict=True)),
     }
     if saves_weights:
-        least = {name: min(each.cpu for each in clocks) for name, clocks in found.items()}
+        least = {name: min(clock.cpu for clock in clocks) for name, clocks in found.items()}
         result["MB a step"] = 8 * model.count_params() / 1e6
         result["of the least"] = (least["with"] - min(least["without"], least["again without"])) / least["least"]
     hook.close()
@@ -164,8 +164,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--config", choices=CONFIGS, action="append")
     parser.add_argument("--repeat", type=int, default=9)
-    parser.add_argument("--compiled", action="store_true", help="have the steps compiled (jit_compile=True)")
-    parser.add_argument("--out", help="write the figures here as JSON, too")
+    parser.add_argument("--compiled", action="store_true", help="compile the steps (jit_compile=True)")
+    parser.add_argument("--out", metavar="FILE", help="write the figures to this JSON file as well")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     tf.config.threading.set_intra_op_parallelism_threads(1)

@@ -1,12 +1,12 @@
-"""What the MXNet hook adds to training on the CPU: seconds and CPU seconds a step, against the same training without.
+"""Train with MXNet on the CPU with and without the hook: elapsed and processor seconds of a step.
 
     python benchmarks/speed/bench_mxnet.py                    # this package
     python benchmarks/speed/bench_mxnet.py --original         # and smdebug 1.0.34, if this Python has it, in turn
 
-Each sample is a process of its own with two equal networks, one with a hook and one without, that train in turn, some
-steps at a time; MXNet's engine is waited for at the end of each turn, and the hook is closed at the end of the last.
-Then the same number of bytes is copied out of MXNet and barely written, into as many files. Figures are medians, of
-turns within a sample and of samples; what a hook adds is the median of the differences between neighbouring turns.
+Each sample is a process with two equal networks, one with a hook and one without, that train in turn. Each turn ends
+when MXNet's engine has finished, and the last one closes the hook. Then the same number of bytes is copied out of MXNet
+and only written, to the same number of files. Figures are medians of turns within a sample, and of samples. What a hook
+adds is the median of the differences between neighbouring turns.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from measurement import medians
+
 EVERYTHING = ["weights", "biases", "gradients", "losses"]
 REDUCTIONS = ["min", "max", "mean", "l1", "l2"]
 
@@ -39,7 +41,7 @@ CONFIGS: dict[str, tuple[int | None, list[str], list[str]]] = {
 """Save interval, collections, reductions."""
 
 MODELS = {"lenet": (40, 20), "wide": (10, 6)}
-"""Turns, and steps in each."""
+"""Number of turns, and of steps in each."""
 
 LIBRARIES = {"ours": "sagemaker_debug_ext", "original": "smdebug"}
 
@@ -49,10 +51,10 @@ def parse_arguments() -> argparse.Namespace:
     arguments.add_argument("--original", action="store_true", help="measure smdebug 1.0.34 of this Python, too")
     arguments.add_argument("--hybridize", action="store_true", help="run the networks as graphs")
     arguments.add_argument("--repeat", type=int, default=3, help="samples")
-    arguments.add_argument("--turns", type=float, default=1.0, help="times as many turns")
+    arguments.add_argument("--turns", type=float, default=1.0, help="factor of the number of turns")
     arguments.add_argument("--configs", nargs="+", choices=list(CONFIGS), default=list(CONFIGS))
     arguments.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
-    arguments.add_argument("--out", help="write the figures here as JSON, too")
+    arguments.add_argument("--out", metavar="FILE", help="write the figures to this JSON file as well")
     arguments.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     return arguments.parse_args()
 
@@ -90,7 +92,7 @@ class Training:
             self.trainer.step(64)
 
     def time(self, steps: int, after: Any = None) -> tuple[float, float]:
-        """Return seconds and CPU seconds of some steps, and of what is called after them."""
+        """Return elapsed and processor seconds of some steps, and of `after`."""
         began, cpu_began = time.perf_counter(), time.process_time()
         self.train(steps)
         self.mx.nd.waitall()
@@ -119,13 +121,13 @@ def attach(library: str, config: str, folder: str, training: Training) -> Any:
 
 
 def write_barely(training: Training, num_bytes: int, num_files: int, folder: Path) -> float:
-    """Copy as many bytes out of MXNet and write them, into as many files; return the seconds."""
+    """Copy the same number of bytes out of MXNet, and write them to the same number of files. Return the seconds."""
     folder.mkdir()
-    each = training.mx.nd.ones((max(num_bytes // max(num_files, 1) // 4, 1),))
-    each.wait_to_read()
+    array = training.mx.nd.ones((max(num_bytes // max(num_files, 1) // 4, 1),))
+    array.wait_to_read()
     began = time.perf_counter()
     for number in range(num_files):
-        each.asnumpy().tofile(folder / str(number))
+        array.asnumpy().tofile(folder / str(number))
     return time.perf_counter() - began
 
 
@@ -137,7 +139,7 @@ def measure(library: str, model: str, config: str, arguments: argparse.Namespace
         training.time(5)
     hook = attach(library, config, str(folder / "trial"), captured)
     turns, steps = MODELS[model]
-    captured.time(2)  # the first step, which every configuration saves, is not what is measured
+    captured.time(2)  # every configuration saves the first step, so it is not measured
     without, with_hook = [], []
     for _ in range(max(round(turns * arguments.turns) - 1, 1)):
         without.append(plain.time(steps))
@@ -149,13 +151,13 @@ def measure(library: str, model: str, config: str, arguments: argparse.Namespace
     num_bytes = sum(path.stat().st_size for path in files)
     num_steps = len(with_hook) * steps
     found = {"bare": write_barely(captured, num_bytes, len(files), folder / "bare") / num_steps}
-    for at, name in enumerate(("wall", "cpu")):
-        found[f"{name} without"] = statistics.median(each[at] for each in without) / steps
-        # Writing may end after the last turn: what it adds there belongs to all turns.
-        more = sum(each[at] for each in with_hook) - sum(each[at] for each in without)
+    for index, name in enumerate(("wall", "cpu")):
+        found[f"{name} without"] = statistics.median(turn[index] for turn in without) / steps
+        # Writing may end in the last turn: its time there belongs to all turns.
+        more = sum(turn[index] for turn in with_hook) - sum(turn[index] for turn in without)
         found[f"{name} added, mean"] = more / num_steps
         pairs = zip(with_hook, without, strict=True)
-        found[f"{name} added"] = statistics.median(left[at] - right[at] for left, right in pairs) / steps
+        found[f"{name} added"] = statistics.median(left[index] - right[index] for left, right in pairs) / steps
     found["MB a saved step"] = num_bytes / max(len(files), 1) / 1e6
     shutil.rmtree(folder)
     return found
@@ -193,7 +195,7 @@ def main() -> None:
                 for library in libraries:
                     samples[library].append(run_sample(library, model, config, arguments))
             for library in libraries:
-                found = {key: statistics.median(each[key] for each in samples[library]) for key in samples[library][0]}
+                found = medians(samples[library])
                 rows.append({"model": model, "config": config, "library": library, **found})
                 ratio = 1 + found["wall added"] / found["wall without"]
                 print(

@@ -1,8 +1,8 @@
-"""Reading trials in a folder: opening, one value, all values, memory, large tensors, a million entries, following.
+"""Read trials from a folder: opening, single and all values, memory, large tensors, a million entries, following.
 
     python benchmarks/speed/bench_read.py --original-python PYTHON
 
-Prints a row for each figure that is wanted, and whether it is reached. Takes about five minutes.
+Prints each figure with its target, and whether it is met. Takes about five minutes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from measurement import Row, Timer, in_turn, load, medians, parser, peak_mb, reset_peak, show_wanted
+from measurement import Row, Timer, in_turn, load, medians, parser, peak_mb, print_rows, reset_peak
 
 KINDS = {"1000 steps x 50": (1000, 50, 1), "100 steps x 50 x 8 workers": (100, 50, 8)}
 MILLION = (2500, 50, 8)
@@ -41,7 +41,7 @@ def make(adapter, path, steps, tensors, workers):
 
 
 def child_read(adapter, path):
-    """Measure everything on one trial, in this process."""
+    """Measure one trial in this process."""
     warm(adapter, path)
     reset_peak()
     before = peak_mb()
@@ -75,7 +75,7 @@ def child_read(adapter, path):
 
 
 def warm(adapter, path):
-    """Import everything, and bring the files into the page cache."""
+    """Import the library, and read the files into the page cache."""
     small = f"{path}-warm"
     if not os.path.isdir(small):
         adapter.write_step(small, 0, "worker_0", [("x", np.ones(2, "float32"))])
@@ -96,7 +96,7 @@ def child_open_cached(adapter, path):
 
 
 def child_big(adapter, path):
-    """A tensor of 64 MB beside numpy's own reading of the same bytes; several times, in turn."""
+    """Read a tensor of 64 MB, in turn with NumPy's reading of the same bytes."""
     trial = adapter.open(path)
     adapter.value(trial, "big", 0)
     numbers = {"numpy.fromfile": [], "library": [], "read()": []}
@@ -125,7 +125,7 @@ def child_consolidated(adapter, path):
 
 
 def child_million(_adapter, path):
-    """Open from the cache and ask for one tensor's steps, in a process that has done nothing else."""
+    """Open a trial from the index cache, and query one tensor's steps, in a new process."""
     from sagemaker_debug_ext import modes
 
     adapter = load("ours")
@@ -149,7 +149,7 @@ def child_million(_adapter, path):
 
 
 def child_follow(adapter, path):
-    """How long after a step is there `follow` yields it, and what waiting costs."""
+    """Measure how long after a step is written `follow` yields it, and the processor time of waiting."""
     from sagemaker_debug_ext.trials import create_trial
 
     shutil.rmtree(path, ignore_errors=True)
@@ -193,14 +193,14 @@ CHILDREN = {
     "follow": child_follow,
 }
 
-WANTED = {
+TARGETS = {
     ("1000 steps x 50", "open"): ("ratio", 8),
     ("1000 steps x 50", "open from the cache"): ("ratio", 30),
     ("1000 steps x 50", "all values"): ("ratio", 8),
     ("1000 steps x 50", "a value at a time, each"): ("ratio", 2),
     ("1000 steps x 50", "memory (MB)"): ("at most", 15),
     ("100 steps x 50 x 8 workers", "open"): ("ratio", 8),
-    ("64 MB", "in parts of numpy.fromfile"): ("at least", 0.8),
+    ("64 MB", "relative to numpy.fromfile"): ("at least", 0.8),
     ("1,000,000 entries", "open from the cache (s)"): ("at most", 1),
     ("1,000,000 entries", "a tensor's steps, over all modes (ms)"): ("at most", 10),
     ("1,000,000 entries", "a tensor's steps, of a mode (ms)"): ("at most", 10),
@@ -212,12 +212,12 @@ WANTED = {
 
 def rows_of(label, ours, original):
     return [
-        Row(f"{label}: {key}", original.get(key), value, *WANTED.get((label, key), ())) for key, value in ours.items()
+        Row(f"{label}: {key}", original.get(key), value, *TARGETS.get((label, key), ())) for key, value in ours.items()
     ]
 
 
 class Bench:
-    """Runs children; each returns its medians."""
+    """Runs child processes and returns medians."""
 
     def __init__(self, options):
         self.options = options
@@ -227,7 +227,7 @@ class Bench:
         samples = {"ours": (sys.executable, "ours", kind, path)}
         if self.options.original_python:
             samples["original"] = (self.options.original_python, "original", kind, path)
-        found = {name: medians(each) for name, each in in_turn(__file__, self.options, samples).items()}
+        found = {name: medians(results) for name, results in in_turn(__file__, self.options, samples).items()}
         return found["ours"], found.get("original", {})
 
     def ours(self, kind, path, environment=None):
@@ -261,15 +261,15 @@ def large_tensor(bench, ours):
         ours.finish(path, ["worker_0"], ["big"])
         big.tofile(path + ".bin")
     found, original = bench.both("big", path)
-    for each in filter(None, (found, original)):
-        each["in parts of numpy.fromfile"] = each["library (GB/s)"] / each["numpy.fromfile (GB/s)"]
+    for figures in filter(None, (found, original)):
+        figures["relative to numpy.fromfile"] = figures["library (GB/s)"] / figures["numpy.fromfile (GB/s)"]
     return rows_of("64 MB", found, original)
 
 
 def many_entries(bench, ours):
     path = os.path.join(bench.options.tmp, "million")
     make(ours, path, *MILLION)
-    bench.ours("cached", path, bench.cache)  # fills the cache, and brings the folder into memory
+    bench.ours("cached", path, bench.cache)  # fills the index cache and the page cache
     return rows_of("1,000,000 entries", bench.ours("million", path, bench.cache), {})
 
 
@@ -287,9 +287,9 @@ def main():
     bench, ours, rows = Bench(options), load("ours"), []
     for part in (opening_and_values, large_tensor, many_entries):
         rows += part(bench, ours)
-    options.repeat = min(options.repeat, 2)  # each takes twenty seconds, and 200 steps
+    options.repeat = min(options.repeat, 2)  # each sample takes twenty seconds
     rows += following(bench, ours)
-    show_wanted(rows, options)
+    print_rows(rows, options)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Submitting: what importing the package costs, and building, checking and explaining a large request.
+"""Prepare a request: importing the package, and building, checking and explaining a large request.
 
 python benchmarks/speed/bench_requests.py [--json FILE]
 """
@@ -18,7 +18,7 @@ HEAVY = ("numpy", "botocore", "boto3", "jsonschema", "sagemaker", "torch", "tens
 
 
 def import_milliseconds(statement, runs=7):
-    """Return the best time of an import in a new process, and which heavy modules it loads."""
+    """Return the best time of an import in a new process, and the heavy modules it loads."""
     program = (
         f"import sys, time; start = time.perf_counter(); {statement}; "
         f"print(time.perf_counter() - start, *[name for name in {HEAVY!r} if name in sys.modules])"
@@ -72,8 +72,8 @@ def milliseconds(work):
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--json", type=Path, help="write the figures here, too")
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file as well")
     options = arguments.parse_args()
     figures = {}
     for statement in (

@@ -1,17 +1,17 @@
-"""Speed of rules, row by row, with what is wanted and whether it was reached.
+"""Evaluate rules: each figure with its target, and whether it is met.
 
     python benchmarks/speed/bench_rules.py [--original PYTHON] [--ray PYTHON] [--json results.json]
 
-- A trivial custom rule over 1,000 steps of 50 tensors of 8 numbers takes the mean of each tensor that it requires; with
-  ``--original``, an interpreter that has smdebug 1.0.34, it runs there as well, over the same files, in turn, and five
-  times a process. Rates are by the processor time of the process, which other programs on the machine disturb least.
-- All of SageMaker's rules at once, against reading every tensor that any of them needs once, for three sizes of
-  tensors; and, as a yardstick, against reading and adding up each tensor.
-- Seconds from the moment a step is visible to the verdict of all these rules, over a trial that another process writes.
-- With ``--ray``, an interpreter that has Ray, the same rules over a trial of more than 1 GB by one worker and by two;
-  and, as a yardstick, what two processes that only read and add up gain over one.
+- A trivial custom rule over 1,000 steps of 50 tensors of 8 numbers, which takes the mean of each required tensor. With
+  ``--original``, an interpreter with smdebug 1.0.34, it runs there as well, over the same files, in turn, five times a
+  process. Rates are per processor second, which other programs on the machine disturb least.
+- All of SageMaker's rules at once, compared with reading once every tensor that they need, for three sizes of tensors;
+  also compared with reading and summing each tensor.
+- Seconds from the moment a step is visible to its evaluation by all these rules, while another process writes.
+- With ``--ray``, an interpreter with Ray, the same rules over a trial of more than 1 GB by one worker and by two; also
+  the gain of two processes that only read and sum over one.
 
-Medians of repeats. About four minutes.
+Figures are medians of repeats. Takes about four minutes.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ ray.init(num_cpus=num_workers, include_dashboard=False, log_to_driver=False)
 rules = {name: RuleChoice(rule=name, parameters=parameters or {}) for name, parameters in given.items()}
 def wait(seconds):
     time.sleep(seconds)
-RayCluster().map(wait, [1] * num_workers)  # all workers begin
-for _ in range(2):  # with everything imported
+RayCluster().map(wait, [1] * num_workers)  # start all workers
+for _ in range(2):  # import everything
     evaluate_on(RayCluster(), rules, sys.argv[4], num_shards=8)
 seconds = []
 for _ in range(5):
@@ -116,14 +116,14 @@ PARAMETERS = {
     "TensorVariance": {"collection_names": "weights", "max_threshold": 9},
     "UnchangedTensor": {"collection_names": "losses"},
 }
-"""Parameters of rules that need some."""
+"""Parameters of the rules that need some."""
 
 SIZES = {
     "small": (1000, (2, 4), (2, 4)),
     "middle": (60, (256, 256), (64, 512)),
     "large": (25, (1024, 1024), (64, 4096)),
 }
-"""Steps, and shapes of weights and of outputs of layers."""
+"""Number of steps, shape of weights, shape of layer outputs."""
 
 
 def write(folder: str, *, ended: bool) -> None:
@@ -143,7 +143,7 @@ def write(folder: str, *, ended: bool) -> None:
 
 
 def write_network(folder: str, num_steps: int, weights: tuple[int, ...], outputs: tuple[int, ...]) -> None:
-    """Write a trial as of a network with four layers, with something for most rules to look at."""
+    """Write a trial of a network with four layers, with tensors for most rules."""
     import numpy as np
 
     from sagemaker_debug_ext.testing.trials import SmallTrial
@@ -168,13 +168,13 @@ def write_network(folder: str, num_steps: int, weights: tuple[int, ...], outputs
 
 def run_child(python: str, code: str, *arguments: object) -> float:
     command = [python, "-c", code, *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}  # other interpreters need not have it installed
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}  # other interpreters may not have installed it
     output = subprocess.run(command, check=True, capture_output=True, text=True, cwd="/", env=environment).stdout
     return float(json.loads(output.splitlines()[-1]))
 
 
 def steps_a_second(original: str | None, folder: str, count: int, end: int, repeat: int) -> tuple[float, float | None]:
-    """Return the rates of the trivial rule, of this package and of the original, measured in turn."""
+    """Return the rates of the trivial rule by this package and by the original, measured in turn."""
     ours, theirs = [], []
     for _ in range(repeat):
         ours.append(run_child(sys.executable, CHILD, "sagemaker_debug_ext", folder, count, end))
@@ -184,7 +184,7 @@ def steps_a_second(original: str | None, folder: str, count: int, end: int, repe
 
 
 def rule_names() -> list[str]:
-    """Return SageMaker's rules, without the one that reads another trial."""
+    """Return SageMaker's rules without the one that needs a second trial."""
     from sagemaker_debug_ext.catalog import list_rule_specs
 
     specs = list_rule_specs("debugger")
@@ -192,19 +192,19 @@ def rule_names() -> list[str]:
 
 
 def all_rules(folder: str, repeat: int) -> dict[str, float]:
-    """Compare all rules at once with reading every tensor that any of them needs once."""
+    """Time all rules at once, and reading once every tensor that they need."""
     import numpy as np
 
     from sagemaker_debug_ext.rules import create_rule, evaluate
     from sagemaker_debug_ext.trials import create_trial
 
-    def read(look: bool) -> None:
+    def read(sums: bool) -> None:
         trial = create_trial(folder)
         began.append(time.perf_counter())
         for step in trial.steps():
             for name in trial.tensor_names(step=step):
                 value = trial.tensor(name).value(step)
-                if look:
+                if sums:
                     np.add.reduce(value, axis=None)
 
     def read_together() -> None:
@@ -221,7 +221,7 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
 
     began: list[float] = []
     kinds = {
-        "reading": lambda: read(False), "reading and adding up": lambda: read(True),
+        "reading": lambda: read(False), "reading and summing": lambda: read(True),
         "reading many steps at once": read_together, "evaluating": evaluate_all,
     }  # fmt: skip
     seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
@@ -232,8 +232,8 @@ def all_rules(folder: str, repeat: int) -> dict[str, float]:
     return {kind: statistics.median(found) for kind, found in seconds.items()}
 
 
-def verdicts(folder: str, num_steps: int) -> list[float]:
-    """Return how long after each step was visible all rules had evaluated it, in seconds, ascending."""
+def evaluation_delays(folder: str, num_steps: int) -> list[float]:
+    """Return the seconds from each step becoming visible to its evaluation by all rules, in ascending order."""
     from sagemaker_debug_ext.rules import Rule, create_rule, evaluate
     from sagemaker_debug_ext.store.format.keys import index_key
     from sagemaker_debug_ext.trials import create_trial
@@ -244,7 +244,7 @@ def verdicts(folder: str, num_steps: int) -> list[float]:
     class Last(Rule):
         def invoke_at_step(self, step):
             visible_at = os.stat(os.path.join(folder, index_key(step, "worker_0"))).st_mtime
-            if visible_at > began:  # earlier ones had to wait for the evaluation, not for the verdict
+            if visible_at > began:  # earlier steps waited for the evaluation to start
                 delays.append(time.time() - visible_at)
             return False
 
@@ -260,21 +260,21 @@ def verdicts(folder: str, num_steps: int) -> list[float]:
     return sorted(delays)
 
 
-def combine(files: list[str]) -> None:
-    """Read files and add up the squares in them, in pieces that stay in the cache; as little as rules can do."""
+def read_and_sum(files: list[str]) -> None:
+    """Read files and sum their squares in cache-sized chunks, which is the least that rules can do."""
     import numpy as np
 
-    np.seterr(all="ignore")  # not all bytes belong to numbers
-    room = np.empty(2**20, np.float32)
+    np.seterr(all="ignore")  # some bytes are not numbers
+    buffer = np.empty(2**20, np.float32)
     for file in files:
         with open(file, "rb", buffering=0) as stream:
-            while size := stream.readinto(room.data.cast("B")):
-                part = room[: size // 4]
-                np.dot(part, part)
+            while size := stream.readinto(buffer.data.cast("B")):
+                chunk = buffer[: size // 4]
+                np.dot(chunk, chunk)
 
 
 def gain_of_two_processes(folder: str, repeat: int) -> float:
-    """Return how much faster two processes read and add up than one, which no two workers can exceed by much."""
+    """Return the speed-up of two reading and summing processes over one, the bound for two workers."""
     files = [str(file) for file in Path(folder, "events").rglob("*.tfevents")]
     shares = {1: [files], 2: [files[::2], files[1::2]]}
     seconds: dict[int, list[float]] = {1: [], 2: []}
@@ -285,61 +285,60 @@ def gain_of_two_processes(folder: str, repeat: int) -> float:
         for _ in range(repeat + 1):
             for number, found in seconds.items():
                 began = time.perf_counter()
-                pool.map(combine, shares[number], chunksize=1)
+                pool.map(read_and_sum, shares[number], chunksize=1)
                 found.append(time.perf_counter() - began)
-    one, two = (statistics.median(found[1:]) for found in seconds.values())  # the first one begins the processes
+    one, two = (statistics.median(found[1:]) for found in seconds.values())  # the first one starts the processes
     return one / two
 
 
 class Table:
-    """Rows, printed as they come."""
+    """Prints and keeps rows."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, object]] = []
 
-    def add(self, work: str, measured: str, value: float | None, wanted: float, at_most: bool) -> None:
-        reached = None if value is None else value <= wanted if at_most else value >= wanted
-        verdict = {None: "not measured", True: "yes", False: "NO"}[reached]
-        limit = f"{'at most' if at_most else 'at least'} {wanted:g}"
+    def add(self, work: str, measured: str, value: float | None, target: float, at_most: bool) -> None:
+        is_met = None if value is None else value <= target if at_most else value >= target
+        verdict = {None: "not measured", True: "met", False: "MISSED"}[is_met]
+        limit = f"{'at most' if at_most else 'at least'} {target:g}"
         figure = "-" if value is None else f"{value:.3g}"
-        self.rows.append({"work": work, "measured": measured, "value": value, "wanted": limit, "reached": reached})
-        print(f"{work:58} {figure:>8}  wanted {limit:13} {verdict:12} {measured}", flush=True)
+        self.rows.append({"work": work, "measured": measured, "value": value, "target": limit, "met": is_met})
+        print(f"{work:58} {figure:>8}  target {limit:13} {verdict:12} {measured}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--original", metavar="PYTHON", help="interpreter that has smdebug 1.0.34")
-    parser.add_argument("--ray", metavar="PYTHON", help="interpreter that has Ray, and what this package needs")
+    parser.add_argument("--original", metavar="PYTHON", help="interpreter with smdebug 1.0.34")
+    parser.add_argument("--ray", metavar="PYTHON", help="interpreter with Ray and the requirements of this package")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--json", help="file for the results")
+    parser.add_argument("--json", metavar="FILE", help="write the results to this file")
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
     table = Table()
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("ended", "live"):
             write(os.path.join(folder, kind), ended=kind == "ended")
-        for kind, count, end, wanted in (("ended", 1, STEPS, 5), ("ended", 10, STEPS, 8), ("live", 1, LIVE_STEPS, 20)):
+        for kind, count, end, target in (("ended", 1, STEPS, 5), ("ended", 10, STEPS, 8), ("live", 1, LIVE_STEPS, 20)):
             path = os.path.join(folder, kind)
             ours, theirs = steps_a_second(arguments.original, path, count, end, arguments.repeat)
             figures = f"{ours:,.0f} steps/s" + (f" against {theirs:,.0f}" if theirs else "")
             name = f"custom rule, {kind} trial, {count} tensors a step: ratio"
-            table.add(name, figures, ours / theirs if theirs else None, wanted, at_most=False)
+            table.add(name, figures, ours / theirs if theirs else None, target, at_most=False)
         for size, shape in SIZES.items():
             path = os.path.join(folder, size)
             write_network(path, *shape)
             found = all_rules(path, arguments.repeat)
             figures = ", ".join(f"{kind} {seconds * 1000:.1f} ms" for kind, seconds in found.items())
             table.add(
-                f"all rules at once, {size} tensors: times reading",
-                figures, found["evaluating"] / found["reading"], 1.5,
-                at_most=True,
+                f"all rules at once, {size} tensors: time / reading", figures,
+                found["evaluating"] / found["reading"], 1.5, at_most=True,
             )  # fmt: skip
-        delays = verdicts(os.path.join(folder, "verdicts"), 200)
+        delays = evaluation_delays(os.path.join(folder, "delays"), 200)
         figures = f"median {statistics.median(delays) * 1000:.0f} ms, of {len(delays)} steps"
         table.add(
-            "step visible to verdict, p99 in ms", figures, delays[int(len(delays) * 0.99)] * 1000, 300, at_most=True
+            "step visible to evaluated, p99 in ms", figures, delays[int(len(delays) * 0.99)] * 1000, 300, at_most=True
         )
-        ratio, figures = None, "give --ray"
+        ratio, figures = None, "needs --ray"
         if arguments.ray:
             path, small = os.path.join(folder, "large"), os.path.join(folder, "middle")
             given = json.dumps({name: PARAMETERS.get(name) for name in rule_names()})
@@ -351,9 +350,7 @@ def main() -> None:
             num_bytes = sum(file.stat().st_size for file in Path(path, "events").rglob("*.tfevents"))
             bare = gain_of_two_processes(path, arguments.repeat)
             ratio = one / two
-            figures = (
-                f"{one:.2f} s and {two:.2f} s over {num_bytes / 1e9:.2f} GB; reading and adding up alone {bare:.2f}"
-            )
+            figures = f"{one:.2f} s and {two:.2f} s over {num_bytes / 1e9:.2f} GB; reading and summing alone {bare:.2f}"
         table.add("two Ray workers against one: ratio", figures, ratio, 1.6, at_most=False)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(table.rows, indent=1) + "\n", encoding="utf-8")

@@ -1,9 +1,9 @@
-"""Reading a trial over S3, beside plain boto3 fetching every object once: seconds and requests.
+"""Read a trial from S3, compared with plain boto3 that gets every object once: seconds and requests.
 
     python benchmarks/speed/bench_s3.py [--original-python PYTHON]        (needs moto[server])
 
-The server is moto's, on this machine; its own time is most of what is measured. The original is run once, since it
-lists all events for each value; that takes most of the five minutes that this program takes.
+The server is moto on this machine, and takes most of the measured time. The original runs once only, because it lists
+all events for each value, which takes most of the five minutes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from measurement import Row, Timer, in_turn, load, medians, parser, show_wanted
+from measurement import Row, Timer, in_turn, load, medians, parser, print_rows
 
 STEPS, TENSORS = 200, 20
 LINE = re.compile(r'"(GET|PUT|HEAD|POST|DELETE) (\S+) HTTP/[\d.]+" (\d+)')
@@ -37,7 +37,7 @@ SERVE = (
 
 
 class Server:
-    """The S3 server, as its own process; its log says which requests came."""
+    """An S3 server in its own process. Its log lists the requests."""
 
     def __init__(self, folder, port=5637):
         self.log = Path(folder, "server.log")
@@ -64,7 +64,7 @@ class Server:
 
 
 def requests(log, begin):
-    """Return kind → number of the requests from a line of the log on, and the number of its lines."""
+    """Count requests by kind from a line of the log on. Return the counts and the number of lines."""
     time.sleep(0.3)
     lines = Path(log).read_text().splitlines()
     counts = collections.Counter()
@@ -84,7 +84,7 @@ def child_read(adapter, url, log):
     counts, middle = requests(log, begin)
     with Timer() as timer:
         values = {name: adapter.values(trial, name) for name in adapter.names(trial)}
-    assert all(len(each) == STEPS for each in values.values())
+    assert all(len(steps) == STEPS for steps in values.values())
     read_counts, _ = requests(log, middle)
     total = counts + read_counts
     return {
@@ -104,8 +104,8 @@ def child_plain(_adapter, url, _log):
     list(client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="none"))
     with Timer() as timer:
         for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
-            for each in page["Contents"]:
-                client.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
+            for entry in page["Contents"]:
+                client.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
     return {"every object once (s)": timer.seconds}
 
 
@@ -143,7 +143,7 @@ def main():
             "ours": (sys.executable, "ours", "read", *where),
             "consolidated": (sys.executable, "ours", "read", "s3://bench/consolidated", server.log),
         }
-        found = {name: medians(each) for name, each in in_turn(__file__, options, samples).items()}
+        found = {name: medians(results) for name, results in in_turn(__file__, options, samples).items()}
         original = {}
         if options.original_python:  # takes minutes, so once
             options.repeat = 1
@@ -152,17 +152,17 @@ def main():
     finally:
         server.stop()
     plain = found["plain"]["every object once (s)"]
-    wanted = {"both (s)": ("at most", 2 * plain), "requests": ("at most", 450)}
-    rows = [Row(key, original.get(key), value, *wanted.get(key, ())) for key, value in found["ours"].items()]
+    targets = {"both (s)": ("at most", 2 * plain), "requests": ("at most", 450)}
+    rows = [Row(key, original.get(key), value, *targets.get(key, ())) for key, value in found["ours"].items()]
     rows += [
         Row("plain boto3, every object once (s)", None, plain),
-        Row("both, in times of plain boto3", None, found["ours"]["both (s)"] / plain, "at most", 2),
+        Row("both, as a multiple of plain boto3", None, found["ours"]["both (s)"] / plain, "at most", 2),
         *(
             Row(f"with a consolidated index: {key}", original.get(key), found["consolidated"][key])
             for key in ("open (s)", "both (s)", "requests")
         ),
     ]
-    show_wanted(rows, options)
+    print_rows(rows, options)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Histograms for TensorBoard: this package against PyTorch's ``SummaryWriter.add_histogram``.
+"""Write histograms for TensorBoard by this package and by PyTorch's ``SummaryWriter.add_histogram``.
 
     python benchmarks/speed/bench_tensorboard.py [--repeat 9]
 
-Both write some steps of ten histograms of normally distributed numbers, in turn, each in a process of its own, until
-all is in the file. Times are of the processor, for one histogram, on one thread; medians of the repeats. It needs torch
-and tensorboard; with Numba installed this package counts large tensors several times as fast.
+Both write steps of ten histograms of normally distributed numbers to a file, in turn, each in its own process with one
+thread. Figures are the processor time of one histogram, medians of the repeats. The program needs torch and
+tensorboard. With Numba, this package counts large tensors several times as fast.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from collections.abc import Callable
 import numpy as np
 
 NUM_STEPS = {1_000: 50, 10_000: 50, 100_000: 10, 1_000_000: 5}
-"""Steps of a turn, by the number of values."""
+"""Number of steps of a turn, by the number of values."""
 
 NUM_HISTOGRAMS = 10
-WANTED = 20
+TARGET = 20
 
 Write = Callable[[dict[str, np.ndarray], int], None]
 
@@ -66,7 +66,7 @@ def theirs(folder: str) -> Write:
 
 
 def seconds(library: Callable[[str], Write], folder: str, size: int, turn: int) -> float:
-    """Return the processor time that each histogram of a turn takes."""
+    """Return the processor seconds of one histogram."""
     arrays, write, num_steps = arrays_of(size), library(folder), NUM_STEPS[size]
     began = time.process_time()
     for step in range(turn * num_steps, (turn + 1) * num_steps):
@@ -76,10 +76,10 @@ def seconds(library: Callable[[str], Write], folder: str, size: int, turn: int) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--repeat", type=int, default=9, help="number of turns (default: %(default)s)")
     repeat = parser.parse_args().repeat
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # threads that wait would count as work
-    print(f"{'values':>9}  {'SummaryWriter':>13}  {'ours':>9}  ratio  wanted at least {WANTED}")
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # waiting threads would count as work
+    print(f"{'values':>9}  {'SummaryWriter':>13}  {'ours':>9}  ratio  target: at least {TARGET}")
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, context.Pool(1) as pool, context.Pool(1) as their_pool:
         for size in NUM_STEPS:
@@ -87,8 +87,8 @@ def main() -> None:
             for turn in range(repeat + 1):
                 one = pool.apply(seconds, (ours, folder, size, turn))
                 found.append((one, their_pool.apply(seconds, (theirs, folder, size, turn))))
-            one, other = (statistics.median(each) for each in zip(*found[1:], strict=True))  # the first turn warms up
-            verdict = "yes" if other / one >= WANTED else "NO"
+            one, other = (statistics.median(times) for times in zip(*found[1:], strict=True))  # the first turn warms up
+            verdict = "met" if other / one >= TARGET else "MISSED"
             print(f"{size:9,}  {other * 1e3:10.2f} ms  {one * 1e3:6.3f} ms  {other / one:5.1f}  {verdict}", flush=True)
 
 

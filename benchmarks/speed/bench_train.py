@@ -1,39 +1,37 @@
-"""What a hook adds to training on the CPU: seconds and CPU seconds a step, against the same training without it.
+"""Train on the CPU with and without the hook: elapsed and processor seconds of a step.
 
     python benchmarks/speed/bench_train.py                                        # this package
-    python benchmarks/speed/bench_train.py --original-python PYTHON               # and the original, run alternating
+    python benchmarks/speed/bench_train.py --original-python PYTHON               # and the original, in turn
 
-Each sample is a process of its own with two equal models. It times, in turn, some steps of the one without a hook, as
-many of it while a thread writes as many bytes as a hook barely, from the memory of its parameters, and as many of the
-other with a hook, until all is written. Samples of the two libraries alternate. `PYTHON` is an interpreter with torch
-and smdebug 1.0.34. Figures are medians over the turns; `others` is the share of the machine that other processes used
-meanwhile, and samples with much of it should not be trusted.
+`PYTHON` is an interpreter with torch and smdebug 1.0.34. Each sample is a process with two equal models. It times in
+turn: steps of the model without a hook; the same number of its steps while a thread only writes as many bytes as the
+hook, from the memory of the parameters (`bare`); and steps of the model with the hook, until everything is written.
+Samples of the two libraries alternate. Figures are medians over the turns. `others` is the share of the machine that
+other processes used; do not trust samples where it is large.
 
-On a virtual machine the first use of a page of memory may cost ten times what later ones cost, and hosts take back what
-is free for seconds. So files are removed again while the training goes on, which is left out of its times, and their
-pages serve the next ones, here and in the bare writing; and before each turn that writes, as much memory as its files
-take at a time is filled and freed.
+On a virtual machine the first use of a memory page may cost ten times as much as later ones, and hosts take back free
+pages within seconds. Therefore files are removed during the training, so that their pages serve the next files, here
+and in the bare writing; the time of the removal is left out. Before each turn that writes, memory of the size of its
+files is filled and freed.
 
-The limit of 6 ms on the training thread was set for a step of 96 ms, and is taken as that share of the step.
+The target of 6 ms on the training thread was set for a step of 96 ms, and is applied as that share of the step.
 
-What a hook does on the training thread is timed where PyTorch calls it, in turns of its own, less what timing functions
-that do nothing takes there. So are unsaved steps, which are far below the noise of whole steps. Writing is compared by
-what the threads beside the training take, as the training's own processor time differs from turn to turn by as much as
-a bare `write()` takes: the hook's own work is that of its functions and of its threads.
+The work of the hook on the training thread is timed where PyTorch calls it, in separate turns, less the time of timing
+functions that do nothing. Unsaved steps are timed in the same way, because they are far below the noise of whole steps.
+Writing is compared by the processor time of the threads beside the training, because the training's own processor time
+varies between turns by as much as a bare `write()`: the hook's own work (`own`) is that of its functions and threads.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import itertools
 import json
 import os
 import queue
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -41,6 +39,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from measurement import load_adapter, medians, run_child
 
 SIX = ["min", "max", "mean", "std", "l1", "l2"]
 FIVE = ["min", "max", "mean", "std", "l2"]
@@ -59,22 +59,22 @@ CONFIGS: dict[str, tuple[int, list[str], list[str]]] = {
 """Save interval, collections, reductions."""
 
 NUM_STEPS = {"cnn": 20, "transformer": 10, "mlp": 4, "deep": 20}
-"""Steps of a turn."""
+"""Number of steps of a turn."""
 
 NUM_TURNS = {"cnn": 20, "transformer": 5, "mlp": 10, "deep": 20}
 MORE_TURNS = 4
-"""So many times as many, where one step in ten is saved: what that adds is a tenth of what turns differ by."""
+"""Factor of the number of turns if one step in ten is saved, because the effect is a tenth of the noise."""
 
 CLEAN_EVERY_BYTES = 1 << 26
 FILES_AT_A_TIME = 4
 
 
 class Row(NamedTuple):
-    """A line of the table: a model, a configuration, and what is wanted of the figures."""
+    """A row of the table: model, configuration and target."""
 
     model: str
     config: str
-    wanted: str
+    target: str
     is_met: Callable[[dict[str, float], dict[str, float] | None], bool | None]
 
 
@@ -113,7 +113,7 @@ ROWS = [
 
 
 def build(name: str) -> tuple[Any, Any, Any]:
-    """Return a model with a batch: images or numbers, and labels."""
+    """Return a model, a batch of inputs, and labels."""
     import torch
     from torch import nn
 
@@ -168,7 +168,7 @@ def _transformer() -> Any:
 
 
 class Clock:
-    """Wall, process and thread seconds of a block, and the share of the machine that others used."""
+    """Elapsed, process and thread seconds of a block, and the share of the machine that other processes used."""
 
     wall = cpu = thread = others = 0.0
 
@@ -185,16 +185,16 @@ class Clock:
 
     @property
     def other_threads(self) -> float:
-        """Processor seconds of all threads of this process but that of the block."""
+        """Processor seconds of all other threads of this process."""
         return self.cpu - self.thread
 
     def leave_out(self, part: Clock) -> None:
-        """Take out what a part of the block has taken on the thread of the block."""
+        """Subtract what a part of the block has taken on the thread of the block."""
         self.wall, self.cpu, self.thread = self.wall - part.wall, self.cpu - part.thread, self.thread - part.thread
 
 
 def busy_seconds() -> float:
-    """Return what all processors have worked since the machine started."""
+    """Return the busy seconds of all processors since the machine started."""
     try:
         fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     except OSError:
@@ -225,13 +225,8 @@ class Training:
         return sum(parameter.nbytes for parameter in self.model.parameters())
 
 
-def load_adapter(name: str) -> Any:
-    sys.path.insert(0, str(Path(__file__).parent))
-    return importlib.import_module(f"adapters.{name}")
-
-
 class Cleaner:
-    """Removes what was written so far except the last files."""
+    """Removes all files written so far except the last ones."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -243,7 +238,7 @@ class Cleaner:
         return self._num_bytes // max(self._num_files, 1)
 
     def clean(self, keep: int) -> Clock:
-        """Remove the files, and return what that took."""
+        """Remove the files, and return the time of it."""
         with Clock() as clock:
             for path in sorted(self._folder.rglob("*.tfevents"))[: -keep or None]:
                 self._num_files += 1
@@ -253,7 +248,7 @@ class Cleaner:
 
 
 def warm_pages(folder: str, file_bytes: int) -> None:
-    """Let the system have memory for as many files as are there at a time, so that nobody is charged for finding it."""
+    """Make the system provide memory for files, so that no measured turn pays for it."""
     path = Path(folder) / "pages"
     with path.open("wb", buffering=0) as file:
         for _ in range(FILES_AT_A_TIME * file_bytes >> 20):
@@ -262,7 +257,7 @@ def warm_pages(folder: str, file_bytes: int) -> None:
 
 
 class BareWriter:
-    """Writes files from the memory of a model's parameters on a thread of its own, and nothing else."""
+    """A thread that only writes files, from the memory of a model's parameters."""
 
     def __init__(self, folder: Path, training: Training, interval: int) -> None:
         parameters = training.model.parameters()
@@ -277,7 +272,7 @@ class BareWriter:
         self._thread.start()
 
     def step(self) -> None:
-        """Have a file written, if one is due at this step."""
+        """Enqueue a file if this step is due."""
         if self._num_steps % self._interval == 0:
             self._jobs.put(self._folder / f"{self._num_steps:012}.tfevents")
         self._num_steps += 1
@@ -304,7 +299,7 @@ class BareWriter:
 def take_turn(
     training: Training, num_steps: int, cleaner: Cleaner, after_step: Callable[[], object], wait: Callable[[], object]
 ) -> Clock:
-    """Time some steps until what is done after each is complete, but for removing files meanwhile."""
+    """Time some steps until everything is written, without the removal of files."""
     clean_every = max(1, CLEAN_EVERY_BYTES // (2 * training.num_bytes()))
     with Clock() as clock:
         for done in range(1, num_steps + 1):
@@ -318,7 +313,7 @@ def take_turn(
 
 
 def sample(adapter_name: str, model_name: str, config: str, folder: str, num_steps: int) -> dict[str, float]:
-    """Train without a hook, with bare writing, and with the hook in this process, by turns."""
+    """Train without a hook, with bare writing, and with the hook, in turn."""
     import torch
 
     torch.set_num_threads(1)
@@ -326,7 +321,7 @@ def sample(adapter_name: str, model_name: str, config: str, folder: str, num_ste
         return sample_default(adapter_name, model_name, folder, num_steps)
     if config == "never":
         return sample_unsaved(adapter_name, model_name, config, folder, num_steps * NUM_TURNS[model_name])
-    adapter = load_adapter(adapter_name)
+    adapter = load_adapter(adapter_name, "adapters")
     interval, collections, reductions = CONFIGS[config]
     without, watched = Training(model_name), Training(model_name)
     out_dir, bare_dir = Path(folder) / "trial", Path(folder) / "bare"
@@ -342,7 +337,7 @@ def sample(adapter_name: str, model_name: str, config: str, folder: str, num_ste
         bare_writer.file_bytes = cleaner.file_bytes
         warm_pages(folder, cleaner.file_bytes)
         bare = take_turn(without, num_steps, bare_cleaner, bare_writer.step, bare_writer.wait)
-        if turn:  # the first one finds memory, and what to save
+        if turn:  # the first turn allocates memory and finds out what to save
             turns.append(
                 {
                     "step": off.wall / num_steps,
@@ -374,14 +369,14 @@ def sample(adapter_name: str, model_name: str, config: str, folder: str, num_ste
 
 
 class Timed:
-    """Calls a function that is registered with a module, and adds up how long that takes."""
+    """Wraps a registered function, and measures its time."""
 
     wall = thread = 0.0
     num_calls = 0
 
     @classmethod
     def reset(cls) -> None:
-        """Begin to add up anew."""
+        """Reset the sums."""
         cls.wall = cls.thread = 0.0
         cls.num_calls = 0
 
@@ -398,20 +393,22 @@ class Timed:
 
 
 def register_nothing(training: Training) -> None:
-    """Register functions that do nothing with a model and all its parameters."""
+    """Register no-op functions with a model and all its parameters."""
     training.model.register_forward_pre_hook(lambda *_: None)
     for parameter in training.model.parameters():
         parameter.register_hook(lambda _: None)
 
 
 def sample_unsaved(adapter_name: str, model_name: str, config: str, folder: str, num_steps: int) -> dict[str, float]:
-    """Time what is registered with the model, in steps none of which saves anything."""
+    """Measure the registered functions in steps that save nothing."""
     interval, collections, reductions = CONFIGS[config]
     plain, training = Training(model_name), Training(model_name)
     plain.model.register_forward_pre_hook(lambda *_: None)
     nothing = time_registered(plain, num_steps)
     out_dir = str(Path(folder) / "unsaved")
-    hook = load_adapter(adapter_name).attach(out_dir, interval, collections, reductions, training.model, training.loss)
+    hook = load_adapter(adapter_name, "adapters").attach(
+        out_dir, interval, collections, reductions, training.model, training.loss
+    )
     with Clock() as whole:
         found = time_registered(training, num_steps)
     hook.close()
@@ -430,7 +427,7 @@ def sample_unsaved(adapter_name: str, model_name: str, config: str, folder: str,
 
 
 def count_time_of_registered(training: Training) -> None:
-    """Let everything that is registered with a model, its loss and its parameters count the time that it takes."""
+    """Wrap every function that is registered with a model, its loss and its parameters in `Timed`."""
     for owner in (*training.model.modules(), training.loss, *training.model.parameters()):
         for kind in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"):
             registered = getattr(owner, kind, None) or {}
@@ -439,7 +436,7 @@ def count_time_of_registered(training: Training) -> None:
 
 
 def time_registered(training: Training, num_steps: int) -> dict[str, float]:
-    """Return medians over steps: seconds of what is registered with a model, and of the rest of the step."""
+    """Return medians over steps: seconds of the registered functions, and of the rest of the step."""
     training.run(5)
     count_time_of_registered(training)
     steps = []
@@ -452,7 +449,7 @@ def time_registered(training: Training, num_steps: int) -> dict[str, float]:
 
 
 def sample_default(adapter_name: str, model_name: str, folder: str, num_steps: int) -> dict[str, float]:
-    """Put the default configuration together: 499 steps that save nothing, and one that saves losses."""
+    """Compute the default configuration from 499 steps that save nothing and one that saves losses."""
     unsaved = sample_unsaved(adapter_name, model_name, "never", folder, num_steps * NUM_TURNS[model_name])
     saved = sample(adapter_name, model_name, "losses-1", folder, num_steps)
     found = {key: (unsaved[key] * 499 + saved[key]) / 500 for key in ("cpu", "thread", "own", "bare", "bare ratio")}
@@ -460,28 +457,13 @@ def sample_default(adapter_name: str, model_name: str, folder: str, num_steps: i
     return {"step": unsaved["step"], "ratio": 1 + extra, **found, "others": max(unsaved["others"], saved["others"])}
 
 
-def medians(found: list[dict[str, float]]) -> dict[str, float]:
-    return {key: statistics.median(each[key] for each in found) for key in found[0]}
-
-
-def run_child(python: str, arguments: list[str]) -> dict[str, float]:
-    environment = {**os.environ, "SMDEBUG_LOG_LEVEL": "off", "PYTHONWARNINGS": "ignore"}
-    root = str(Path(__file__).resolve().parents[2])
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environment.get("PYTHONPATH")]))
-    done = subprocess.run([python, __file__, *arguments], capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        raise SystemExit(done.stderr[-4000:])
-    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="", help="such as cnn:full-1,mlp:six-1; all when not given")
-    parser.add_argument("--repeat", type=int, default=2, help="processes a row and library")
-    parser.add_argument("--steps", type=int, default=0, help="steps a turn; what suits the model when not given")
+    parser.add_argument("--rows", default="", help="such as cnn:full-1,mlp:six-1 (default: all)")
+    parser.add_argument("--repeat", type=int, default=2, help="processes for each row and library")
+    parser.add_argument("--steps", type=int, default=0, help="steps of a turn (default: by model)")
     parser.add_argument("--original-python", default="", help="an interpreter with smdebug 1.0.34")
-    parser.add_argument("--tmp", default=tempfile.gettempdir(), help="where trials are written")
+    parser.add_argument("--tmp", default=tempfile.gettempdir(), help="folder for trials")
     parser.add_argument("--child", nargs=3, metavar=("ADAPTER", "MODEL", "CONFIG"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -499,7 +481,7 @@ def main() -> None:
             pythons["original"] = arguments.original_python
         print(
             f"{'model':12} {'config':11} {'library':9} {'step':>9} {'ratio':>7} "
-            f"{'CPU +':>9} {'own':>9} {'thread':>9} {'bare':>9} {'bare':>6} {'others':>7}  wanted"
+            f"{'CPU +':>9} {'own':>9} {'thread':>9} {'bare':>9} {'bare':>6} {'others':>7}  target"
         )
         for row in ROWS:
             if not arguments.rows or f"{row.model}:{row.config}" in arguments.rows.split(","):
@@ -514,18 +496,19 @@ def measure(row: Row, pythons: dict[str, str], arguments: argparse.Namespace) ->
     for _ in range(arguments.repeat):
         for adapter, python in pythons.items():
             options = ["--child", adapter, row.model, row.config, "--tmp", arguments.tmp]
-            samples[adapter].append(run_child(python, [*options, "--steps", str(arguments.steps)]))
+            options += ["--steps", arguments.steps]
+            samples[adapter].append(run_child(__file__, python, options, SMDEBUG_LOG_LEVEL="off"))
             with contextlib.suppress(AttributeError):
                 os.sync()
-    found = {adapter: medians(each) for adapter, each in samples.items()}
+    found = {adapter: medians(results) for adapter, results in samples.items()}
     is_met = row.is_met(found["ours"], found.get("original"))
     for adapter, middle in found.items():
-        verdict = {None: "not known", True: "met", False: "MISSED"}[is_met] if adapter == "ours" else ""
+        verdict = {None: "not measured", True: "met", False: "MISSED"}[is_met] if adapter == "ours" else ""
         print(
             f"{row.model:12} {row.config:11} {adapter:9} {middle['step'] * 1e3:6.2f} ms {middle['ratio']:7.3f} "
             f"{middle['cpu'] * 1e3:6.2f} ms {middle['own'] * 1e3:6.2f} ms {middle['thread'] * 1e3:6.2f} ms "
             f"{middle['bare'] * 1e3:6.2f} ms {middle['bare ratio']:6.3f} {middle['others']:6.0%}  "
-            f"{row.wanted if adapter == 'ours' else '':34} {verdict}",
+            f"{row.target if adapter == 'ours' else '':34} {verdict}",
             flush=True,
         )
 

@@ -1,13 +1,16 @@
-"""What a hook adds to training with XGBoost: seconds with it against seconds without, for each collection.
+"""Train with XGBoost with and without the hook, for each collection.
 
     python benchmarks/speed/bench_xgboost.py                                        # this package
-    python benchmarks/speed/bench_xgboost.py --original-python PYTHON --repeat 9    # and the original, run alternating
+    python benchmarks/speed/bench_xgboost.py --original-python PYTHON --repeat 9    # and the original, in turn
 
-Trainings with and without the hook alternate within one process, and closing the hook counts. `PYTHON` is an
-interpreter with xgboost and smdebug 1.0.34. Figures are medians: `ratio` of elapsed seconds with the hook and without,
-`null` of two trainings without, so what the machine itself varies by; `added` is what the hook works, inside its
-callbacks and on its own thread, as a share of the processor seconds of a training without it, which other processes on
-the machine hardly disturb.
+Trainings with and without the hook alternate within one process, and include closing the hook. `PYTHON` is an
+interpreter with xgboost and smdebug 1.0.34. Figures are medians:
+
+- `alone`: seconds of a training without the hook.
+- `ratio`: elapsed seconds with the hook divided by those without.
+- `null`: the same for two trainings without a hook, which is the noise of the machine.
+- `added`: processor seconds of the hook, in its callbacks and on its own thread, divided by those of a training without
+  it. Other processes on the machine hardly change it.
 """
 
 from __future__ import annotations
@@ -16,21 +19,20 @@ import argparse
 import gc
 import importlib
 import json
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 import types
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xgboost as xgb
+
+from measurement import run_child
 
 CONFIGS: dict[str, list[str]] = {
     "default": [],
@@ -42,7 +44,7 @@ CONFIGS: dict[str, list[str]] = {
     "average_shap": ["average_shap"],
     "full_shap": ["full_shap"],
 }
-"""Collections beside the metrics, which are always saved."""
+"""Collections in addition to the metrics, which are always saved."""
 
 INTERVAL = 10
 PARAMETERS = {"objective": "binary:logistic", "max_depth": 6, "eta": 0.1, "tree_method": "hist", "seed": 0}
@@ -55,7 +57,7 @@ def make_ours(folder: str, collections: list[str], data: dict[str, Any]) -> Any:
 
 
 def make_original(folder: str, collections: list[str], data: dict[str, Any]) -> Any:
-    """Make the original's hook, which asks for XGBoost's version in a way that newer installations lack."""
+    """Return the original's hook, with a stand-in for `pkg_resources`, which new installations lack."""
     from packaging import version
 
     if "pkg_resources" not in sys.modules:
@@ -70,7 +72,7 @@ LIBRARIES: dict[str, Callable[[str, list[str], dict[str, Any]], Any]] = {"ours":
 
 
 class Timed(xgb.callback.TrainingCallback):
-    """Passes everything on to a hook, and adds up the time that it takes."""
+    """Passes all calls to a hook, and measures their processor time."""
 
     def __init__(self, hook: Any) -> None:
         self.hook = hook
@@ -97,20 +99,20 @@ class Timed(xgb.callback.TrainingCallback):
 
 
 def sample(library: str, config: str, repeat: int, num_rows: int, num_rounds: int, folder: str) -> dict[str, float]:
-    """Train alternately without a hook, with one, and once more without."""
+    """Train without a hook, with one, and without one again, in turn."""
     random = np.random.default_rng(0)
     features = random.random((num_rows, 30), dtype=np.float32)
     labels = (features[:, :5].sum(axis=1) + random.normal(0, 0.3, num_rows) > 2.5).astype(int)
     split = num_rows * 4 // 5
     training = xgb.DMatrix(features[:split], label=labels[:split])
     validation = xgb.DMatrix(features[split:], label=labels[split:])
-    # Contributions take as long as they take; for a tenth of the rows they are in proportion to what is trained.
+    # A tenth of the rows, so that SHAP values take a time in proportion to the training.
     explained = xgb.DMatrix(features[: num_rows // 10], label=labels[: num_rows // 10])
     data = {"hyperparameters": PARAMETERS, "train_data": explained, "validation_data": validation}
     parameters = {**PARAMETERS, "nthread": 1}
 
     def train(hook: Any = None) -> tuple[float, float]:
-        """Return the elapsed seconds; with a hook also the processor seconds of the hook, else those of training."""
+        """Return the elapsed seconds, and the processor seconds of the hook, or of training if there is no hook."""
         gc.collect()
         timed = None if hook is None else Timed(hook)
         start, cpu_start, own_start = time.perf_counter(), time.process_time(), time.thread_time()
@@ -137,32 +139,21 @@ def sample(library: str, config: str, repeat: int, num_rows: int, num_rounds: in
         captured = train(hook)
         after = train()
         found["seconds"].append(before[0])
-        # Trainings before and after, so that a machine that gets slower does not count against the hook.
+        # The mean of the trainings before and after, so that a machine that slows down does not count against the hook.
         found["ratio"].append(2 * captured[0] / (before[0] + after[0]))
         found["null"].append(after[0] / before[0])
         found["added"].append(2 * captured[1] / (before[1] + after[1]))
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def run_child(python: str, arguments: list[str]) -> dict[str, float]:
-    environment = {**os.environ, "SMDEBUG_LOG_LEVEL": "off", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
-    root = str(Path(__file__).resolve().parents[2])
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environment.get("PYTHONPATH")]))
-    done = subprocess.run([python, __file__, *arguments], capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        raise SystemExit(done.stderr[-4000:])
-    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--configs", default=";".join(CONFIGS), help="separated by ';', of %(default)s")
+    parser.add_argument("--configs", default=";".join(CONFIGS), help="separated by ';' (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--original-python", default="", help="an interpreter with smdebug 1.0.34")
-    parser.add_argument("--tmp", default=tempfile.gettempdir(), help="where trials are written")
+    parser.add_argument("--tmp", default=tempfile.gettempdir(), help="folder for trials")
     parser.add_argument("--child", nargs=2, metavar=("LIBRARY", "CONFIG"), help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -184,7 +175,7 @@ def main() -> None:
             for library, python in pythons.items():
                 options = ["--child", library, config, "--repeat", str(arguments.repeat), "--tmp", folder]
                 options += ["--rows", str(arguments.rows), "--rounds", str(arguments.rounds)]
-                found = run_child(python, options)
+                found = run_child(__file__, python, options, SMDEBUG_LOG_LEVEL="off", OMP_NUM_THREADS="1")
                 print(
                     f"{config:22} {library:9} {found['seconds']:6.2f} s {found['ratio']:7.3f} "
                     f"{found['null']:7.3f} {found['added']:8.2%}",

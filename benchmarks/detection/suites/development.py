@@ -1,4 +1,4 @@
-"""The runs that rules and their parameters were chosen on: sound jobs, and jobs with one fault each."""
+"""The runs that the rules and their parameters were developed on: sound jobs, and jobs with one fault each."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Maximised(nn.CrossEntropyLoss):
 
 ALL_TASKS = ("mlp", "mlp_tanh", "mlp_norm", "mlp_deep", "cnn", "cnn_plain", "rnn", "gru", "lstm", "transformer",
              "transformer_drop", "regression")  # fmt: skip
-for each in ALL_TASKS:
-    sound(each)
-    sound(each, "with another seed")
-for each in ("mlp", "cnn", "regression"):
-    sound(each, "with momentum", setting(optimizer="momentum", lr=0.02))
-for each in ("mlp_tanh", "gru"):
-    sound(each, "with weight decay and clipping", setting(weight_decay=1e-3, clip=1.0))
+for task in ALL_TASKS:
+    sound(task)
+    sound(task, "with another seed")
+for task in ("mlp", "cnn", "regression"):
+    sound(task, "with momentum", setting(optimizer="momentum", lr=0.02))
+for task in ("mlp_tanh", "gru"):
+    sound(task, "with weight decay and clipping", setting(weight_decay=1e-3, clip=1.0))
 sound("mlp", "with plain gradient descent", setting(optimizer="sgd", lr=0.1))
 sound("transformer", "with a cautious learning rate", setting(lr=1e-3))
 for kind in ("binary", "classes", "regression"):
@@ -250,10 +250,10 @@ other("class imbalance", "boosting: one class in 20", boosting("binary", 13, _on
 other("evaluation data", "boosting: validation data shifted", boosting("binary", 14, _shifted))
 
 for number in ("third", "fourth", "fifth"):
-    for each in ALL_TASKS:
-        sound(each, f"with a {number} seed")
+    for task in ALL_TASKS:
+        sound(task, f"with a {number} seed")
 
-# --- kinds that were once unseen: what the rules made of them led to the present ones --------------------------------
+# --- kinds that were unseen at first; the rules were changed after their evaluation ----------------------------------
 
 
 @fault("labels", "a third of the labels at random", "mlp", "cnn")
@@ -321,7 +321,7 @@ def _(job):
     job.x, job.y = job.x[keep], job.y[keep]
 
 
-# --- further kinds and further sound jobs, to choose by ---------------------------------------------------------------
+# --- further kinds and further sound jobs -----------------------------------------------------------------------------
 
 
 class Residual(nn.Module):
@@ -352,9 +352,9 @@ TASKS |= {
     "huber": (curve, lambda: Mlp(6, outputs=1, act="leaky", norm=True), nn.HuberLoss),
     "hard": (lambda rng: blobs(rng, noise=3.0), lambda: Mlp(drop=0.3), nn.CrossEntropyLoss),
 }
-for each in ("residual", "yes or no", "huber", "hard"):
-    sound(each)
-    sound(each, "with another seed")
+for task in ("residual", "yes or no", "huber", "hard"):
+    sound(task)
+    sound(task, "with another seed")
 sound("residual", "with a schedule", setting(optimizer="adamw", rate=lambda step: math.cos(step / 46)))
 sound("cnn", "gradients gathered over four batches", setting(zero_every=4, update_every=4, lr=1e-2))
 sound("gru", "in batches of 12", setting(batch=12))

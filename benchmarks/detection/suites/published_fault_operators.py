@@ -1,9 +1,8 @@
-"""Runs that nothing was tuned on: kinds of faults that `runs` does not have, and sound jobs of further kinds.
+"""Faults from published collections that `development` does not have, and sound jobs of further kinds.
 
-They were written down before the rules and their parameters were changed for the last time, and evaluated once, after
-that. The kinds follow collections of faults in deep learning: the operators of DeepCrime (Humbatova, Jahangirova and
-Tonella, ISSTA 2021), the taxonomy of Humbatova and others (ICSE 2020) and the checks of TheDeepChecker (Ben Braiek and
-Khomh, 2022), as far as a small job can show them and `runs` has not used them.
+The runs were written before the last change of the rules and their parameters, and evaluated once after it. The faults
+follow the operators of DeepCrime (Humbatova, Jahangirova and Tonella, ISSTA 2021), the taxonomy of Humbatova and others
+(ICSE 2020) and the checks of TheDeepChecker (Ben Braiek and Khomh, 2022), as far as a small job can show them.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class BothWays(nn.Module):
 
 
 class Autoencoder(nn.Module):
-    """Compresses images, and gives them back as numbers from 0 to 1."""
+    """Compresses images, and reconstructs them as numbers from 0 to 1."""
 
     def __init__(self):
         super().__init__()
@@ -77,7 +76,7 @@ class Autoencoder(nn.Module):
 
 
 class TwoBlocks(nn.Module):
-    """Two blocks of a transformer, normalised first."""
+    """Two transformer blocks with normalisation first."""
 
     def __init__(self):
         super().__init__()
@@ -132,12 +131,12 @@ TASKS |= {
 
 # --- sound runs ------------------------------------------------------------------------------------------------------
 
-for each in ("mlp", "mlp_tanh", "mlp_norm", "mlp_deep", "cnn", "cnn_plain", "rnn", "gru", "lstm", "transformer",
+for task in ("mlp", "mlp_tanh", "mlp_norm", "mlp_deep", "cnn", "cnn_plain", "rnn", "gru", "lstm", "transformer",
              "transformer_drop", "regression"):  # fmt: skip
-    sound(each)
-for each in ("residual cnn", "two-layer gru", "tagger", "autoencoder", "several labels", "two classes",
+    sound(task)
+for task in ("residual cnn", "two-layer gru", "tagger", "autoencoder", "several labels", "two classes",
              "absolute error", "smoothed labels"):  # fmt: skip
-    sound(each)
+    sound(task)
 warmup = setting(optimizer="adamw", weight_decay=0.01, rate=lambda step: min(1, (step + 1) / 10) * math.cos(step / 50))
 sound("two blocks", "warmed up and slowed down", warmup)
 sound("transformer", "warmed up and slowed down", warmup)

@@ -1,7 +1,7 @@
-"""Runs drawn at random: which task, which fault and how bad, and how a sound job is set up, nobody has chosen.
+"""Runs drawn at random: the task, the fault, its severity, and the settings of sound jobs.
 
-Kinds of faults are those of `runs` and `held_out` and a few more, but with severities drawn from wide ranges and on
-tasks drawn from all of both, so that they tell how far the rules hold beyond the cases that people wrote down.
+The kinds of faults are those of `development` and `published_fault_operators`, and a few more. Tasks come from both;
+severities come from wide ranges. So these runs show how far the rules hold beyond the cases that people wrote down.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Squashed(nn.Module):
 
 
 def _between(rng: np.random.Generator, low: float, high: float) -> float:
-    """Draw a number whose logarithm is spread evenly."""
+    """Draw a number with a log-uniform distribution."""
     return float(np.exp(rng.uniform(math.log(low), math.log(high))))
 
 
@@ -321,7 +321,7 @@ def _draw_sound(rng: np.random.Generator, number: int) -> None:
 
 
 def draw() -> None:
-    """Draw all runs."""
+    """Register all runs."""
     rng = np.random.default_rng(SEED)
     for number in range(NUM_FAULTS):
         which = number % (len(KINDS) + 2)  # each kind as often as the others

@@ -1,0 +1,25 @@
+"""One module for each library whose PyTorch hook can be measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def attach_hook(
+    smd: Any, out_dir: str, interval: int, collections: list[str], reductions: list[str], model: Any, loss: Any
+) -> Any:
+    """Return a hook of a library that is attached to a model and its loss."""
+    config = None
+    if reductions:
+        norms = [name for name in reductions if name in ("l1", "l2")]
+        config = smd.ReductionConfig(reductions=[name for name in reductions if name not in norms], norms=norms)
+    hook = smd.Hook(
+        out_dir=out_dir,
+        save_config=smd.SaveConfig(save_interval=interval),
+        include_collections=collections,
+        reduction_config=config,
+    )
+    hook.register_module(model)
+    hook.register_loss(loss)
+    hook.set_mode(smd.modes.TRAIN)
+    return hook

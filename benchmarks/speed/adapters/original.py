@@ -1,31 +1,16 @@
-"""Puts the real smdebug behind the training benchmark."""
+"""The PyTorch hook of smdebug."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import smdebug.pytorch as smd
 
-NAME = "smdebug"
+from adapters import attach_hook
 
-
-def attach(out_dir: str, interval: int, collections: list[str], reductions: list[str], model: Any, loss: Any) -> Any:
-    """Return a hook that is attached to a model and its loss."""
-    config = None
-    if reductions:
-        norms = [name for name in reductions if name in ("l1", "l2")]
-        config = smd.ReductionConfig(reductions=[name for name in reductions if name not in norms], norms=norms)
-    hook = smd.Hook(
-        out_dir=out_dir,
-        save_config=smd.SaveConfig(save_interval=interval),
-        include_collections=collections,
-        reduction_config=config,
-    )
-    hook.register_module(model)
-    hook.register_loss(loss)
-    hook.set_mode(smd.modes.TRAIN)
-    return hook
+attach = functools.partial(attach_hook, smd)
 
 
 def wait(_: Any) -> None:
-    """Do nothing: the original has written a step when the next one begins."""
+    """Do nothing: the original writes a step before the next one begins."""

@@ -1,32 +1,16 @@
-"""Puts this package behind the training benchmark."""
+"""The PyTorch hook of this package."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import sagemaker_debug_ext.pytorch as smd
+from adapters import attach_hook
 
-NAME = "sagemaker_debug_ext"
-
-
-def attach(out_dir: str, interval: int, collections: list[str], reductions: list[str], model: Any, loss: Any) -> Any:
-    """Return a hook that is attached to a model and its loss."""
-    config = None
-    if reductions:
-        norms = [name for name in reductions if name in ("l1", "l2")]
-        config = smd.ReductionConfig(reductions=[name for name in reductions if name not in norms], norms=norms)
-    hook = smd.Hook(
-        out_dir,
-        save_config=smd.SaveConfig(save_interval=interval),
-        include_collections=collections,
-        reduction_config=config,
-    )
-    hook.register_module(model)
-    hook.register_loss(loss)
-    hook.set_mode(smd.modes.TRAIN)
-    return hook
+attach = functools.partial(attach_hook, smd)
 
 
 def wait(hook: Any) -> None:
-    """Wait until all that the hook was given is written."""
-    hook._delivery.output.flush()  # noqa: SLF001 - scripts have no reason to wait, and so no way to
+    """Wait until everything that the hook has captured is written."""
+    hook._delivery.output.flush()  # noqa: SLF001 - there is no public way, because scripts need not wait

@@ -1,1 +1,1 @@
-"""One module for each library that can be measured."""
+"""One module for each library whose trials can be measured."""

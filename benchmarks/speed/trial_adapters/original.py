@@ -1,16 +1,18 @@
-"""smdebug 1.0.34, as it comes from the package registry."""
+"""Trials of smdebug 1.0.34, as published on PyPI."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
+from trial_adapters.base import BaseAdapter
 
-class Adapter:
-    """See `trial_adapters.base.Adapter`."""
 
-    name: ClassVar[str] = "smdebug 1.0.34"
-    # By default an ended trial sleeps for a second at its first query.
+class Adapter(BaseAdapter):
+    """Calls smdebug."""
+
+    package: ClassVar[str] = "smdebug"
+    # Without the second variable, an ended trial sleeps for a second at its first query.
     environment: ClassVar[Mapping[str, str]] = {"SMDEBUG_LOG_LEVEL": "error", "SMDEBUG_TRAINING_END_DELAY_REFRESH": "0"}
 
     def write_step(self, path, step, worker, tensors):
@@ -34,23 +36,6 @@ class Adapter:
             manager.set_num_workers(len(workers))
             manager.export(path, f"{worker}_collections.json")
         training_has_ended(path)
-
-    def open(self, path):
-        from smdebug.trials import create_trial
-
-        return create_trial(path)
-
-    def names(self, trial):
-        return trial.tensor_names()
-
-    def steps(self, trial):
-        return trial.steps()
-
-    def value(self, trial, name, step):
-        return trial.tensor(name).value(step)
-
-    def values(self, trial, name):
-        return trial.tensor(name).values()
 
     def all_values(self, trial):
         return {name: trial.tensor(name).values() for name in trial.tensor_names()}

@@ -1,4 +1,4 @@
-"""This package."""
+"""Trials of this package."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import time
 from collections.abc import Mapping
 from typing import ClassVar
 
+from trial_adapters.base import BaseAdapter
 
-class Adapter:
-    """See `trial_adapters.base.Adapter`."""
 
-    name: ClassVar[str] = "sagemaker_debug_ext"
+class Adapter(BaseAdapter):
+    """Calls this package."""
+
+    package: ClassVar[str] = "sagemaker_debug_ext"
     environment: ClassVar[Mapping[str, str]] = {"SAGEMAKER_DEBUG_EXT_CACHE_DIR": "off"}
 
     def __init__(self):
@@ -35,23 +37,6 @@ class Adapter:
             collection = {"name": "default", "include_regex": [], "tensor_names": list(names)}
             TrialWriter(open_backend(path), worker).write_collections([collection], len(workers))
         TrialWriter(open_backend(path)).end()
-
-    def open(self, path):
-        from sagemaker_debug_ext.trials import create_trial
-
-        return create_trial(path)
-
-    def names(self, trial):
-        return trial.tensor_names()
-
-    def steps(self, trial):
-        return trial.steps()
-
-    def value(self, trial, name, step):
-        return trial.tensor(name).value(step)
-
-    def values(self, trial, name):
-        return trial.tensor(name).values()
 
     def all_values(self, trial):
         return trial.values()

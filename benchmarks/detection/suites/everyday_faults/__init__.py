@@ -1,8 +1,8 @@
-"""Runs by a third author, who did not know the rules either: everyday faults, and sound runs, on tasks of their own.
+"""Everyday faults and sound runs, on their own tasks.
 
-They were written without a look at any rule, at what a rule needs, or at what rules made of other runs. Of each fault
-it was seen, beside the same job without it, that it harms the job or shows; of each sound run, that it learns. Runs
-whose evaluation data are training data are an exception: only the data themselves show it.
+The author did not know the rules: neither their code, nor what they need, nor how they did on other runs. Each fault
+was compared with the same job without it: it harms the job or is visible. Each sound run learns. Exception: faults
+whose evaluation rows are training rows are visible in the data only.
 """
 
 from suites.everyday_faults import others, outputs, samples, sound, training  # noqa: F401 - they add the runs

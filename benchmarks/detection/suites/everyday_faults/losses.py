@@ -13,12 +13,12 @@ class Written(FunctionLoss):
 
 
 def hinge(scores, first):
-    """Return how far the better of a pair is from being ahead by one."""
+    """Return the hinge loss of a pair: the better one should be ahead by one."""
     return (1 - first * (scores[:, 0] - scores[:, 1])).clamp(min=0).mean()
 
 
 def evidence(output, x):
-    """Return what is lost of pictures, and how far codes are from a standard normal distribution."""
+    """Return the negative evidence lower bound: cross entropy plus the weighted divergence of the code."""
     picture, mean, log_variance = output
     divergence = (mean.square() + log_variance.exp() - 1 - log_variance).sum(1).mean() / 2
     return functional.binary_cross_entropy_with_logits(picture, x) + 0.005 * divergence

@@ -1,4 +1,4 @@
-"""Models of the tasks; arguments beside sizes are where faults come in, and their defaults are sound."""
+"""Models of the tasks. Faults are made by arguments; the defaults are sound."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ResNet(nn.Module):
 
 
 class Listed(nn.Module):
-    """Fully connected layers; those in the middle are in a plain list, which PyTorch does not see."""
+    """Fully connected layers. The middle ones are in a plain list, which PyTorch does not see."""
 
     def __init__(self, inputs, outputs, size=32, depth=3):
         super().__init__()
@@ -66,7 +66,7 @@ class Listed(nn.Module):
 
 
 class WaveNet(nn.Module):
-    """Convolutions along time with strides, and the largest value of each channel."""
+    """Strided convolutions along time, averaged at the end."""
 
     def __init__(self, act=nn.ReLU, norm=nn.BatchNorm1d, drop=0.0, outputs=4):
         super().__init__()
@@ -81,16 +81,16 @@ class WaveNet(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """A recurrent layer over numbers or words, and a linear one over what it says at the end or everywhere.
+    """A recurrent layer over numbers or words, and a linear layer over the last state or all states.
 
     Args:
         cell: The recurrent layer.
-        inputs: How many numbers there are at each moment, if there are no words.
-        words: How many words there are.
+        inputs: Number of inputs at each moment, if there are no words.
+        words: Number of words.
         size: Size of the state.
-        outputs: How many scores there are.
-        read: What is read of the states, of shape (N, T, size).
-        drop: Dropout of what is read.
+        outputs: Number of scores.
+        read: Function of the states, of shape (N, T, size).
+        drop: Dropout after `read`.
         **more: Further arguments of the recurrent layer.
     """
 
@@ -109,7 +109,7 @@ class Recurrent(nn.Module):
 
 
 def everywhere(states):
-    """Return all states, for a score at each moment."""
+    """Return all states, for scores at each moment."""
     return states
 
 
@@ -117,8 +117,8 @@ class Elman(nn.Module):
     """A recurrent layer written by hand.
 
     Args:
-        scale: What the recurrent weights, at first a rotation, are multiplied by.
-        act: What follows at each moment.
+        scale: Factor of the recurrent weights, which begin as an orthogonal matrix.
+        act: Activation at each moment.
     """
 
     def __init__(self, inputs=4, size=20, outputs=2, scale=1.0, act=torch.tanh):
@@ -135,7 +135,7 @@ class Elman(nn.Module):
 
 
 class Asked(nn.Module):
-    """A transformer over words with positions; the first place, which holds no word, tells the class."""
+    """A transformer over words with a class token."""
 
     def __init__(self, words=30, length=10, size=24, outputs=5, drop=0.0):
         super().__init__()
@@ -152,7 +152,7 @@ class Asked(nn.Module):
 
 
 class TextCnn(nn.Module):
-    """Convolutions of two widths over words, and the largest value of each."""
+    """Convolutions of two widths over words, and the maximum of each channel."""
 
     def __init__(self, words=40, outputs=4, drop=0.0):
         super().__init__()
@@ -166,7 +166,7 @@ class TextCnn(nn.Module):
 
 
 class TwoTowers(nn.Module):
-    """Products of what is made of customers and of articles."""
+    """Products of the vectors of customers and articles."""
 
     def __init__(self, customers=40, articles=30, size=8):
         super().__init__()
@@ -181,7 +181,7 @@ class TwoTowers(nn.Module):
 
 
 class Compared(nn.Module):
-    """One encoder for both of a pair, and a score of how they differ."""
+    """One encoder for both items of a pair, and a score of their difference."""
 
     def __init__(self, inputs=10, size=16):
         super().__init__()
@@ -193,7 +193,7 @@ class Compared(nn.Module):
 
 
 class Scored(nn.Module):
-    """A score for each of a pair."""
+    """A score for each item of a pair."""
 
     def __init__(self, inputs=7):
         super().__init__()
@@ -204,7 +204,7 @@ class Scored(nn.Module):
 
 
 class Copier(nn.Module):
-    """Makes a picture small, and large again, with brightness from 0 to 1."""
+    """An autoencoder of images with brightness from 0 to 1."""
 
     def __init__(self, size=16):
         super().__init__()
@@ -216,7 +216,7 @@ class Copier(nn.Module):
 
 
 class Vague(nn.Module):
-    """Makes a picture from what it has made of another one, plus noise: a variational autoencoder."""
+    """A variational autoencoder of images."""
 
     def __init__(self, size=6):
         super().__init__()
@@ -232,12 +232,12 @@ class Vague(nn.Module):
 
 
 class Tuned(nn.Module):
-    """A backbone and a new head.
+    """A pretrained backbone and a new head.
 
     Args:
-        backbone: Layers that give 24 numbers.
-        learns: Whether the backbone learns, too.
-        outputs: How many classes there are.
+        backbone: Layers with 24 outputs.
+        learns: Whether the backbone is trained, too.
+        outputs: Number of classes.
     """
 
     def __init__(self, backbone, learns=False, outputs=4):
@@ -249,7 +249,7 @@ class Tuned(nn.Module):
 
 
 class Residual(nn.Module):
-    """Many small layers with skip connections and layer normalisation."""
+    """Small layers with skip connections and layer normalisation."""
 
     def __init__(self, inputs=16, outputs=6, size=24, depth=6):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Faults at the output of a model, in its loss, and in what it is built of."""
+"""Faults in losses, outputs and architecture."""
 
 from __future__ import annotations
 

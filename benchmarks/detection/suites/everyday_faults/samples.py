@@ -1,4 +1,4 @@
-"""Faults in what a model is trained on and evaluated by."""
+"""Faults in the data of training or evaluation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OTHER_WORDS = torch.randperm(30, generator=torch.Generator().manual_seed(3))
 
 
 def _set(column: int, values):
-    """Return what replaces a column by what is made of it."""
+    """Return a function that replaces a column by a function of it."""
 
     def change(x):
         x[:, column] = values(x[:, column])
@@ -41,7 +41,7 @@ def _set(column: int, values):
 
 
 def _with(rows_: slice, value: float):
-    """Return what sets some rows to a value."""
+    """Return a function that sets the chosen rows to a value."""
 
     def change(x):
         x[rows_] = value

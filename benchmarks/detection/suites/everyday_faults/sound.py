@@ -1,4 +1,4 @@
-"""Sound runs: each task as it should be, and other ways to build and train models."""
+"""Sound runs: the tasks, and other ways to build and train models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suites.everyday_faults.tasks import OWN_TASKS, backbone
 
 
 def _moved(x, y):
-    """Give pictures with noise, one row further up or down, as augmentation."""
+    """Shift images by up to one row, and add noise."""
     return x.roll(int(torch.randint(-1, 2, ())), 2) + 0.1 * torch.randn_like(x), y
 
 
@@ -34,8 +34,8 @@ def _one_in_ten_guessed(y):
     return torch.where(torch.rand(len(y)) < 0.1, torch.randint_like(y, 2), y)
 
 
-for each in OWN_TASKS:
-    sound(each)
+for task in OWN_TASKS:
+    sound(task)
 
 WARMED_UP = setting(rate=lambda n: min(1, (n + 1) / 10) * (0.55 + 0.45 * math.cos(n / 30)))
 IN_STEPS = setting(rate=lambda n: 0.3 ** (n // 40))

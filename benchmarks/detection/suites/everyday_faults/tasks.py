@@ -1,4 +1,4 @@
-"""The tasks: data, model and loss of each, how it is trained, and optimizers that other runs do not have."""
+"""The tasks: data, model, loss and training settings. Also optimizers that other suites do not have."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from suites.everyday_faults.models import (
 
 
 def backbone(steps=120):
-    """Return layers that were trained to tell the groups of `relatives`, of samples of their own."""
+    """Return layers that were trained on the groups of `relatives`, with other samples."""
     x, y = map(torch.as_tensor, data.relatives(np.random.default_rng(6)))
     layers = dense(8, 32, 24)
     train_classifier(nn.Sequential(layers, nn.ReLU(), nn.Linear(24, 4)), x, y, steps=steps)
@@ -122,6 +122,6 @@ OPTIMIZERS |= {
 
 
 def set_training(job: Job) -> None:
-    """Train a job as its task is trained."""
+    """Set the attributes of a job that its task declares, such as the learning rate."""
     for name, value in HOW_TRAINED[job.task].items():
         setattr(job, name, value)

@@ -1,4 +1,4 @@
-"""Faults in how a model begins and how it is trained."""
+"""Faults in initialisation and training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks whose target is a number, or several: amounts, counts, quantiles, tomorrow's state."""
+"""Regression tasks: amounts, counts, quantiles, future states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from suites.everyday_faults_blind.parts import ROWS, Skip, criterion, task
 
 
 def cars(rng):
-    """Brand and fuel as codes, four numbers; the logarithm of the price, standardised."""
+    """Brand and fuel as codes, and four numbers. Target: the standardised logarithm of the price."""
     brand, fuel, x = rng.integers(0, 12, ROWS), rng.integers(0, 4, ROWS), rng.normal(size=(ROWS, 4))
     y = rng.normal(size=12)[brand] + 0.5 * rng.normal(size=4)[fuel] - 0.8 * x[:, 0] - 0.4 * np.maximum(x[:, 1], 0)
     return np.column_stack([brand, fuel, x]).astype(np.float32), standardize(
@@ -24,7 +24,7 @@ def cars(rng):
 
 
 def bicycles(rng):
-    """Hour, season and weather; how many bicycles are lent."""
+    """Hour, season and weather. Target: the number of bicycles lent."""
     hour, season = rng.uniform(0, 2 * np.pi, (2, ROWS))
     weather = rng.normal(size=(ROWS, 3))
     rate = 1.8 - 0.9 * np.cos(hour) + 0.5 * np.sin(season) - 0.4 * np.maximum(weather[:, 0], 0)
@@ -33,35 +33,35 @@ def bicycles(rng):
 
 
 def flights(rng):
-    """Seven features; how late a flight is, now and then very."""
+    """Seven features. Target: the delay of a flight, which is sometimes large."""
     x = rng.normal(size=(ROWS, 7))
     y = x[:, 0] + 0.8 * np.abs(x[:, 1]) - 0.5 * x[:, 2] + 0.25 * np.exp(0.3 * x[:, 3]) * rng.standard_t(2.1, ROWS)
     return x.astype(np.float32), column(y)
 
 
 def plants(rng):
-    """Four measures of a power plant; its output in megawatts, about 450."""
+    """Four measures of a power plant. Target: its output in megawatts, about 450."""
     x = rng.normal(size=(ROWS, 4))
     y = 450 - 12 * x[:, 0] - 5 * x[:, 1] ** 2 + 4 * x[:, 2] * x[:, 3] + 2 * rng.normal(size=ROWS)
     return x.astype(np.float32), column(y)
 
 
 def gauges(rng):
-    """Five measures; a level, which is known better where the second measure is low."""
+    """Five measures. Target: a level, with less noise where the second measure is low."""
     x = rng.normal(size=(ROWS, 5))
     y = np.sin(1.5 * x[:, 0]) + 0.7 * x[:, 2] + np.exp(0.6 * x[:, 1] - 1.5) * rng.normal(size=ROWS)
     return x.astype(np.float32), column(y)
 
 
 def regions(rng):
-    """Six features; sales, which follow another law in each of three regions."""
+    """Six features. Target: sales, with different weights in each of three regions."""
     x, weights = rng.normal(size=(ROWS, 6)), rng.normal(size=(3, 6))
     y = (x * weights[np.digitize(x[:, 0], [-0.5, 0.5])]).sum(1) + 0.1 * rng.normal(size=ROWS)
     return x.astype(np.float32), column(y)
 
 
 def pendulums(rng):
-    """Angle and speed of a pendulum, and a push; angle and speed a little later."""
+    """Angle and speed of a pendulum, and a push. Target: angle and speed a little later."""
     angle, speed, push = rng.uniform(-2.5, 2.5, ROWS), rng.normal(size=ROWS) * 1.5, rng.normal(size=ROWS)
     x, step = np.column_stack([angle, speed, push]), 0.1
     for _ in range(5):
@@ -71,7 +71,7 @@ def pendulums(rng):
 
 
 def hills(rng):
-    """Places on a map; how high it is there."""
+    """Places on a map. Target: the height there."""
     x, tops = rng.uniform(-1, 1, (2 * ROWS, 2)), rng.uniform(-0.9, 0.9, (7, 2))
     heights = rng.uniform(0.5, 1.5, 7) * rng.choice([-1, 1], 7)
     y = (np.exp(-((x[:, None] - tops) ** 2).sum(2) / 0.06) * heights).sum(1)
@@ -79,14 +79,14 @@ def hills(rng):
 
 
 def baskets(rng):
-    """Eight articles of thirty, in any order; what they cost together, standardised."""
+    """Eight articles of thirty, in any order. Target: their standardised total price."""
     x = rng.integers(0, 30, (ROWS, 8))
     y = rng.gamma(2, 1, 30)[x].sum(1) * np.where((x < 5).any(1), 0.8, 1)
     return x, standardize(y[:, None])
 
 
 def concrete(rng):
-    """Eight amounts in kilograms and litres, as they are; the strength, standardised."""
+    """Eight amounts in kilograms and litres, not standardised. Target: the standardised strength."""
     x = rng.gamma(4, 1, (ROWS, 8)) * np.array([80, 25, 15, 45, 2, 240, 190, 12])
     share = x / x.mean(0)
     y = 2 * share[:, 0] / (share[:, 3] + 0.5) + 0.8 * np.log1p(share[:, 7]) + 0.3 * share[:, 4]
@@ -94,7 +94,7 @@ def concrete(rng):
 
 
 def teacher(rng):
-    """Ten features; what a large network says of five classes, which is to be learned from it."""
+    """Ten features. Target: the scores of a large network for five classes."""
     x, inner, outer = rng.normal(size=(ROWS, 10)), rng.normal(size=(10, 64)), rng.normal(size=(64, 5))
     return x.astype(np.float32), (np.tanh(x @ inner / 2) @ outer / 3).astype(np.float32)
 
@@ -103,7 +103,7 @@ def teacher(rng):
 
 
 class Priced(nn.Module):
-    """Embeddings of two codes beside numbers."""
+    """Embeddings of two codes, and the numbers beside them."""
 
     def __init__(self, size=4, act=nn.ReLU, norm=None):
         super().__init__()
@@ -115,13 +115,13 @@ class Priced(nn.Module):
 
 
 def begun_at(layers, value):
-    """Return layers whose last bias is a value at first."""
+    """Return layers with the last bias set to a value."""
     nn.init.constant_(layers[-1].bias, value)
     return layers
 
 
 class Doubted(nn.Module):
-    """A mean and the logarithm of a variance."""
+    """Predicts a mean and the logarithm of a variance."""
 
     def __init__(self, inputs=5, size=32):
         super().__init__()
@@ -133,7 +133,7 @@ class Doubted(nn.Module):
 
 
 class Chosen(nn.Module):
-    """Experts of which the two that a gate likes best are asked."""
+    """A mixture of experts: a gate picks two of them for each sample."""
 
     def __init__(self, inputs=6, count=4, best=2, size=12):
         super().__init__()
@@ -147,7 +147,7 @@ class Chosen(nn.Module):
 
 
 class Later(nn.Module):
-    """The state, plus what the network says changes."""
+    """The state, plus a predicted change."""
 
     def __init__(self, size=32):
         super().__init__()
@@ -158,7 +158,7 @@ class Later(nn.Module):
 
 
 class Waves(nn.Module):
-    """Sines and cosines of many frequencies, which are not learned, before fully connected layers."""
+    """Fully connected layers over random Fourier features, which are not trained."""
 
     def __init__(self, count=24, scale=2.0):
         super().__init__()
@@ -171,7 +171,7 @@ class Waves(nn.Module):
 
 
 class Bag(nn.Module):
-    """What is made of each article, added up, and fully connected layers over the sum."""
+    """The mean of embedded articles, and fully connected layers after it."""
 
     def __init__(self, size=16):
         super().__init__()
@@ -182,7 +182,7 @@ class Bag(nn.Module):
 
 
 def measured(size=32):
-    """Return layers that begin with normalisation, for inputs as they come."""
+    """Return layers that begin with batch normalisation, for inputs that are not standardised."""
     return nn.Sequential(nn.BatchNorm1d(8), dense(8, size, size, 1))
 
 
@@ -196,19 +196,19 @@ def gated(inputs, outputs, size=24, blocks=2):
 
 
 def pinball(output, y):
-    """Return the loss of the quantiles of 20 %, 50 % and 80 %."""
+    """Return the pinball loss of the quantiles 0.2, 0.5 and 0.8."""
     share = torch.tensor([0.2, 0.5, 0.8])
     return torch.where(y > output, share * (y - output), (1 - share) * (output - y)).mean()
 
 
 def doubt(output, y):
-    """Return minus the logarithm of the density of targets, where mean and variance are given."""
+    """Return the negative log likelihood of a normal distribution."""
     mean, log_variance = output
     return nn.functional.gaussian_nll_loss(mean, y, log_variance.exp())
 
 
 def cooled(scores, wanted, heat=2.0):
-    """Return how far from the teacher's shares one's own are, both at a high temperature."""
+    """Return the distillation loss: the divergence from the teacher at a high temperature."""
     ours, theirs = (scores / heat).log_softmax(1), (wanted / heat).softmax(1)
     return nn.functional.kl_div(ours, theirs, reduction="batchmean") * heat**2
 

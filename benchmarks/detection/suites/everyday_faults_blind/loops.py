@@ -1,4 +1,4 @@
-"""Runs whose training loop is their own: two that play against each other, choices that are rewarded, and others."""
+"""Runs with their own training loop: a GAN, a contextual bandit, L-BFGS and others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import sagemaker_debug_ext.pytorch as smd
-from harness.jobs import make
+from harness.jobs import make, recording_hook
 from harness.parts import dense
 from suites.everyday_faults_blind.parts import criterion
 from suites.everyday_faults_blind.plan import set_training
@@ -19,15 +19,8 @@ BATCH, EVAL_EVERY = 48, 20
 Trial = Callable[[str], None]
 
 
-def _hook(folder: str, model: nn.Module, loss: nn.Module, **settings: bool) -> smd.Hook:
-    hook = smd.Hook(out_dir=folder, save_config=smd.SaveConfig(save_interval=1), save_all=True, **settings)
-    hook.register_module(model)
-    hook.register_loss(loss)
-    return hook
-
-
 def _judged(hook, model, loss, x, y) -> None:
-    """Evaluate on all rows, in two batches."""
+    """Evaluate on 128 rows, in two batches."""
     hook.set_mode(smd.modes.EVAL)
     model.eval()
     with torch.no_grad():
@@ -37,13 +30,13 @@ def _judged(hook, model, loss, x, y) -> None:
     hook.set_mode(smd.modes.TRAIN)
 
 
-# --- two that play against each other --------------------------------------------------------------------------------
+# --- a GAN -----------------------------------------------------------------------------------------------------------
 
 
 def playing(seed: int, *, steps: int = 160, size: int = 48, smooth: float = 0.1, rates=(1e-3, 3e-3)) -> Trial:
-    """Return what makes the trial of a generator of points of a tilted ellipse, and of what tells them from real ones.
+    """Return a function that trains a GAN on points of a tilted ellipse.
 
-    Each is registered, and the loss of both; a step is one of either.
+    Both networks are registered, and their common loss. A step is one update of each.
     """
 
     def make_trial(folder: str) -> None:
@@ -53,7 +46,7 @@ def playing(seed: int, *, steps: int = 160, size: int = 48, smooth: float = 0.1,
             dense(2, size, size, 1, act=nn.LeakyReLU),
             nn.BCEWithLogitsLoss(),
         )
-        hook = _hook(folder, discriminator, loss)
+        hook = recording_hook(folder, discriminator, loss)
         hook.register_module(maker)
         hook.set_mode(smd.modes.TRAIN)
         makes = torch.optim.Adam(maker.parameters(), rates[0], betas=(0.5, 0.9))
@@ -74,32 +67,32 @@ def playing(seed: int, *, steps: int = 160, size: int = 48, smooth: float = 0.1,
     return make_trial
 
 
-# --- choices that are rewarded ---------------------------------------------------------------------------------------
+# --- a contextual bandit ---------------------------------------------------------------------------------------------
 
 
 def _worth_of_choices(scores, given):
-    """Return minus the log chance of choices times what they brought, less a little for being undecided."""
+    """Return the policy gradient loss with an entropy bonus."""
     log_chances = scores.log_softmax(1)
     chosen = log_chances.gather(1, given[:, :1].long())[:, 0]
     return -(chosen * given[:, 1]).mean() + 0.01 * (log_chances.exp() * log_chances).sum(1).mean()
 
 
 def rewarded(seed: int, *, steps: int = 160, arms: int = 5, act=nn.ReLU, lr: float = 1e-2, usual: bool = True) -> Trial:
-    """Return what makes the trial of a policy that shows one of some articles to a visitor, who clicks or not.
+    """Return a function that trains a policy to show one of several articles to visitors, who click or not.
 
     Args:
-        seed: Of everything.
-        steps: How many batches of visitors there are.
-        arms: How many articles there are.
+        seed: Seed of data and weights.
+        steps: Number of batches of visitors.
+        arms: Number of articles.
         act: Activation of the policy.
         lr: Learning rate.
-        usual: Whether the usual reward is subtracted.
+        usual: Whether the running mean of rewards is subtracted.
     """
 
     def make_trial(folder: str) -> None:
         torch.manual_seed(seed)
         tastes, policy, loss = torch.randn(8, arms), dense(8, 32, arms, act=act), criterion(_worth_of_choices)()
-        hook = _hook(folder, policy, loss)
+        hook = recording_hook(folder, policy, loss)
         hook.set_mode(smd.modes.TRAIN)
         optimizer, mean = torch.optim.Adam(policy.parameters(), lr), 0.0
         for _ in range(steps):
@@ -118,16 +111,16 @@ def rewarded(seed: int, *, steps: int = 160, arms: int = 5, act=nn.ReLU, lr: flo
     return make_trial
 
 
-# --- tasks, trained otherwise ----------------------------------------------------------------------------------------
+# --- tasks with other training loops ---------------------------------------------------------------------------------
 
 
 def averaged(task: str, seed: int, *, kept: float = 0.9) -> Trial:
-    """Return what makes the trial of a task whose evaluation is by a moving average of the weights."""
+    """Return a function that trains a task and discriminator_steps it with a moving average of the weights."""
 
     def make_trial(folder: str) -> None:
         job = make(task, seed)
         set_training(job)
-        hook = _hook(folder, job.model, job.loss)
+        hook = recording_hook(folder, job.model, job.loss)
         hook.set_mode(smd.modes.TRAIN)
         optimizer, slow = torch.optim.Adam(job.model.parameters(), job.lr), copy.deepcopy(job.model.state_dict())
         for step in range(job.steps):
@@ -149,11 +142,11 @@ def averaged(task: str, seed: int, *, kept: float = 0.9) -> Trial:
 
 
 def by_curvature(task: str, seed: int, *, steps: int = 15) -> Trial:
-    """Return what makes the trial of a task that is trained by L-BFGS on all rows at once."""
+    """Return a function that trains a task by L-BFGS on all rows at once."""
 
     def make_trial(folder: str) -> None:
         job = make(task, seed)
-        hook = _hook(folder, job.model, job.loss)
+        hook = recording_hook(folder, job.model, job.loss)
         hook.set_mode(smd.modes.TRAIN)
         optimizer = torch.optim.LBFGS(job.model.parameters(), 0.5, max_iter=5, line_search_fn="strong_wolfe")
 
@@ -173,12 +166,12 @@ def by_curvature(task: str, seed: int, *, steps: int = 15) -> Trial:
 
 
 def accumulated(task: str, seed: int, *, parts: int = 4, steps: int = 80) -> Trial:
-    """Return what makes the trial of a task with gradients of several small batches in each step, said by hand."""
+    """Return a function that trains a task with gradient accumulation, and marks the steps itself."""
 
     def make_trial(folder: str) -> None:
         job = make(task, seed)
         set_training(job)
-        hook = _hook(folder, job.model, job.loss, explicit_steps=True)
+        hook = recording_hook(folder, job.model, job.loss, explicit_steps=True)
         hook.set_mode(smd.modes.TRAIN)
         optimizer = torch.optim.Adam(job.model.parameters(), job.lr)
         for _ in range(steps):
@@ -194,11 +187,11 @@ def accumulated(task: str, seed: int, *, parts: int = 4, steps: int = 80) -> Tri
 
 
 def thawed(task: str, seed: int, *, at: int = 40, steps: int = 100) -> Trial:
-    """Return what makes the trial of a new head on layers that begin to learn, slowly, after some steps."""
+    """Return a function that trains a new head, and unfreezes the other layers after some steps."""
 
     def make_trial(folder: str) -> None:
         job = make(task, seed)
-        hook = _hook(folder, job.model, job.loss)
+        hook = recording_hook(folder, job.model, job.loss)
         hook.set_mode(smd.modes.TRAIN)
         body, head = job.model
         optimizer = torch.optim.Adam([{"params": head.parameters(), "lr": 1e-2}])

@@ -1,4 +1,4 @@
-"""Tasks in which things are made again, or others are made like them, and models that begin with another one."""
+"""Generative tasks and autoencoders, and fine-tuning of pretrained models."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from suites.everyday_faults_blind.parts import ROWS, criterion, task
 
 
 def sensors(rng):
-    """Sixteen sensors that measure four things; the same."""
+    """Sixteen sensors that measure four things. Target: the inputs themselves."""
     x = np.tanh(rng.normal(size=(ROWS, 4)) @ rng.normal(size=(4, 16))) + 0.15 * rng.normal(size=(ROWS, 16))
     return x.astype(np.float32), x.astype(np.float32)
 
 
 def stamps(rng):
-    """Pictures of seven by seven with a frame, a diagonal or a bar, from 0 to 1; the same."""
+    """Images of 7 x 7 with a frame, a diagonal or a bar, from 0 to 1. Target: the image itself."""
     x, kind = np.zeros((ROWS, 7, 7)), rng.integers(0, 3, ROWS)
     for row, place in enumerate(rng.integers(0, 6, ROWS)):
         if kind[row] == 0:
@@ -36,14 +36,14 @@ def stamps(rng):
 
 
 def two_moons(rng):
-    """Points of two crescents; there is no target."""
+    """Points of two crescents, without a target."""
     side, angle = rng.integers(0, 2, ROWS), rng.uniform(0, np.pi, ROWS)
     x = np.stack([np.cos(angle) + side - 0.5, np.where(side, 0.4 - np.sin(angle), np.sin(angle)) - 0.2], 1) * 1.3
     return (x + 0.1 * rng.normal(size=x.shape)).astype(np.float32), np.zeros(ROWS, np.float32)
 
 
 def spoilt(rng):
-    """Points of a ring with noise, and how much noise; the noise."""
+    """Points of a ring with noise, and the amount of noise. Target: the noise."""
     angle, amount = rng.uniform(0, 2 * np.pi, 4 * ROWS), rng.uniform(0.1, 1.5, (4 * ROWS, 1))
     noise = rng.normal(size=(4 * ROWS, 2))
     x = 1.5 * np.stack([np.cos(angle), np.sin(angle)], 1) + amount * noise
@@ -51,7 +51,7 @@ def spoilt(rng):
 
 
 def machines_at_work(rng):
-    """Twelve readings of a machine; the same. One in twenty-five of the last ones, those for evaluation, is broken."""
+    """Twelve readings of a machine. Target: the inputs themselves. In evaluation, one machine in 25 is broken."""
     x = np.sin(rng.normal(size=(ROWS, 3)) @ rng.normal(size=(3, 12))) + 0.1 * rng.normal(size=(ROWS, 12))
     x[-128::25] += rng.normal(size=(6, 12))
     return x.astype(np.float32), x.astype(np.float32)
@@ -65,7 +65,7 @@ def _kinds(rng, shift=0.0, rows=ROWS):
 
 
 def elsewhere(rng):
-    """Twelve measures from another laboratory; which of six kinds."""
+    """Twelve measures from another laboratory. Target: one of six kinds."""
     return _kinds(rng, 0.6)
 
 
@@ -73,7 +73,7 @@ def elsewhere(rng):
 
 
 class Mirrored(nn.Module):
-    """An autoencoder whose decoder has the weights of the encoder, turned round."""
+    """An autoencoder whose decoder uses the transposed weights of the encoder."""
 
     def __init__(self, inputs=16, size=5, act=torch.tanh):
         super().__init__()
@@ -87,7 +87,7 @@ class Mirrored(nn.Module):
 
 
 class Sparse(nn.Module):
-    """An autoencoder with more codes than inputs, few of which are used for one sample."""
+    """An autoencoder with more codes than inputs, of which few are active for one sample."""
 
     def __init__(self, inputs=16, size=32):
         super().__init__()
@@ -99,7 +99,7 @@ class Sparse(nn.Module):
 
 
 class Variational(nn.Module):
-    """Makes a picture of a code that is drawn from around where the encoder points."""
+    """A variational autoencoder."""
 
     def __init__(self, size=4):
         super().__init__()
@@ -112,7 +112,7 @@ class Variational(nn.Module):
 
 
 class Flow(nn.Module):
-    """Couplings that turn points into standard normal ones; gives these and the logarithm of the volume."""
+    """A normalising flow of couplings. Returns points and the logarithm of the volume."""
 
     def __init__(self, depth=4):
         super().__init__()
@@ -133,7 +133,7 @@ class Flow(nn.Module):
 
 @functools.lru_cache(maxsize=1)
 def _learned_at_home() -> dict[str, torch.Tensor]:
-    """Return the weights of layers that tell kinds of measures from the first laboratory."""
+    """Return the weights of layers that were trained on kinds of measures from the first laboratory."""
     with torch.random.fork_rng():
         torch.manual_seed(4)
         layers, (x, y) = dense(12, 48, 32, 6), map(torch.as_tensor, _kinds(np.random.default_rng(8)))
@@ -141,14 +141,14 @@ def _learned_at_home() -> dict[str, torch.Tensor]:
 
 
 def from_home() -> nn.Sequential:
-    """Return layers as they were learned at home."""
+    """Return layers with the weights that were trained in the first laboratory."""
     layers = dense(12, 48, 32, 6)
     layers.load_state_dict(_learned_at_home())
     return layers
 
 
 class Adapted(nn.Module):
-    """A linear layer that stays as it is, plus the product of two narrow ones, the second of which is 0 at first."""
+    """A frozen linear layer with a low-rank adapter, whose second factor begins at 0."""
 
     def __init__(self, linear, rank=4, factor=2.0):
         super().__init__()
@@ -161,12 +161,12 @@ class Adapted(nn.Module):
 
 
 def adapted() -> nn.Sequential:
-    """Return the layers learned at home, each with an adapter."""
-    return nn.Sequential(*(Adapted(each) if isinstance(each, nn.Linear) else each for each in from_home()))
+    """Return the pretrained layers, each with an adapter."""
+    return nn.Sequential(*(Adapted(layer) if isinstance(layer, nn.Linear) else layer for layer in from_home()))
 
 
 def with_new_head(learns=False) -> nn.Sequential:
-    """Return the layers learned at home with a new last one; the others learn only if asked for."""
+    """Return the pretrained layers with a new last layer. The others are trained only if `learns` is set."""
     layers = from_home()
     return nn.Sequential(layers[:-1].requires_grad_(learns), nn.Linear(32, 6))
 
@@ -175,20 +175,20 @@ def with_new_head(learns=False) -> nn.Sequential:
 
 
 def sparse(output, x):
-    """Return the squared error plus a little for codes that are used."""
+    """Return the squared error plus a penalty for active codes."""
     made, code = output
     return nn.functional.mse_loss(made, x) + 2e-3 * code.abs().sum(1).mean()
 
 
 def bound(output, x):
-    """Return the binary cross entropy of a picture, added up, plus the divergence of its code."""
+    """Return the summed binary cross entropy of an image plus the divergence of its code."""
     scores, mean, spread = output
     made = nn.functional.binary_cross_entropy_with_logits(scores, x, reduction="sum") / len(x)
     return made + (mean**2 + spread.exp() - 1 - spread).sum(1).mean() / 2
 
 
 def density(output, _):
-    """Return minus the mean logarithm of the density."""
+    """Return the mean negative log density."""
     point, volume = output
     return ((point**2).sum(1) / 2 + math.log(2 * math.pi) - volume).mean()
 

@@ -19,8 +19,8 @@ def _both(name: str, values: Values) -> Callable[[BoostingJob], None]:
     """Change features (x) or targets (y) of training and validation."""
 
     def change(job: BoostingJob) -> None:
-        for each in (name, f"{name}_valid"):
-            setattr(job, each, values(getattr(job, each)).astype(np.float32))
+        for attribute in (name, f"{name}_valid"):
+            setattr(job, attribute, values(getattr(job, attribute)).astype(np.float32))
 
     return change
 
@@ -54,7 +54,7 @@ def _hardly_any(job: BoostingJob) -> np.ndarray:
 
 
 def _told(job: BoostingJob) -> None:
-    """Let a feature tell the target."""
+    """Overwrite a feature by the target."""
     job.x[:, 2], job.x_valid[:, 2] = 2 * job.y - 1, 2 * job.y_valid - 1
 
 

@@ -1,4 +1,4 @@
-"""Faults in losses, outputs, the build of models, how they begin and how they are trained."""
+"""Faults in losses, outputs, architecture, initialisation and training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks on what belongs together: taste, likeness, graphs."""
+"""Tasks on relations: recommendation, similarity, graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suites.everyday_faults_blind.parts import ROWS, criterion, task
 
 
 def ratings(rng):
-    """A viewer and a film; how many stars."""
+    """A viewer and a film. Target: the number of stars."""
     viewers, films = rng.integers(0, 40, 6 * ROWS), rng.integers(0, 25, 6 * ROWS)
     stars = 3.2 + 0.7 * (rng.normal(size=(40, 3))[viewers] * rng.normal(size=(25, 3))[films]).sum(1)
     stars += 0.6 * rng.normal(size=25)[films] + 0.3 * rng.normal(size=len(films))
@@ -21,7 +21,7 @@ def ratings(rng):
 
 
 def playlists(rng):
-    """A listener, a song that was heard and one that was not; there is no other target."""
+    """A listener, a song that was heard and a song that was not. The target is not used."""
     tastes, songs = rng.normal(size=(30, 3)), rng.normal(size=(40, 3))
     who, pair = rng.integers(0, 30, 5 * ROWS), rng.integers(0, 40, (5 * ROWS, 2))
     worth = (tastes[who][:, None] * songs[pair]).sum(2) + 0.3 * rng.gumbel(size=pair.shape)
@@ -30,7 +30,7 @@ def playlists(rng):
 
 
 def offers(rng):
-    """Six offers at once, each with five features; which is taken."""
+    """Six offers, each with five features. Target: the offer that is taken."""
     x = rng.normal(size=(ROWS, 6, 5))
     worth = x[:, :, 0] + np.tanh(2 * x[:, :, 1]) * x[:, :, 2] - 0.5 * x[:, :, 3] ** 2
     return x.astype(np.float32), (2 * worth + 0.3 * rng.gumbel(size=worth.shape)).argmax(1)
@@ -43,7 +43,7 @@ def _writers(rng, count):
 
 
 def signatures(rng):
-    """Pairs of signatures; whether one hand wrote both."""
+    """Pairs of signatures. Target: whether one person wrote both."""
     (left, first), (right, second) = _writers(rng, 8 * ROWS), _writers(rng, 8 * ROWS)
     same, other = np.flatnonzero(first == second)[: ROWS // 2], np.flatnonzero(first != second)[: ROWS // 2]
     chosen = rng.permutation(np.concatenate([same, other]))
@@ -51,7 +51,7 @@ def signatures(rng):
 
 
 def hands(rng):
-    """Three signatures, of which one hand wrote the first two; there is no other target."""
+    """Three signatures, of which one person wrote the first two. The target is not used."""
     x, who = _writers(rng, 6 * ROWS)
     rows = [np.flatnonzero(who == hand) for hand in range(8)]
     mine, others = rng.integers(0, 8, ROWS), rng.integers(1, 8, ROWS)
@@ -60,20 +60,20 @@ def hands(rng):
 
 
 def views(rng):
-    """The same thing seen twice, with noise; there is no other target."""
+    """Two noisy views of the same thing. The target is not used."""
     mixing = rng.normal(size=(5, 16))
     thing = rng.normal(size=(ROWS, 1, 5))
     return (thing @ mixing + 0.8 * rng.normal(size=(ROWS, 2, 16))).astype(np.float32), np.zeros(ROWS, np.float32)
 
 
 def calls(rng):
-    """Twelve measures of a call; which of eight birds."""
+    """Twelve measures of a call. Target: one of eight birds."""
     x, who = _writers(rng, ROWS)
     return x.astype(np.float32), who
 
 
 def molecules(rng):
-    """Graphs of nine atoms: who is bound to whom beside the kind of each, of four; whether two of kind 0 are bound."""
+    """Graphs of nine atoms: adjacency and one of four kinds. Target: whether two atoms of kind 0 are bound."""
     kind, bound = rng.integers(0, 4, (ROWS, 9)), np.triu(rng.random((ROWS, 9, 9)) < 0.25, 1)
     bound = bound | bound.transpose(0, 2, 1)
     zero = kind == 0
@@ -82,7 +82,7 @@ def molecules(rng):
 
 
 def papers(rng):
-    """Neighbourhoods of eight papers in three fields, quoting mostly their own; the field of each paper."""
+    """Graphs of eight papers in three fields, which mostly quote their own field. Target: the field of each paper."""
     field = rng.integers(0, 3, (ROWS, 8))
     same = field[:, :, None] == field[:, None]
     quoted = np.triu(rng.random(same.shape) < np.where(same, 0.8, 0.1), 1)
@@ -94,7 +94,7 @@ def papers(rng):
 
 
 class Taste(nn.Module):
-    """The product of two vectors plus what each of both, and all together, are worth."""
+    """Matrix factorisation with a bias for each viewer, each film and all together."""
 
     def __init__(self, size=6, begin=3.2):
         super().__init__()
@@ -111,7 +111,7 @@ class Taste(nn.Module):
 
 
 class Heard(nn.Module):
-    """By how much the song that was heard is liked more than the other one."""
+    """The difference between the scores of the song that was heard and the other one."""
 
     def __init__(self, size=6):
         super().__init__()
@@ -124,7 +124,7 @@ class Heard(nn.Module):
 
 
 class Rated(nn.Module):
-    """A score for each of several."""
+    """A score for each of several offers."""
 
     def __init__(self, inputs=5, act=nn.ReLU):
         super().__init__()
@@ -135,7 +135,7 @@ class Rated(nn.Module):
 
 
 class Seen(nn.Module):
-    """One encoder for all of a pair or a triple; vectors of length one if asked for."""
+    """One encoder for all items of a pair or triple. With `unit`, its vectors have length one."""
 
     def __init__(self, inputs=12, size=8, unit=False, norm=None):
         super().__init__()
@@ -147,7 +147,7 @@ class Seen(nn.Module):
 
 
 class Angles(nn.Module):
-    """The cosine of the angle to a vector for each class, times a factor."""
+    """Cosines with a direction for each class, times a factor."""
 
     def __init__(self, outputs=8, factor=12.0):
         super().__init__()
@@ -155,55 +155,55 @@ class Angles(nn.Module):
         self.factor = factor
 
     def forward(self, x):
-        codes, classes = (nn.functional.normalize(each, dim=1) for each in (self.encoder(x), self.classes))
+        codes, classes = (nn.functional.normalize(vectors, dim=1) for vectors in (self.encoder(x), self.classes))
         return self.factor * codes @ classes.T
 
 
 class Messages(nn.Module):
-    """Nodes that tell their neighbours what they know, twice.
+    """Two rounds of messages between the nodes of a graph.
 
     Args:
-        inputs: Features of a node, which stand behind the columns that say who is its neighbour.
+        inputs: Number of features of a node. They follow the columns of the adjacency.
         outputs: Number of outputs.
-        each: Whether there are outputs for each node, or for the graph.
-        size: Size of what a node knows.
+        per_node: Whether there are outputs for each node instead of the graph.
+        size: Size of the state of a node.
     """
 
-    def __init__(self, inputs, outputs, each=False, size=24):
+    def __init__(self, inputs, outputs, per_node=False, size=24):
         super().__init__()
         self.own = nn.ModuleList([nn.Linear(inputs, size), nn.Linear(size, size)])
         self.told = nn.ModuleList([nn.Linear(inputs, size, bias=False), nn.Linear(size, size, bias=False)])
-        self.head, self.each = nn.Linear(size, outputs), each
+        self.head, self.per_node = nn.Linear(size, outputs), per_node
 
     def forward(self, x):
         bound, known = x[:, :, : x.shape[1]], x[:, :, x.shape[1] :]
-        share = bound / bound.sum(2, keepdim=True).clamp(min=1) if self.each else bound
+        share = bound / bound.sum(2, keepdim=True).clamp(min=1) if self.per_node else bound
         for own, told in zip(self.own, self.told, strict=True):
             known = torch.relu(own(known) + share @ told(known))
-        return self.head(known).transpose(1, 2) if self.each else self.head(known.amax(1))
+        return self.head(known).transpose(1, 2) if self.per_node else self.head(known.amax(1))
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------
 
 
 def heard(score, _):
-    """Return minus the logarithm of the chance that the song heard comes first."""
+    """Return the logistic loss of ranking the song that was heard first."""
     return -nn.functional.logsigmoid(score).mean()
 
 
 def apart(codes, same):
-    """Return the contrastive loss: alike are near, others at least 2 apart."""
+    """Return the contrastive loss: equal pairs are pulled together, others are pushed 2 apart."""
     distance = (codes[:, 0] - codes[:, 1]).square().sum(1).add(1e-6).sqrt()
     return (same * distance**2 + (1 - same) * (2 - distance).clamp(min=0) ** 2).mean()
 
 
 def triple(codes, _):
-    """Return by how much the other one is not farther away, by one half."""
+    """Return the triplet loss with a margin of one half."""
     return nn.functional.triplet_margin_loss(*codes.unbind(1), margin=0.5)
 
 
 def found_again(codes, _, heat=0.2):
-    """Return the cross entropy of finding the other view of the same thing in the batch, in both directions."""
+    """Return the cross entropy of finding the other view in the batch, in both directions."""
     scores = codes[:, 0] @ codes[:, 1].T / heat
     right = torch.arange(len(scores))
     return (nn.functional.cross_entropy(scores, right) + nn.functional.cross_entropy(scores.T, right)) / 2
@@ -220,5 +220,5 @@ PAIR_TASKS = {
     "views": task(views, lambda: Seen(16, unit=True, norm=nn.BatchNorm1d), criterion(found_again), lr=5e-3, steps=98),
     "calls": task(calls, Angles, CROSS, lr=1e-2, steps=98),
     "molecules": task(molecules, lambda: Messages(4, 1), BINARY, lr=1e-2, steps=140),
-    "papers": task(papers, lambda: Messages(6, 3, each=True), CROSS, lr=5e-3, steps=98),
+    "papers": task(papers, lambda: Messages(6, 3, per_node=True), CROSS, lr=5e-3, steps=98),
 }

@@ -1,4 +1,4 @@
-"""What tasks are made of: their entry in tables, and small parts of data, models and losses."""
+"""The table entry of a task, and parts of models and data that only this suite has."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch import nn
 from harness.parts import FunctionLoss, column
 
 ROWS = 960
-"""How many samples most tasks have; the last 128 are for evaluation."""
+"""Number of samples of most tasks. The last 128 are for evaluation."""
 
 
 class Task(NamedTuple):
-    """A task: what makes its data, model and loss, and how it is trained."""
+    """A task: functions that make its data, model and loss, and its training settings."""
 
     data: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
     model: Callable[[], nn.Module]
@@ -35,12 +35,12 @@ class Criterion(FunctionLoss):
 
 
 def criterion(function) -> Callable[[], nn.Module]:
-    """Return what makes the module of a loss that is a function."""
+    """Return a function that makes the module of a loss function."""
     return functools.partial(Criterion, function)
 
 
 class Skip(nn.Module):
-    """A branch that is added to its input."""
+    """A branch with a skip connection."""
 
     def __init__(self, *branch):
         super().__init__()
@@ -51,5 +51,5 @@ class Skip(nn.Module):
 
 
 def above(score: np.ndarray, share: float) -> np.ndarray:
-    """Return a column of 1 for the share of samples with the highest scores, and of 0 for others."""
+    """Return a column with 1 for the share of samples with the highest scores, and 0 for the others."""
     return column(score > np.quantile(score, 1 - share))

@@ -1,4 +1,4 @@
-"""Tasks on small pictures: what is seen, where, how often, and what lies where."""
+"""Tasks on small images: classes, positions, counts, segmentation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.parts import Apply, column
 from suites.everyday_faults_blind.parts import ROWS, Skip, criterion, task
 
 SIZE = 12
-"""Height and width of pictures."""
+"""Height and width of images."""
 
 # --- data ------------------------------------------------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ def _disc(row, column, radius):
 
 
 def figures(rng):
-    """A disc, a square, a cross or a frame somewhere; which."""
+    """A disc, a square, a cross or a frame at any place. Target: the figure."""
     x, y = _scene(rng), rng.integers(0, 4, ROWS)
     square, cross = np.ones((5, 5)), np.zeros((5, 5))
     cross[2], cross[:, 2] = 1, 1
@@ -40,7 +40,7 @@ def figures(rng):
 
 
 def fabrics(rng):
-    """Waves in one of five directions; which."""
+    """Waves in one of five directions. Target: the direction."""
     y, (down, right) = rng.integers(0, 5, ROWS), np.indices((SIZE, SIZE))
     angle, phase = (y * np.pi / 5)[:, None, None], rng.uniform(0, 2 * np.pi, (ROWS, 1, 1))
     x = np.sin(1.6 * (down * np.sin(angle) + right * np.cos(angle)) + phase) + 0.6 * rng.normal(size=(ROWS, SIZE, SIZE))
@@ -48,7 +48,7 @@ def fabrics(rng):
 
 
 def turned(rng):
-    """An arrow of random length in three colours; by how many quarters it is turned."""
+    """An arrow of random length in three colours. Target: its rotation in quarter turns."""
     y, x = rng.integers(0, 4, ROWS), rng.normal(size=(ROWS, 3, SIZE, SIZE)) * 0.35
     for row in range(ROWS):
         arrow, length = np.zeros((SIZE, SIZE)), rng.integers(4, 8)
@@ -58,7 +58,7 @@ def turned(rng):
 
 
 def cells(rng):
-    """Discs on an uneven ground; where a disc is (1) in the picture."""
+    """Discs on an uneven ground. Target: a mask of the discs."""
     x, y = _scene(rng, noise=0.35), np.zeros((ROWS, 1, SIZE, SIZE))
     for row in range(ROWS):
         for _ in range(rng.integers(1, 4)):
@@ -68,7 +68,7 @@ def cells(rng):
 
 
 def birds(rng):
-    """Bright dots; how many."""
+    """Bright dots. Target: their number."""
     x, count = _scene(rng, noise=0.15), rng.integers(0, 9, ROWS)
     for row in range(ROWS):
         places = rng.permutation(SIZE * SIZE)[: count[row]]
@@ -77,7 +77,7 @@ def birds(rng):
 
 
 def corners(rng):
-    """A bright blob and a dark one; where each is, from -1 to 1 in both directions."""
+    """A bright blob and a dark one. Target: the place of each, from -1 to 1 in both directions."""
     y = rng.uniform(1, SIZE - 2, (ROWS, 2, 2))
     down, right = np.indices((SIZE, SIZE))
     x = _scene(rng, noise=0.15)[:, 0]
@@ -88,7 +88,7 @@ def corners(rng):
 
 
 def noisy(rng):
-    """Pictures of two bars with much noise; the same without."""
+    """Images of two bars with much noise. Target: the image without noise."""
     y = np.zeros((ROWS, 1, SIZE, SIZE))
     for row, (down, right) in enumerate(rng.integers(0, SIZE - 1, (ROWS, 2))):
         y[row, 0, down : down + 2], y[row, 0, :, right : right + 2] = 1, 1
@@ -96,7 +96,7 @@ def noisy(rng):
 
 
 def coarse(rng):
-    """Smooth pictures of half the size; the pictures in full."""
+    """Smooth images of half the size. Target: the image in full size."""
     down, right = np.indices((SIZE, SIZE)) / SIZE * 2 * np.pi
     a, b, phase = rng.normal(size=(3, ROWS, 1, 1))
     y = np.sin(a * down + b * right + phase * 3)[:, None]
@@ -107,15 +107,15 @@ def coarse(rng):
 
 
 def convolutions(outputs, *channels, act=nn.ReLU, norm=nn.BatchNorm2d, drop=0.0, pool=nn.MaxPool2d):
-    """Return convolutions with pooling after each, and a linear layer over what is left of the picture.
+    """Return convolutions with pooling after each, and a linear layer.
 
     Args:
         outputs: Number of outputs.
-        *channels: Channels of the picture, and of what each convolution makes of it.
-        act: What makes the activation.
-        norm: What makes the normalisation from a number of channels; none if None.
+        *channels: Number of channels of the image, then of each convolution.
+        act: Makes the activation.
+        norm: Makes the normalisation from a number of channels. None: no normalisation.
         drop: Dropout before the linear layer.
-        pool: What makes pixels fewer, from how many become one in each direction.
+        pool: Makes the pooling from its size.
     """
     parts, side = [], SIZE
     for before, after in itertools.pairwise(channels):
@@ -129,12 +129,12 @@ def _pair(before, after, stride=1):
 
 
 class Deep(nn.Module):
-    """A residual network whose blocks do nothing at first, and which becomes narrower once.
+    """A residual network whose blocks begin as the identity. The width changes once.
 
     Args:
         outputs: Number of classes.
         blocks: Number of blocks at each width.
-        colours: Channels of pictures.
+        colours: Number of channels of the image.
     """
 
     def __init__(self, outputs, blocks=1, colours=1):
@@ -154,7 +154,7 @@ class Deep(nn.Module):
 
 
 def separable(outputs, colours=1):
-    """Return convolutions of each channel alone, then of each pixel alone, with ReLU6."""
+    """Return depthwise separable convolutions with ReLU6."""
     parts = [*_pair(colours, 12), nn.ReLU6()]
     for before, after, stride in ((12, 16, 2), (16, 24, 2)):
         parts += [
@@ -167,7 +167,7 @@ def separable(outputs, colours=1):
 
 
 class Denser(nn.Module):
-    """Convolutions each of which sees what all before it gave; channels are weighted at the end."""
+    """Densely connected convolutions, with channel weights at the end."""
 
     def __init__(self, outputs, growth=6, depth=3):
         super().__init__()
@@ -184,11 +184,11 @@ class Denser(nn.Module):
 
 
 class Tiles(nn.Module):
-    """A transformer over the tiles of a picture.
+    """A transformer over the patches of an image.
 
     Args:
         outputs: Number of classes.
-        colours: Channels of pictures.
+        colours: Number of channels of the image.
         drop: Dropout.
         first: Whether normalisation comes first in each layer.
     """
@@ -207,7 +207,7 @@ class Tiles(nn.Module):
 
 
 class Hourglass(nn.Module):
-    """Down once, up again, with what was there before beside it."""
+    """A U-Net of one level."""
 
     def __init__(self, act=nn.ReLU, bias=0.0):
         super().__init__()
@@ -223,7 +223,7 @@ class Hourglass(nn.Module):
 
 
 class Pointer(nn.Module):
-    """The mean place of what each of two channels looks at."""
+    """The mean position of two attention maps."""
 
     def __init__(self):
         super().__init__()
@@ -237,7 +237,7 @@ class Pointer(nn.Module):
 
 
 def cleaner(width=10):
-    """Return convolutions that say how a picture differs from a clean one."""
+    """Return convolutions that predict the difference from a clean image."""
     inner = (nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width), nn.LeakyReLU(0.1))
     return Skip(nn.Conv2d(1, width, 3, padding=1), nn.LeakyReLU(0.1), *inner, nn.Conv2d(width, 1, 3, padding=1))
 
@@ -250,10 +250,10 @@ def finer(width=12):
 
 
 def counting():
-    """Return convolutions whose results are added up over the picture."""
+    """Return convolutions whose outputs are summed over the image."""
     added_up = Apply(lambda x: x.flatten(1).sum(1, keepdim=True))
     last = nn.Conv2d(8, 1, 1)
-    nn.init.constant_(last.bias, -3.0)  # together they see a few birds at first, not a hundred
+    nn.init.constant_(last.bias, -3.0)  # so that the first predictions are a few birds, not a hundred
     return nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), last, nn.Softplus(), added_up)
 
 
@@ -261,7 +261,7 @@ def counting():
 
 
 def overlap(scores, y):
-    """Return the binary cross entropy plus how little of both areas is common."""
+    """Return the binary cross entropy plus the Dice loss."""
     chance = scores.sigmoid()
     common = (2 * (chance * y).sum((1, 2, 3)) + 1) / (chance.sum((1, 2, 3)) + y.sum((1, 2, 3)) + 1)
     return nn.functional.binary_cross_entropy_with_logits(scores, y) + (1 - common).mean()

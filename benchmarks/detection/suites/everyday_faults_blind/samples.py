@@ -1,4 +1,4 @@
-"""Faults in what a model is trained on and evaluated by."""
+"""Faults in the data of training or evaluation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from suites.everyday_faults_blind.texts import Attentive
 
 
 def _numbers(values) -> Change:
-    """Change the numbers behind the two codes, for evaluation."""
+    """Change the numbers behind the two codes, for evaluation only."""
 
     def change(x):
         x[:, 2:] = values(x[:, 2:])

@@ -1,4 +1,4 @@
-"""Tasks on measurements over time."""
+"""Tasks on time series."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suites.everyday_faults_blind.parts import ROWS, Skip, task
 
 
 def beats(rng):
-    """Forty moments of a heart; which of three kinds the beat is, in six, three and one of ten."""
+    """A heartbeat at forty moments. Target: one of three kinds, with shares of 60, 28 and 12 %."""
     y, time = rng.choice(3, ROWS, p=[0.6, 0.28, 0.12]), np.arange(40)
     peak = 18 + 3 * rng.normal(size=(ROWS, 1))
     width, height = np.array([1.5, 3.5, 1.5])[y][:, None], np.array([2, 2, -1.6])[y][:, None]
@@ -22,7 +22,7 @@ def beats(rng):
 
 
 def power(rng):
-    """Twenty-four hours of use and of temperature; the use of the next six hours."""
+    """Power use and temperature of 24 hours. Target: the use of the next six hours."""
     hours, phase = np.arange(30), rng.integers(0, 24, (ROWS, 1))
     warmth = np.cumsum(rng.normal(size=(ROWS, 30)), 1) * 0.3
     use = np.sin((hours + phase) * np.pi / 12) * rng.uniform(0.6, 1.4, (ROWS, 1)) + 0.5 * np.abs(warmth)
@@ -31,14 +31,14 @@ def power(rng):
 
 
 def tides(rng):
-    """Thirty moments of two waves together; at each moment, the next one."""
+    """The sum of two waves at thirty moments. Target: the next value at each moment."""
     time, phase = np.arange(31), rng.uniform(0, 2 * np.pi, (2, ROWS, 1))
     x = np.sin(0.5 * time + phase[0]) + 0.6 * np.sin(1.3 * time + phase[1]) + 0.1 * rng.normal(size=(ROWS, 31))
     return x[:, None, :-1].astype(np.float32), x[:, None, 1:].astype(np.float32)
 
 
 def strokes(rng):
-    """Twenty moments of a pen; which of five figures it drew."""
+    """The path of a pen at twenty moments. Target: one of five figures."""
     y, time = rng.integers(0, 5, ROWS), np.linspace(0, 1, 20)
     across, along = np.array([1, 1, 2, 1, 3])[y][:, None], np.array([0, 1, 1, 2, 2])[y][:, None]
     start = rng.uniform(0, 0.2, (ROWS, 1))
@@ -47,7 +47,7 @@ def strokes(rng):
 
 
 def doors(rng):
-    """Fourteen moments at which somebody opens (1), closes (2) or does nothing; at each, whether the door is open."""
+    """At fourteen moments, a door is opened (1), closed (2) or left (0). Target: whether it is open at each moment."""
     x = rng.choice(3, (ROWS, 14), p=[0.5, 0.25, 0.25])
     y = np.zeros((ROWS, 14), np.int64)
     for moment in range(14):
@@ -56,7 +56,7 @@ def doors(rng):
 
 
 def commands(rng):
-    """Pictures of sounds, twelve moments of ten pitches; which of four words: rising, falling, high, low."""
+    """Spectrograms of twelve moments and ten pitches. Target: one of four words: rising, falling, high, low."""
     y, moments = rng.integers(0, 4, ROWS), np.arange(12)
     line = np.stack([2 + moments / 2, 7.5 - moments / 2, np.full(12, 7), np.full(12, 2)])[y]
     line = line + rng.uniform(-1, 1, (ROWS, 1))
@@ -65,7 +65,7 @@ def commands(rng):
 
 
 def alarms(rng):
-    """Twenty-five moments of five sensors; whether there was a short alarm on the first two at once."""
+    """Five sensors at 25 moments. Target: whether the first two had a short alarm at the same time."""
     x, y = rng.normal(size=(ROWS, 25, 5)), rng.integers(0, 2, ROWS)
     for row, moment in enumerate(rng.integers(0, 22, ROWS)):
         if y[row]:
@@ -76,7 +76,7 @@ def alarms(rng):
 
 
 def drifts(rng):
-    """Thirty moments of a walk; its mean drift, standardised."""
+    """A random walk of thirty moments. Target: its mean drift, standardised."""
     drift = rng.normal(size=(ROWS, 1))
     x = np.cumsum(0.15 * drift + 0.4 * rng.normal(size=(ROWS, 30)), 1)
     return x[:, :, None].astype(np.float32), standardize(column(drift))
@@ -95,11 +95,11 @@ def beat_net(act=nn.ReLU, norm=nn.BatchNorm1d, drop=0.1):
 
 
 class Memory(nn.Module):
-    """A recurrent layer, and a linear one over its last state, all its states, or what attention picks of them.
+    """A recurrent layer, and a linear layer over its last state, all states, or an attention-weighted mean.
 
     Args:
-        cell: Which recurrent layer.
-        inputs: Numbers at each moment.
+        cell: Class of the recurrent layer.
+        inputs: Number of inputs at each moment.
         outputs: Number of outputs.
         read: ``last``, ``all`` or ``attention``.
         size: Size of the state.
@@ -123,7 +123,7 @@ class Memory(nn.Module):
 
 
 class Causal(nn.Module):
-    """A convolution that sees only what was before, further and further back."""
+    """A dilated causal convolution."""
 
     def __init__(self, channels, reach):
         super().__init__()
@@ -140,7 +140,7 @@ def looking_back(channels=12):
 
 
 def sound_net(drop=0.0):
-    """Return two convolutions over pictures of sounds."""
+    """Return two convolutions over spectrograms."""
     return nn.Sequential(
         nn.Conv2d(1, 6, 3, 2, 1), nn.GroupNorm(2, 6), nn.SiLU(),
         nn.Conv2d(6, 12, 3, 2, 1), nn.GroupNorm(3, 12), nn.SiLU(),

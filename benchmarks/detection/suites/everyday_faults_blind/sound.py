@@ -1,4 +1,4 @@
-"""Sound runs: each task as it should be, and other ways to build and train models."""
+"""Sound runs: the tasks, and other ways to build and train models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OF_TRANSFORMERS = setting(rate=lambda n: min(((n + 1) / 25) ** -0.5, (n + 1) / 2
 TRIANGLES = setting(rate=lambda n: 0.1 + 0.9 * abs(1 - n % 40 / 20))
 HALVED = setting(rate=lambda n: 0.5 ** (n // 30))
 
-# --- what happens to batches -----------------------------------------------------------------------------------------
+# --- changes of batches ----------------------------------------------------------------------------------------------
 
 
 def _mirrored(x, y):
@@ -52,7 +52,7 @@ def _cut_out(x, y):
 
 
 def _mixed(x, y):
-    """Mix pairs of samples and their classes, which are one of seven."""
+    """Mix pairs of samples and their classes (mixup); there are seven classes."""
     share, order = float(torch.distributions.Beta(0.4, 0.4).sample()), torch.randperm(len(x))
     y = nn.functional.one_hot(y, 7).float()
     return share * x + (1 - share) * x[order], share * y + (1 - share) * y[order]
@@ -66,7 +66,7 @@ def _some_missing(x, y):
     return x * (torch.rand_like(x) > 0.1), y
 
 
-# --- what happens to data --------------------------------------------------------------------------------------------
+# --- changes of data -------------------------------------------------------------------------------------------------
 
 
 def _guessed(share: float, classes: int):
@@ -74,14 +74,14 @@ def _guessed(share: float, classes: int):
 
 
 def _rare_ones_drawn_again(job) -> torch.Tensor:
-    """Return rows with those of the rare kind as often as others."""
+    """Return rows in which both classes are equally frequent."""
     weights = torch.where(job.y[:, 0] > 0, 1 / job.y.sum(), 1 / (1 - job.y).sum())
     return torch.multinomial(weights, len(job.y), replacement=True)
 
 
 def _easy_first(job) -> None:
-    """Begin with the half of the rows that lie nearest to the middle of their class, and add others step by step."""
-    centres = torch.stack([job.x[job.y == each].mean(0) for each in range(7)])
+    """Begin with the half of the rows that is nearest to the class centres, and add others step by step."""
+    centres = torch.stack([job.x[job.y == label].mean(0) for label in range(7)])
     order = (job.x - centres[job.y]).square().sum(1).argsort()
     x, y, seen = job.x[order], job.y[order], [0]
 
@@ -98,7 +98,7 @@ def _all_rows(job) -> None:
 
 
 def _normed(layers: nn.Module) -> nn.Module:
-    """Return layers whose weights have their length as a parameter of its own."""
+    """Apply weight normalisation to the linear layers."""
     for layer in layers:
         if isinstance(layer, nn.Linear):
             nn.utils.parametrizations.weight_norm(layer)
@@ -114,8 +114,8 @@ SMALL_SPREAD = with_weights(lambda weight: nn.init.trunc_normal_(weight, std=0.0
 HE = with_weights(lambda weight: nn.init.kaiming_normal_(weight, nonlinearity="relu"))
 SMOOTHED = setting(loss=nn.CrossEntropyLoss(label_smoothing=0.1))
 
-for each in OWN_TASKS:
-    sound(each)
+for task in OWN_TASKS:
+    sound(task)
 
 SOUND = [
     ("loans", "with layer normalisation, by NAdam", with_model(lambda: dense(20, 32, 16, 1, norm=nn.LayerNorm)),
@@ -196,7 +196,7 @@ SOUND = [
     ("offers", "with tanh, small spread", with_model(lambda: Rated(act=nn.Tanh)), SMALL_SPREAD),
     ("molecules", "by momentum", setting(optimizer="momentum", lr=0.05, steps=168)),
     ("papers", "few neighbourhoods, much decay", with_first_rows(400), setting(optimizer="adamw", weight_decay=0.1)),
-    ("papers", "a wider network", with_model(lambda: Messages(6, 3, each=True, size=48)), setting(lr=3e-3)),
+    ("papers", "a wider network", with_model(lambda: Messages(6, 3, per_node=True, size=48)), setting(lr=3e-3)),
     ("stars given", "in batches of 512", setting(batch=512, lr=3e-2)),
     ("spoilt", "with AMSGrad, slowed down", setting(optimizer="adam with largest squares"), COSINE),
     ("elsewhere, new head", "all layers learn, slowly", with_model(lambda: with_new_head(learns=True)),

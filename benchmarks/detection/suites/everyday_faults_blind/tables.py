@@ -1,4 +1,4 @@
-"""Tasks on tables whose target is a class, or several."""
+"""Classification tasks on tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suites.everyday_faults_blind.parts import ROWS, Skip, above, criterion, tas
 
 
 def loans(rng):
-    """Five standardised amounts and two codes, one-hot; who does not pay back, three in ten."""
+    """Five standardised amounts and two one-hot codes. Target: whether a loan is not paid back, three in ten."""
     amounts, job, town = rng.normal(size=(ROWS, 5)), rng.integers(0, 6, ROWS), rng.integers(0, 9, ROWS)
     score = (
         1.4 * amounts[:, 0] - amounts[:, 1] * (amounts[:, 2] > 0) + rng.normal(size=6)[job] + rng.normal(size=9)[town]
@@ -23,28 +23,28 @@ def loans(rng):
 
 
 def crops(rng):
-    """Nine measures of soil and weather; which of seven crops grows there."""
+    """Nine measures of soil and weather. Target: one of seven crops."""
     y = rng.integers(0, 7, ROWS)
     x = rng.normal(size=(7, 9))[y] * 1.3 + rng.normal(size=(ROWS, 9)) @ (np.eye(9) + 0.3 * rng.normal(size=(9, 9)))
     return standardize(x), y
 
 
 def galaxies(rng):
-    """Four measures; which of three kinds, where one lies around another."""
+    """Four measures. Target: one of three kinds, which lie on nested spheres."""
     y, direction = rng.integers(0, 3, ROWS), rng.normal(size=(ROWS, 4))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     return (direction * (np.array([0.4, 1.4, 2.4])[y] + 0.15 * rng.normal(size=ROWS))[:, None]).astype(np.float32), y
 
 
 def crescents(rng):
-    """Points of two crescents, one within the other; which."""
+    """Points of two interlocking crescents. Target: the crescent."""
     y, angle = rng.integers(0, 2, ROWS), rng.uniform(0, np.pi, ROWS)
     x = np.stack([np.cos(angle) + y, np.where(y, -np.sin(angle) + 0.4, np.sin(angle))], 1)
     return standardize(x + 0.12 * rng.normal(size=x.shape)), y
 
 
 def households(rng):
-    """Twelve answers of which a third is missing: 0 instead, and a second column says so; who is well off."""
+    """Twelve answers and twelve flags for missing ones, a third of them. Target: whether a household is well off."""
     answers = rng.normal(size=(ROWS, 12)) @ (np.eye(12) + 0.5 * rng.normal(size=(12, 12)) / 3)
     missing = rng.random((ROWS, 12)) < 0.33
     y = above(answers @ rng.normal(size=12) + 0.5 * rng.normal(size=ROWS), 0.5)
@@ -52,21 +52,21 @@ def households(rng):
 
 
 def skills(rng):
-    """Fourteen traits of jobs; which of eight skills they ask for."""
+    """Fourteen traits of jobs. Target: which of eight skills they need."""
     x = rng.normal(size=(ROWS, 14))
     scores = x @ rng.normal(size=(14, 8)) + 1.5 * np.abs(x[:, :8]) + rng.logistic(size=(ROWS, 8))
     return x.astype(np.float32), (scores > np.quantile(scores, 0.7, axis=0)).astype(np.float32)
 
 
 def polls(rng):
-    """Six traits of towns; the shares of four parties."""
+    """Six traits of towns. Target: the shares of four parties."""
     x = rng.normal(size=(ROWS, 6))
     chances = np.exp(x @ rng.normal(size=(6, 4)) * 0.8 + 0.5 * np.abs(x[:, :4]))
     return x.astype(np.float32), (chances / chances.sum(1, keepdims=True)).astype(np.float32)
 
 
 def patients(rng):
-    """Ten findings; whether somebody is ill, which one in twelve is, and one in ten of them without a sign."""
+    """Ten findings. Target: whether a patient is ill, one in twelve. A tenth of the ill have no sign."""
     y = rng.random(ROWS) < 1 / 12
     signs = y & (rng.random(ROWS) < 0.9)
     x = rng.normal(size=(ROWS, 10)) + signs[:, None] * np.array([2.2, 1.8, -1.8, 1.5, -1.2] + [0] * 5)
@@ -74,7 +74,7 @@ def patients(rng):
 
 
 def contracts(rng):
-    """Three codes and five numbers; which of four contracts somebody chooses."""
+    """Three codes and five numbers. Target: one of four contracts."""
     codes, amounts = rng.integers(0, 6, (ROWS, 3)), rng.normal(size=(ROWS, 5))
     score = sum(rng.normal(size=(6, 4))[codes[:, place]] for place in range(3)) + amounts @ rng.normal(size=(5, 4))
     score[:, 0] += 1.5 * (codes[:, 0] == codes[:, 1])
@@ -82,7 +82,7 @@ def contracts(rng):
 
 
 def exams(rng):
-    """Eight answers; which of three courses somebody takes, and how many points they get there, standardised."""
+    """Eight answers. Target: one of three courses, and the standardised points in it."""
     x = rng.normal(size=(ROWS, 8))
     hidden = np.tanh(x @ rng.normal(size=(8, 5)))
     points = hidden @ rng.normal(size=5) + 0.2 * rng.normal(size=ROWS)
@@ -92,7 +92,7 @@ def exams(rng):
 
 
 def parts_that_last(rng):
-    """Six measures of parts; for each of eight months whether the part fails then (1), or was not seen (-1)."""
+    """Six measures of parts. Target: for each of eight months 1 if the part fails, -1 if it was not observed."""
     x = rng.normal(size=(ROWS, 6))
     chance = 1 / (1 + np.exp(1.8 - 1.2 * x[:, 0] + 0.9 * x[:, 1] - 0.6 * np.abs(x[:, 2])))
     month, seen = rng.geometric(chance) - 1, rng.integers(3, 9, ROWS)
@@ -127,7 +127,7 @@ class Fields(nn.Module):
 
 
 class Bumps(nn.Module):
-    """Radial basis functions around points, and a linear layer over them."""
+    """Radial basis functions, and a linear layer over them."""
 
     def __init__(self, inputs=2, count=24, outputs=2):
         super().__init__()
@@ -140,7 +140,7 @@ class Bumps(nn.Module):
 
 
 class Branches(nn.Module):
-    """A common part and two heads: for a class and for a number."""
+    """A common trunk with a head for a class and a head for a number."""
 
     def __init__(self, inputs=8, classes=3, size=32):
         super().__init__()
@@ -153,13 +153,13 @@ class Branches(nn.Module):
 
 
 def skipping(inputs, outputs, size=32, blocks=3):
-    """Return blocks with skip connections and batch normalisation."""
+    """Return residual blocks with batch normalisation."""
     inner = (Skip(nn.Linear(size, size), nn.BatchNorm1d(size), nn.ReLU(), nn.Linear(size, size)) for _ in range(blocks))
     return nn.Sequential(nn.Linear(inputs, size), *inner, nn.ReLU(), nn.Linear(size, outputs))
 
 
 def self_normal(inputs, outputs, size=32):
-    """Return a network that normalises itself."""
+    """Return a self-normalising network."""
     layers = dense(inputs, size, size, outputs, act=nn.SELU)
     for layer in layers:
         if isinstance(layer, nn.Linear):
@@ -172,7 +172,7 @@ def self_normal(inputs, outputs, size=32):
 
 
 def shares_apart(scores, shares):
-    """Return the divergence of shares from what scores say."""
+    """Return the divergence of the predicted shares from the true ones."""
     return nn.functional.kl_div(scores.log_softmax(1), shares, reduction="batchmean")
 
 
@@ -183,13 +183,13 @@ def class_and_number(output, y):
 
 
 def where_seen(scores, y):
-    """Return the binary cross entropy of the months that were seen."""
+    """Return the binary cross entropy of the observed months."""
     losses = nn.functional.binary_cross_entropy_with_logits(scores, y.clamp(min=0), reduction="none")
     return losses[y >= 0].mean()
 
 
 def focal(scores, y):
-    """Return the focal loss, in which what is easy hardly counts."""
+    """Return the focal loss."""
     losses = nn.functional.binary_cross_entropy_with_logits(scores, y, reduction="none")
     return (0.25 + 0.5 * y).mul((1 - (-losses).exp()) ** 2).mul(losses).mean()
 
@@ -222,5 +222,5 @@ TABLE_TASKS = {
 
 
 def one_hot(x):
-    """Return the three codes one-hot, with the numbers behind."""
+    """Return the three codes one-hot, followed by the numbers."""
     return torch.cat([nn.functional.one_hot(x[:, :3].long(), 6).flatten(1), x[:, 3:]], 1)

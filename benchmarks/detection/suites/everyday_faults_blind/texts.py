@@ -1,4 +1,4 @@
-"""Tasks on words and other signs."""
+"""Tasks on words and other tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suites.everyday_faults_blind.parts import ROWS, criterion, task
 
 
 def letters_received(rng):
-    """How often each of sixty words occurs, mostly never; whether the letter is unwanted, a third of them."""
+    """Counts of sixty words, mostly 0. Target: whether the letter is unwanted, a third of them."""
     y = rng.random(ROWS) < 1 / 3
     usual, unwanted = rng.dirichlet(np.full(60, 0.3), 2)
     x = np.stack([rng.multinomial(18, 0.6 * usual + 0.4 * unwanted if bad else usual) for bad in y])
@@ -21,7 +21,7 @@ def letters_received(rng):
 
 
 def subjects(rng):
-    """Fourteen words of eighty, of which common ones say nothing; which of six subjects."""
+    """Fourteen words of eighty; common words carry no information. Target: one of six subjects."""
     y, x = rng.integers(0, 6, ROWS), 30 + (50 * rng.random((ROWS, 14)) ** 2).astype(int)
     for row in range(ROWS):
         x[row, rng.permutation(14)[:4]] = 5 * y[row] + rng.integers(0, 5, 4)
@@ -29,7 +29,7 @@ def subjects(rng):
 
 
 def _sentence(rng, length):
-    """Twelve signs: nouns name verbs, verbs name objects, by a small grammar."""
+    """Return signs by a small grammar: nouns determine verbs, and verbs determine objects."""
     words = []
     while len(words) < length:
         noun = rng.integers(0, 4)
@@ -38,20 +38,20 @@ def _sentence(rng, length):
 
 
 def sentences(rng):
-    """Sentences of a small grammar, sixteen words of thirteen; the next word at each place."""
+    """Sentences of a small grammar, sixteen words of thirteen. Target: the next word at each place."""
     x = np.array([_sentence(rng, 17) for _ in range(ROWS)])
     return x[:, :-1], x[:, 1:]
 
 
 def gaps(rng):
-    """The same sentences with one word in six masked (13); the words masked, and -100 at other places."""
+    """The same sentences with one word in six masked (13). Target: the masked words, and -100 elsewhere."""
     words = np.array([_sentence(rng, 16) for _ in range(ROWS)])
     masked = rng.random(words.shape) < 1 / 6
     return np.where(masked, 13, words), np.where(masked, words, -100)
 
 
 def backwards(rng):
-    """Six signs of eight, a sign that begins (8), and the same signs backwards but for the last; all of them backwards.
+    """Six signs of eight, a start sign (8), and the first five signs of the target. Target: the six signs backwards.
 
     Places of the first part have no target (-100).
     """
@@ -61,7 +61,7 @@ def backwards(rng):
 
 
 def names(rng):
-    """Names of eight letters of twelve, where letters follow each other as in one of three languages; which."""
+    """Eight letters of twelve, with the letter transitions of one of three languages. Target: the language."""
     y, chances = rng.integers(0, 3, ROWS), rng.dirichlet(np.full(12, 0.25), (3, 12))
     x = rng.integers(0, 12, (ROWS, 8))
     for place in range(7):
@@ -71,7 +71,7 @@ def names(rng):
 
 
 def kinds_of_words(rng):
-    """Twelve words of forty, padded by 0 behind; the kind of each, by itself and the word before, -100 for padding."""
+    """Twelve words of forty, padded with 0. Target: the kind of each, from it and the word before; -100 for padding."""
     x, length = rng.integers(1, 40, (ROWS, 12)), rng.integers(5, 13, ROWS)
     before = np.concatenate([np.zeros((ROWS, 1), int), x[:, :-1]], 1)
     y = np.where(x % 4 == 3, np.where(before < 20, 3, 4), x % 4)
@@ -80,7 +80,7 @@ def kinds_of_words(rng):
 
 
 def neighbours(rng):
-    """Pairs of a word and one that stood near it, or any; whether it stood near."""
+    """Pairs of words. Target: whether the second one stood near the first one."""
     first, near = rng.integers(0, 50, 4 * ROWS), rng.random(4 * ROWS) < 0.4
     other = np.where(near, first // 10 * 10 + rng.integers(0, 10, len(first)), rng.integers(0, 50, len(first)))
     return np.stack([first, other], 1), column(near)
@@ -102,15 +102,15 @@ class Mean(nn.Module):
 
 
 class Attentive(nn.Module):
-    """A transformer over words.
+    """A transformer encoder over words.
 
     Args:
         words: Number of words.
         outputs: Number of outputs.
         length: Number of places.
-        causal: Whether a place sees only those before it.
-        tied: Whether the last layer has the weights of the embedding.
-        read: Which places give outputs: ``all``, or their ``mean``.
+        causal: Whether attention is causal.
+        tied: Whether the last layer shares the weights of the embedding.
+        read: ``all`` for outputs at each place, ``mean`` for one output.
         depth: Number of layers.
         drop: Dropout.
         first: Whether normalisation comes first in each layer.
@@ -138,7 +138,7 @@ class Attentive(nn.Module):
 
 
 class Translator(nn.Module):
-    """One recurrent layer reads, another one writes and looks back at what was read."""
+    """An encoder and a decoder of one recurrent layer each, with attention."""
 
     def __init__(self, size=24):
         super().__init__()
@@ -155,7 +155,7 @@ class Translator(nn.Module):
 
 
 class Spelled(nn.Module):
-    """Convolutions over letters, and the largest value of each."""
+    """Convolutions over letters, and the mean of each."""
 
     def __init__(self, letters=12, outputs=3, act=nn.ReLU, drop=0.0):
         super().__init__()
@@ -167,7 +167,7 @@ class Spelled(nn.Module):
 
 
 class Tagger(nn.Module):
-    """A recurrent layer in both directions over words, of which 0 is padding."""
+    """A bidirectional recurrent layer over words, of which 0 is padding."""
 
     def __init__(self, size=16, cell=nn.LSTM):
         super().__init__()
@@ -179,7 +179,7 @@ class Tagger(nn.Module):
 
 
 class Near(nn.Module):
-    """Two tables of vectors, one for words and one for those near them; their product."""
+    """Products of word vectors and context vectors."""
 
     def __init__(self, words=50, size=8):
         super().__init__()

@@ -1,9 +1,8 @@
-"""Runs by somebody who did not know the rules: other models, other tasks, and faults that practitioners meet in them.
+"""Faults that practitioners meet, many of them subtle, with their own models and tasks, and sound runs.
 
-They were written from what the jobs of this benchmark can do, without a look at any rule, at what any rule needs, or at
-what rules made of other runs; all that was known of rules is the names of causes and one commit message that says in a
-paragraph what twelve of them are about. Of each fault it was seen that it harms the job or shows, beside the same job
-without it; of each sound run, that it learns.
+The author did not know the rules: neither their code, nor what they need, nor how they did on other runs. The author
+knew the names of the causes, the code of the jobs, and one commit message that describes twelve rules in a paragraph.
+Each fault was compared with the same job without it: it harms the job or is visible. Each sound run learns.
 """
 
 from suites.practitioner_faults import data, sound, training  # noqa: F401 - they add the runs

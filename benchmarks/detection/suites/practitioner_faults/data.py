@@ -1,4 +1,4 @@
-"""Runs with a fault in what a model is trained on or evaluated by."""
+"""Faults in the data of training or evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generator of points and the discriminator that it has to deceive, trained by turns."""
+"""Training of a generator of points and its discriminator."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def train_gan(
     real: float = 1.0,
     mixed: bool = False,
 ) -> None:
-    """Train both, saving everything at every step; a step is a turn of each.
+    """Train a generator and a discriminator in turn, and save everything at every step. A step is a turn of each.
 
     Args:
         folder: Folder of the trial.
-        seed: Of data and weights.
+        seed: Seed of data and weights.
         rates: Learning rates of generator and discriminator.
-        loss: What compares scores with 1 (a real point) and 0.
-        detached: Whether points come to the discriminator without a way back, in the turn of the generator, too.
-        resets: Whether gradients of the discriminator are reset before its turn.
-        real: The target of real points.
-        mixed: Whether a point is called real or not by chance.
+        loss: Loss of scores against 1 (a real point) and 0. Default: `BCEWithLogitsLoss`.
+        detached: Whether generated points are detached in the generator's turn, too.
+        resets: Whether the discriminator's gradients are reset before its turn.
+        real: Target of real points.
+        mixed: Whether the discriminator's targets are shuffled.
     """
     torch.manual_seed(seed)
     loss = loss or nn.BCEWithLogitsLoss()

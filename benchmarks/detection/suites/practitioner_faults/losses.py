@@ -1,4 +1,4 @@
-"""Losses that PyTorch does not have as modules; arguments are where faults come in."""
+"""Losses that PyTorch does not have as modules. Faults are made by arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.nn import functional
 
 
 class ContrastLoss(nn.Module):
-    """Cross entropy of which of the second views belongs to each of the first; targets are not looked at."""
+    """Cross entropy of matching the views of a pair within the batch. Targets are not used."""
 
     def __init__(self, temperature=0.2):
         super().__init__()
@@ -20,11 +20,11 @@ class ContrastLoss(nn.Module):
 
 
 class MarginLoss(nn.Module):
-    """Pulls equal pairs (target 1) together, and pushes others apart up to a margin.
+    """Contrastive loss: pulls equal pairs (target 1) together, and pushes others apart up to a margin.
 
     Args:
-        pushes: Whether it pushes at all.
-        epsilon: What is added before the root.
+        pushes: Whether other pairs are pushed apart.
+        epsilon: Added to the squared distance before the root.
     """
 
     def __init__(self, pushes=True, epsilon=1e-6):
@@ -38,7 +38,7 @@ class MarginLoss(nn.Module):
 
 
 class EvidenceLoss(nn.Module):
-    """What is lost of images, and how far their codes are from a standard normal distribution."""
+    """Negative evidence lower bound: squared error plus the weighted divergence of the code."""
 
     def __init__(self, weight=0.01):
         super().__init__()
@@ -51,7 +51,7 @@ class EvidenceLoss(nn.Module):
 
 
 class PairwiseLoss(nn.Module):
-    """Logistic loss of which of two is better (1 or -1)."""
+    """Logistic loss of the preferred item (1 or -1)."""
 
     def forward(self, scores, better):
         return functional.softplus(-better * (scores[:, 0] - scores[:, 1])).mean()
@@ -65,7 +65,7 @@ class ListwiseLoss(nn.Module):
 
 
 class NormalLoss(nn.Module):
-    """Negative log likelihood of a mean and a variance."""
+    """Negative log likelihood of a predicted mean and variance."""
 
     def forward(self, output, y):
         variance = functional.softplus(output[:, 1:]) + 1e-3
@@ -85,7 +85,7 @@ class QuantileLoss(nn.Module):
 
 
 class OverlapLoss(nn.Module):
-    """One minus Dice's coefficient of probabilities and a mask."""
+    """Dice loss of probabilities and a mask."""
 
     def __init__(self, squash=torch.sigmoid):
         super().__init__()

@@ -1,6 +1,6 @@
 """Models for tables, series, texts, pairs, images and graphs.
 
-Arguments beside sizes are where faults come in; their defaults are sound.
+Faults are made by arguments; the defaults are sound.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from torch.nn import functional
 
 
 class Tabular(nn.Module):
-    """Embeddings of three columns of codes beside a branch for numbers.
+    """Embeddings of columns of codes, and a branch for numbers.
 
     Args:
-        codes: How many codes each column has.
-        numbers: How many columns of numbers follow.
-        outputs: How many scores there are.
+        codes: Number of codes in each column.
+        numbers: Number of columns of numbers.
+        outputs: Number of scores.
         drop: Dropout of the joined branches.
     """
 
@@ -53,10 +53,10 @@ class SeriesCnn(nn.Module):
 
 
 class Causal(nn.Module):
-    """Dilated convolutions that forecast each next value from those before it.
+    """Dilated causal convolutions that predict the next value at each place.
 
     Args:
-        ahead: How many values after the present one the first layer sees.
+        ahead: Number of future values that the first layer sees.
     """
 
     def __init__(self, ahead=0):
@@ -74,10 +74,10 @@ class Causal(nn.Module):
 
 
 class Translator(nn.Module):
-    """Reads the first half of its tokens, and writes with the second half as what has been written so far.
+    """An encoder for the first half of the tokens, and a decoder that gets the second half (teacher forcing).
 
     Args:
-        passes: What becomes of the state between reading and writing.
+        passes: Function of the state between encoder and decoder.
     """
 
     def __init__(self, words=8, size=32, passes=lambda state: state):
@@ -93,11 +93,11 @@ class Translator(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """A block of a decoder whose scores are products with the embedding.
+    """A decoder block with tied embeddings.
 
     Args:
-        positions: Whether there are encodings of positions.
-        spread: Standard deviation of the embedding at the start.
+        positions: Whether there are position embeddings.
+        spread: Initial standard deviation of the embedding.
         drop: Dropout of embeddings.
     """
 
@@ -120,11 +120,11 @@ class LanguageModel(nn.Module):
 
 
 class Padded(nn.Module):
-    """A transformer over texts that end with padding, which is token 0.
+    """A transformer over texts that are padded with token 0.
 
     Args:
-        hidden: Which tokens attention leaves out and averages skip.
-        least: What sums are divided by at least.
+        hidden: Returns the mask of tokens that attention and mean ignore.
+        least: Smallest divisor of the mean.
     """
 
     def __init__(self, hidden=lambda x: x == 0, least=1, drop=0.0):
@@ -142,7 +142,7 @@ class Padded(nn.Module):
 
 
 class Patches(nn.Module):
-    """A small vision transformer: patches of an image, a token for the class, and positions."""
+    """A small vision transformer with a class token."""
 
     def __init__(self, drop=0.0):
         super().__init__()
@@ -158,7 +158,7 @@ class Patches(nn.Module):
 
 
 class Views(nn.Module):
-    """The same encoder for both of a pair."""
+    """One encoder for both items of a pair."""
 
     def __init__(self, encoder, normed=False):
         super().__init__()
@@ -170,7 +170,7 @@ class Views(nn.Module):
 
 
 class Vae(nn.Module):
-    """Gives back images, and the mean and logarithm of the variance of what it has made of them."""
+    """A variational autoencoder. Returns the image, and mean and log variance of the code."""
 
     def __init__(self, size=4):
         super().__init__()
@@ -186,10 +186,10 @@ class Vae(nn.Module):
 
 
 class ConvAutoencoder(nn.Module):
-    """Makes images smaller by convolutions, and large again.
+    """A convolutional autoencoder.
 
     Args:
-        channels: How many numbers are left of each quarter of a quarter.
+        channels: Number of channels of the code.
     """
 
     def __init__(self, channels=6):
@@ -203,7 +203,7 @@ class ConvAutoencoder(nn.Module):
 
 
 class Documents(nn.Module):
-    """A bag of words with a score for each of several labels."""
+    """A bag of words with a score for each label."""
 
     def __init__(self, drop=0.0):
         super().__init__()
@@ -229,11 +229,11 @@ class Segmenter(nn.Module):
 
 
 class Graphs(nn.Module):
-    """Messages between neighbours, and a mean over nodes; a graph is its adjacency beside the features of nodes.
+    """A graph network. A graph is its adjacency beside the features of its nodes.
 
     Args:
-        rounds: How often nodes send messages.
-        normed: Whether a node gets the mean of messages, not their sum.
+        rounds: Number of message passing rounds.
+        normed: Whether messages are averaged instead of summed.
     """
 
     def __init__(self, rounds=2, normed=True):
@@ -252,7 +252,7 @@ class Graphs(nn.Module):
 
 
 class Ratings(nn.Module):
-    """Products of embeddings of users and items, with a bias for each."""
+    """Matrix factorisation with a bias for each user and item."""
 
     def __init__(self, users=40, items=30, size=6, spread=0.3):
         super().__init__()
@@ -270,7 +270,7 @@ class Ratings(nn.Module):
 
 
 class Gated(nn.Module):
-    """Fully connected layers with gates, after layer normalisation, with skip connections."""
+    """Gated linear units with layer normalisation and a skip connection."""
 
     def __init__(self, inputs=8, outputs=2, drop=0.0):
         super().__init__()
@@ -283,10 +283,10 @@ class Gated(nn.Module):
 
 
 class Sets(nn.Module):
-    """Treats the elements of a set alike, and pools them.
+    """A network over sets that pools their elements.
 
     Args:
-        axis: Which axis is pooled.
+        axis: The axis that is pooled.
     """
 
     def __init__(self, axis=1):
@@ -300,10 +300,10 @@ class Sets(nn.Module):
 
 
 class Stack(nn.Module):
-    """Hidden layers around a plain list, or a proper one, of layers.
+    """Hidden layers in a `ModuleList` or in a plain list.
 
     Args:
-        registered: Whether PyTorch knows the layers of the list.
+        registered: Whether the layers are in a `ModuleList`.
     """
 
     def __init__(self, registered=True, depth=5, inputs=8, outputs=4):
@@ -319,11 +319,11 @@ class Stack(nn.Module):
 
 
 class Transfer(nn.Module):
-    """A body that was trained before, and a new head.
+    """A pretrained body and a new head.
 
     Args:
         body: The layers before the head.
-        frozen: Whether only the head learns.
+        frozen: Whether the body is frozen.
     """
 
     def __init__(self, body, frozen=True, outputs=3, size=24):
@@ -337,11 +337,11 @@ class Transfer(nn.Module):
 
 
 class Adapted(nn.Module):
-    """A frozen layer with an addition of low rank.
+    """A frozen layer with a low-rank adapter.
 
     Args:
         layer: The layer.
-        rank: How many columns the first factor has, and the second one, which begins at zero, rows.
+        rank: Rank of the adapter. Its second factor begins at zero.
     """
 
     def __init__(self, layer, rank=4):
@@ -359,7 +359,7 @@ class Averaged(nn.Module):
 
     Args:
         model: The model.
-        decay: How much of the average is kept at each step.
+        decay: Share of the average that is kept at each step.
     """
 
     def __init__(self, model, decay=0.8):

@@ -1,4 +1,4 @@
-"""Sound runs: tasks as they should be, and with other optimizers, schedules, batches and objectives."""
+"""Sound runs: the tasks, and other optimizers, schedules, batches and objectives."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from suites.practitioner_faults.models import (
 from suites.practitioner_faults.plan import boosted, gans, replicas, sound
 from suites.practitioner_faults.tasks import OWN_TASKS, body, three_layers
 
-for each in OWN_TASKS:
-    sound(each)
-    sound(each, "with another seed")
+for task in OWN_TASKS:
+    sound(task)
+    sound(task, "with another seed")
 
 WARMED_UP = setting(optimizer="adamw", weight_decay=0.05, rate=lambda n: min(1, (n + 1) / 12) * math.cos(n / 90))
 ONE_CYCLE = setting(optimizer="nesterov", lr=0.05, rate=lambda n: 0.1 + 0.9 * math.sin(math.pi * (n + 1) / 71))

@@ -1,4 +1,4 @@
-"""Data and tasks of these runs, and optimizers that the other runs do not have."""
+"""Data and tasks of this suite, and optimizers that other suites do not have."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ROWS = 900
 
 
 def clicks(rng):
-    """Three columns of codes and five of numbers; whether something was clicked."""
+    """Three columns of codes and five of numbers. Target: whether there was a click."""
     codes = np.stack([rng.integers(0, size, ROWS) for size in (6, 10, 4)], axis=1)
     numbers = rng.normal(size=(ROWS, 5))
     effects = [rng.normal(size=size) * 1.5 for size in (6, 10, 4)]
@@ -60,7 +60,7 @@ def clicks(rng):
 
 
 def waves(rng):
-    """Two channels with slow or quick waves, or quick ones in one of them; the kind."""
+    """Two channels with slow or fast waves. Target: slow, fast, or fast in one channel only."""
     y = rng.integers(0, 3, ROWS)
     time, phase = np.arange(32) / 32, rng.uniform(0, 6.3, (ROWS, 2, 1))
     frequency = np.stack([np.where(y == 0, 2, 6), np.where(y == 2, 6, 2)], axis=1)[:, :, None]
@@ -69,7 +69,7 @@ def waves(rng):
 
 
 def demand(rng):
-    """A season of eight values with noise and a level of its own; each next value."""
+    """A period of eight values with noise and a random level. Target: the next value at each place."""
     time, phase = np.arange(25), rng.uniform(0, 6.3, (ROWS, 1))
     level = rng.normal(size=(ROWS, 1)) * 0.5
     x = level + np.sin(2 * np.pi * time / 8 + phase) + 0.2 * rng.normal(size=(ROWS, 25))
@@ -78,14 +78,14 @@ def demand(rng):
 
 
 def reversals(rng):
-    """Four words, and what is to be written: the same words backwards. Word 0 begins."""
+    """Four words, word 0, and the first three words of the target. Target: the four words backwards."""
     source = rng.integers(1, 8, (ROWS, 4))
     target = source[:, ::-1].copy()
     return np.concatenate([source, np.zeros((ROWS, 1), int), target[:, :-1]], axis=1), target
 
 
 def walks(rng):
-    """Words that go on by one or by three, by turns, with some at random; the next ones."""
+    """Words that go on by one and by three in turn, with some random words. Target: the next word at each place."""
     x = rng.integers(0, 12, (ROWS, 13))
     for place in range(12):
         goes_on = rng.random(ROWS) < 0.85
@@ -94,14 +94,14 @@ def walks(rng):
 
 
 def two_views(rng):
-    """Two noisy sights of the same thing."""
+    """Two noisy views of the same thing. The target is not used."""
     thing = rng.normal(size=(ROWS, 1, 6)) @ rng.normal(size=(6, 10))
     x = thing + 0.7 * rng.normal(size=(ROWS, 2, 10))
     return x.astype(np.float32), np.zeros(ROWS, np.float32)
 
 
 def couples(rng):
-    """Pairs of samples of eight groups; whether both are of the same group."""
+    """Pairs of samples of eight groups. Target: whether both are of the same group."""
     centres = rng.normal(size=(8, 10)) * 1.2
     first = rng.integers(0, 8, ROWS)
     same = rng.random(ROWS) < 0.5
@@ -111,27 +111,27 @@ def couples(rng):
 
 
 def pictures(rng):
-    """Images, standardised; the same."""
+    """Standardised images. Target: the image itself."""
     x, _ = images(rng)
     x = (x - x.mean()) / x.std()
     return x, x
 
 
 def preferences(rng):
-    """Pairs of things; whether the first (1) or the second one (-1) is preferred."""
+    """Pairs of things. Target: 1 if the first one is preferred, else -1."""
     x = rng.normal(size=(ROWS, 2, 8)).astype(np.float32)
     score = x[:, :, 0] - x[:, :, 1] + np.abs(x[:, :, 2])
     return x, np.where(score[:, 0] + 0.3 * rng.normal(size=ROWS) > score[:, 1], 1, -1).astype(np.float32)
 
 
 def result_lists(rng):
-    """Lists of six results; the gain of each."""
+    """Lists of six results. Target: the gain of each result."""
     x = rng.normal(size=(ROWS, 6, 8)).astype(np.float32)
     return x, (2 * x[:, :, 0] + x[:, :, 1] ** 2).astype(np.float32)
 
 
 def articles(rng):
-    """Words of articles with several topics, whose words are more frequent; the topics."""
+    """Words of articles; words of an article's topics are more frequent. Target: its topics."""
     y = rng.random((ROWS, 5)) < 0.3
     x = rng.integers(0, 40, (ROWS, 20))
     for row in range(ROWS):
@@ -141,25 +141,25 @@ def articles(rng):
 
 
 def payments(rng):
-    """Six features; an amount with noise of heavy tails."""
+    """Six features. Target: an amount with heavy-tailed noise."""
     x, y = curve(rng, ROWS)
     return x, (y + 0.4 * rng.standard_t(1.8, y.shape)).astype(np.float32)
 
 
 def visits(rng):
-    """Six features; a count."""
+    """Six features. Target: a count."""
     x = rng.normal(size=(ROWS, 6)).astype(np.float32)
     return x, rng.poisson(np.exp(0.7 + 0.5 * x[:, 0] - 0.4 * x[:, 1]))[:, None].astype(np.float32)
 
 
 def uneven_noise(rng):
-    """Six features; a number whose noise depends on the fourth."""
+    """Six features. Target: a number whose noise depends on the fourth feature."""
     x, y = curve(rng, ROWS)
     return x, (y + np.exp(0.6 * x[:, 3:4] - 0.7) * rng.normal(size=y.shape)).astype(np.float32)
 
 
 def scenes(rng):
-    """Noise with a bright rectangle; where it is."""
+    """Noise with a bright rectangle. Target: a mask of the rectangle."""
     x, y = rng.normal(size=(ROWS, 1, 8, 8)) * 0.6, np.zeros((ROWS, 1, 8, 8))
     for row in range(ROWS):
         top, left = rng.integers(0, 5, 2)
@@ -168,7 +168,7 @@ def scenes(rng):
 
 
 def molecules(rng):
-    """Eight nodes with edges and features; whether neighbours of marked nodes are bright enough."""
+    """Eight nodes with edges and features. Target: whether a score of nodes and neighbours is above its median."""
     edges = np.triu(rng.random((ROWS, 8, 8)) < 0.35, 1)
     edges = (edges | edges.transpose(0, 2, 1) | np.eye(8, dtype=bool)).astype(np.float32)
     nodes = rng.normal(size=(ROWS, 8, 3)).astype(np.float32)
@@ -178,7 +178,7 @@ def molecules(rng):
 
 
 def opinions(rng):
-    """A user and an item; the rating."""
+    """A user and an item. Target: the rating."""
     users, items = rng.integers(0, 40, 2 * ROWS), rng.integers(0, 30, 2 * ROWS)
     tastes, kinds = rng.normal(size=(40, 3)), rng.normal(size=(30, 3))
     y = (tastes[users] * kinds[items]).sum(1) * 0.5 + rng.normal(size=30)[items] + 0.2 * rng.normal(size=2 * ROWS)
@@ -186,7 +186,7 @@ def opinions(rng):
 
 
 def padded_texts(rng):
-    """Texts of different lengths, padded with 0; which of three words is among them."""
+    """Texts of different lengths, padded with 0. Target: which of three words they contain."""
     y, x = rng.integers(0, 3, ROWS), rng.integers(4, 20, (ROWS, 14))
     for row, length in enumerate(rng.integers(4, 14, ROWS)):
         x[row, rng.permutation(length)[:2]] = y[row] + 1
@@ -195,7 +195,7 @@ def padded_texts(rng):
 
 
 def noisy_points(rng):
-    """Points of a ring mixed with noise, and how much; the noise."""
+    """Points of a ring mixed with noise, and the share of noise. Target: the noise."""
     angle, share = rng.uniform(0, 6.3, 3 * ROWS), rng.uniform(0.1, 0.9, (3 * ROWS, 1))
     noise = rng.normal(size=(3 * ROWS, 2))
     points = np.stack([np.cos(angle), np.sin(angle)], axis=1) * 2
@@ -204,7 +204,7 @@ def noisy_points(rng):
 
 
 def teachings(rng):
-    """Samples; what a teacher thinks of them, as probabilities of four classes."""
+    """Eight features. Target: a teacher's probabilities of four classes."""
     x = rng.normal(size=(ROWS, 8))
     scores = np.tanh(x @ rng.normal(size=(8, 6))) @ rng.normal(size=(6, 4)) * 1.5
     y = np.exp(scores - scores.max(1, keepdims=True))
@@ -212,31 +212,31 @@ def teachings(rng):
 
 
 def bags(rng):
-    """Sets of twelve points around a centre, by which they have one of three kinds."""
+    """Sets of twelve points. Target: one of three kinds, by the spread of the points."""
     y = rng.integers(0, 3, ROWS)
     spread = np.array([0.5, 1.0, 2.0])[y][:, None, None]
     return (rng.normal(size=(ROWS, 12, 4)) * spread + rng.normal(size=(ROWS, 1, 4)) * 0.3).astype(np.float32), y
 
 
 def quadrants(rng):
-    """Numbers; whether the signs of the first two are the same."""
+    """Eight numbers. Target: whether the first two have the same sign."""
     x = rng.normal(size=(ROWS, 8))
     return x.astype(np.float32), (x[:, 0] * x[:, 1] > 0).astype(np.int64)
 
 
 def wobble(rng):
-    """Sines and cosines of a number at eight frequencies; a function with many turns."""
+    """Sines and cosines of a number at eight frequencies. Target: an oscillating function of the number."""
     at = rng.uniform(-1, 1, (ROWS, 1))
     angles = at * np.pi * np.arange(1, 9)
     y = np.sin(5 * at) + 0.5 * np.cos(14 * at) + 0.1 * rng.normal(size=at.shape)
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32), y.astype(np.float32)
 
 
-# --- models that were trained before ---------------------------------------------------------------------------------
+# --- pretrained models -----------------------------------------------------------------------------------------------
 
 
 def body(steps=150, classes=4):
-    """Return two layers that were trained on blobs of their own with more classes than are needed later."""
+    """Return two layers that were trained on four classes of blobs."""
     rng = np.random.default_rng(77)
     x, y = map(torch.as_tensor, blobs(rng, 800))
     layers = nn.Sequential(nn.Linear(8, 24), nn.ReLU(), nn.Linear(24, 24), nn.ReLU())
@@ -245,7 +245,7 @@ def body(steps=150, classes=4):
 
 
 def relatives(rng):
-    """Samples of the blobs that `body` was trained on; three groups of them, with some labels wrong."""
+    """Samples of the blobs of `body`. Target: three groups of their four classes."""
     centres = np.random.default_rng(77).normal(size=(4, 8)) * 1.6
     kind = rng.integers(0, 4, ROWS)
     x = centres[kind] + rng.normal(size=(ROWS, 8)) * 1.2
@@ -261,7 +261,7 @@ def three_layers(inputs, outputs, act=nn.ReLU, hidden=32):
 
 
 def teach(scores, y):
-    """Divergence of the softmax of scores from a teacher's probabilities."""
+    """Kullback-Leibler divergence of the softmax of scores from a teacher's probabilities."""
     return nn.functional.kl_div(scores.log_softmax(1), y, reduction="batchmean")
 
 
@@ -316,11 +316,11 @@ RATES |= {
     "fine-tuned": 1e-3,
 }
 STEPS = {"translation": 140, "language": 112, "ratings": 140}
-"""How many steps a task takes, if not as many as others."""
+"""Number of steps of the tasks that need more than the default."""
 
 
 class Sign(torch.optim.Optimizer):
-    """Goes by the sign of a moving average of gradients, as Lion does."""
+    """Follows the sign of a moving average of gradients, as Lion does."""
 
     def __init__(self, params, lr, weight_decay=0.0):
         super().__init__(params, {"lr": lr, "weight_decay": weight_decay})
@@ -338,7 +338,7 @@ class Sign(torch.optim.Optimizer):
 
 
 class Forgetful(torch.optim.Adam):
-    """Resets gradients before it looks at them."""
+    """Sets gradients to zero before it uses them."""
 
     def step(self):
         for group in self.param_groups:
@@ -348,7 +348,7 @@ class Forgetful(torch.optim.Adam):
 
 
 class Clamped(torch.optim.Adam):
-    """Clamps weights after each step, to 0.01 at most."""
+    """Clamps weights to at most 0.01 after each step."""
 
     @torch.no_grad()
     def step(self):
@@ -373,5 +373,5 @@ OPTIMIZERS |= {
 
 
 def set_steps(job: Job) -> None:
-    """Give a job as many steps as its task needs."""
+    """Set the number of steps that the task of a job needs."""
     job.steps = STEPS.get(job.task, job.steps)

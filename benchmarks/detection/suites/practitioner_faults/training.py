@@ -1,4 +1,4 @@
-"""Runs with a fault in how a model is made or trained."""
+"""Faults in how a model is built or trained."""
 
 from __future__ import annotations
 

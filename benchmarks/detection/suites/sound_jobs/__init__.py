@@ -1,4 +1,4 @@
-"""Runs by an author who has read nothing of the rules: what ordinary people train, none of it with a fault."""
+"""Sound runs of ordinary kinds, by an author who had read nothing of the rules."""
 
 from suites.sound_jobs import sound  # noqa: F401 - it adds the runs
 from suites.sound_jobs.plan import SOUND_JOBS

@@ -1,4 +1,4 @@
-"""Runs with training loops of their own: choices that are rewarded, and values learned from later ones."""
+"""Runs with their own training loop: a contextual bandit, and temporal differences."""
 
 from __future__ import annotations
 
@@ -9,32 +9,27 @@ from torch import nn
 from torch.nn import functional
 
 import sagemaker_debug_ext.pytorch as smd
+from harness.jobs import recording_hook
 from harness.parts import dense
 from suites.sound_jobs.parts import OwnLoss
 
 EVAL_EVERY, BATCH = 20, 48
 
 
-def _hook(folder: str, **settings: bool) -> smd.Hook:
-    return smd.Hook(out_dir=folder, save_config=smd.SaveConfig(save_interval=1), save_all=True, **settings)
-
-
 def chosen(scores: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
-    """Minus the logarithm of the chance of choices, weighted by what they brought, less a little for being sure."""
+    """Policy gradient loss with an entropy bonus."""
     chances = scores.log_softmax(1)
     of_choice = chances.gather(1, choices[:, :1].long())[:, 0]
     return -(of_choice * choices[:, 1]).mean() + 0.01 * (chances.exp() * chances).sum(1).mean()
 
 
 def rewarded(seed: int, steps: int = 140, lr: float = 1e-2) -> Callable[[str], None]:
-    """Return what makes the trial of a policy that chooses one of four arms by what it sees, and gets rewards."""
+    """Return a function that trains a policy to choose one of four arms in a contextual bandit."""
 
     def make_trial(folder: str) -> None:
         torch.manual_seed(seed)
         worth, policy, loss = torch.randn(6, 4), dense(6, 24, 4, act=nn.Tanh), OwnLoss(chosen)
-        hook = _hook(folder)
-        hook.register_module(policy)
-        hook.register_loss(loss)
+        hook = recording_hook(folder, policy, loss)
         optimizer, usual, history = torch.optim.Adam(policy.parameters(), lr), 0.0, []
         for step in range(steps):
             seen = torch.randn(BATCH, 6)
@@ -61,18 +56,16 @@ def rewarded(seed: int, steps: int = 140, lr: float = 1e-2) -> Callable[[str], N
 
 
 def bootstrapped(seed: int, steps: int = 120, lr: float = 5e-3) -> Callable[[str], None]:
-    """Return what makes the trial of values learned from those of the next state, in a walk along a line.
+    """Return a function that learns state values of a walk along a line by temporal differences.
 
-    A second network, which follows slowly, says what the next state is worth.
+    A target network, which follows slowly, gives the value of the next state.
     """
 
     def make_trial(folder: str) -> None:
         torch.manual_seed(seed)
         values, slow, loss = dense(9, 24, 1), dense(9, 24, 1), nn.SmoothL1Loss()
         slow.load_state_dict(values.state_dict())
-        hook = _hook(folder)
-        hook.register_module(values)
-        hook.register_loss(loss)
+        hook = recording_hook(folder, values, loss)
         hook.set_mode(smd.modes.TRAIN)
         optimizer = torch.optim.Adam(values.parameters(), lr)
         for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Tasks of giving back and making: autoencoders, densities, noise to be removed, motion, and what a teacher knows."""
+"""Autoencoders and generative tasks, dynamics, distillation and fine-tuning."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from suites.sound_jobs.pictures import conv, shapes
 
 
 def sensors(rng):
-    """Sixteen sensors of three hidden things; the same."""
+    """Sixteen sensors of three latent values. Target: the inputs themselves."""
     x = np.tanh(rng.normal(size=(ROWS, 3)) @ rng.normal(size=(3, 16))) + 0.1 * rng.normal(size=(ROWS, 16))
     return x.astype(np.float32), x.astype(np.float32)
 
 
 def sketches(rng):
-    """Images of shapes, black on white; the same."""
+    """Black images of shapes on white. Target: the image itself."""
     x = (shapes(rng)[0] > 0.9).astype(np.float32)
     return x, x
 
 
 def smudged(rng):
-    """Images of shapes with a quarter of them wiped out; as they were."""
+    """Images of shapes with a quarter erased. Target: the whole image."""
     y = shapes(rng)[0]
     x = y.copy()
     for image in x:
@@ -40,7 +40,7 @@ def smudged(rng):
 
 
 def moons(rng):
-    """Points of two crescents."""
+    """Points of two crescents. Target: the points themselves."""
     angle, kind = rng.uniform(0, np.pi, 2 * ROWS), rng.integers(0, 2, 2 * ROWS)
     x = np.stack([np.cos(angle) * (1 - 2 * kind) + kind, np.sin(angle) * (1 - 2 * kind) + 0.5 * kind], axis=1)
     x = (x + 0.08 * rng.normal(size=x.shape) - [0.5, 0.25]) * 1.5
@@ -48,7 +48,7 @@ def moons(rng):
 
 
 def diffused(rng):
-    """Points of two crescents mixed with noise, and how much, in three forms; the noise."""
+    """Points of two crescents mixed with noise, and the amount of noise in three forms. Target: the noise."""
     points, share = moons(rng)[0], rng.uniform(0.05, 0.95, (2 * ROWS, 1))
     noise = rng.normal(size=points.shape)
     x = np.sqrt(1 - share) * points + np.sqrt(share) * noise
@@ -58,7 +58,7 @@ def diffused(rng):
 
 
 def orbits(rng):
-    """Where a pendulum is, and how quick; the same after a while."""
+    """Position and speed of a pendulum. Target: both after a while."""
     x = rng.uniform(-1.5, 1.5, (ROWS, 2))
     place, speed = x.T.copy()
     for _ in range(50):
@@ -68,13 +68,13 @@ def orbits(rng):
 
 
 def rings(rng):
-    """Eight features; one of three kinds, by how far some of them are from zero."""
+    """Eight features. Target: one of three kinds, by the distance of the first three features from zero."""
     x = rng.normal(size=(ROWS, 8))
     return x.astype(np.float32), np.digitize((x[:, :3] ** 2).sum(1), [1.5, 3.5])
 
 
 def taught(rng):
-    """Samples; their kind, and what a teacher that was trained before says of each kind."""
+    """Eight features. Target: the kind, and the scores of a trained teacher."""
     x, y = rings(rng)
     teacher = train_classifier(dense(8, 48, 48, 3), torch.as_tensor(x), torch.as_tensor(y), steps=150, batch=48)
     with torch.no_grad():
@@ -86,7 +86,7 @@ def taught(rng):
 
 
 class TiedAutoencoder(nn.Module):
-    """Decodes with the weights of the encoder, transposed."""
+    """An autoencoder whose decoder uses the transposed weights of the encoder."""
 
     def __init__(self, inputs=16, size=5):
         super().__init__()
@@ -97,7 +97,7 @@ class TiedAutoencoder(nn.Module):
 
 
 class Sparse(nn.Module):
-    """Gives back what it got, and its code, which is wide."""
+    """An autoencoder with a wide code. Returns output and code."""
 
     def __init__(self, inputs=16, size=40):
         super().__init__()
@@ -109,7 +109,7 @@ class Sparse(nn.Module):
 
 
 class Variational(nn.Module):
-    """Gives back images as scores of pixels, beside the mean and the logarithm of the variance of their code."""
+    """A variational autoencoder. Returns scores of pixels, and mean and log variance of the code."""
 
     def __init__(self, size=6):
         super().__init__()
@@ -123,7 +123,7 @@ class Variational(nn.Module):
 
 
 class Coupling(nn.Module):
-    """Stretches and shifts one of two coordinates by the other one."""
+    """Scales and shifts one of two coordinates by a function of the other one."""
 
     def __init__(self, kept):
         super().__init__()
@@ -137,7 +137,7 @@ class Coupling(nn.Module):
 
 
 class Flow(nn.Module):
-    """Turns points into a bell by couplings; gives where they land, and by how much room grows there."""
+    """A normalising flow of couplings. Returns points and the log determinant."""
 
     def __init__(self, layers=6):
         super().__init__()
@@ -152,7 +152,7 @@ class Flow(nn.Module):
 
 
 class Motion(nn.Module):
-    """Goes on in small steps, by what a network says of the speed."""
+    """Integrates a learned speed in small steps."""
 
     def __init__(self, steps=6):
         super().__init__()
@@ -188,12 +188,12 @@ def squeezed():
 
 
 def few(outputs, y):
-    """Squared error, and how large the code is."""
+    """Squared error plus the mean absolute code."""
     return functional.mse_loss(outputs[:, :16], y) + 0.01 * outputs[:, 16:].abs().mean()
 
 
 def evidence(outputs, y, size=6):
-    """Minus the lower bound of the evidence, for each image, in tens."""
+    """Negative evidence lower bound of each image, divided by ten."""
     scores, mean, log_variance = outputs[:, :144], outputs[:, 144 : 144 + size], outputs[:, 144 + size :]
     lost = functional.binary_cross_entropy_with_logits(scores, y.flatten(1), reduction="none").sum(1)
     apart = (mean**2 + log_variance.exp() - 1 - log_variance).sum(1) / 2
@@ -201,12 +201,12 @@ def evidence(outputs, y, size=6):
 
 
 def likelihood(outputs, _):
-    """Minus the logarithm of the density of points."""
+    """Negative log density of points."""
     return ((outputs[:, :2] ** 2).sum(1) / 2 + math.log(2 * math.pi) - outputs[:, 2]).mean()
 
 
 def distilled(scores, y, heat=2.0):
-    """Cross-entropy with the kind by a third, and with what the teacher says, softened."""
+    """A third of the cross entropy with the kind, and two thirds of the distillation loss."""
     soft = (y[:, 1:] / heat).softmax(1)
     apart = functional.kl_div((scores / heat).log_softmax(1), soft, reduction="batchmean") * heat**2
     return functional.cross_entropy(scores, y[:, 0].long()) / 3 + apart * 2 / 3

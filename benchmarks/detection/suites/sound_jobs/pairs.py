@@ -1,4 +1,4 @@
-"""Tasks of comparing: the same or another, nearer or farther, better or worse, and what goes with what."""
+"""Tasks of comparison: similarity, preference and retrieval."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from suites.sound_jobs.parts import ROWS, OwnLoss, Task
 
 
 def _people(rng, kinds):
-    """Sights of people with a face of ten numbers."""
+    """Return noisy sights of people whose faces are ten numbers each."""
     faces = np.random.default_rng(int(rng.integers(1 << 30))).normal(size=(12, 10)) * 1.3
     return (faces[kinds] + 0.7 * rng.normal(size=(*kinds.shape, 10))).astype(np.float32)
 
 
 def triplets(rng):
-    """Three sights: two of one person and one of another."""
+    """Three sights: two of one person and one of another. Target: the persons."""
     first = rng.integers(0, 12, 3 * ROWS)
     kinds = np.stack([first, first, (first + rng.integers(1, 12, 3 * ROWS)) % 12], axis=1)
     return _people(rng, kinds), kinds
 
 
 def couples(rng):
-    """Two sights; whether they are of one person."""
+    """Two sights. Target: whether they are of one person."""
     first, same = rng.integers(0, 12, 3 * ROWS), rng.random(3 * ROWS) < 0.5
     kinds = np.stack([first, np.where(same, first, (first + rng.integers(1, 12, 3 * ROWS)) % 12)], axis=1)
     return _people(rng, kinds), same.astype(np.float32)
 
 
 def persons(rng):
-    """A sight; of which of twelve persons."""
+    """A sight. Target: one of twelve persons."""
     kinds = rng.integers(0, 12, ROWS)
     return _people(rng, kinds), kinds
 
 
 def captions(rng):
-    """A picture and its caption, both made of the same hidden things; which caption belongs to which."""
+    """An image and its caption, generated from the same latent values. The target is not used."""
     things = rng.normal(size=(ROWS, 4))
     parts = [np.tanh(things @ rng.normal(size=(4, 8))) + 0.1 * rng.normal(size=(ROWS, 8)) for _ in range(2)]
     return np.stack(parts, axis=1).astype(np.float32), np.zeros(ROWS, np.float32)
 
 
 def duels(rng):
-    """Two players of thirty, of whom the first has won."""
+    """Two of thirty players, of whom the first one won. The target is not used."""
     strength = rng.normal(size=30) * 1.5
     x = np.stack([rng.integers(0, 30, 2 * ROWS), rng.integers(0, 29, 2 * ROWS)], axis=1)
     x[:, 1] += x[:, 1] >= x[:, 0]
@@ -57,14 +57,14 @@ def duels(rng):
 
 
 def searches(rng):
-    """A query and five documents, each of six numbers; how well each fits."""
+    """A query and five documents, each of six numbers. Target: the relevance of each document."""
     x = rng.normal(size=(ROWS, 6, 6))
     fits = (x[:, :1] * x[:, 1:])[:, :, :4].sum(2)
     return x.astype(np.float32), np.digitize(fits, [-1.5, 0.5, 2]).astype(np.float32)
 
 
 def baskets(rng):
-    """A customer, a thing that was bought, and one that was not."""
+    """A customer, an article that was bought, and one that was not. The target is always 1."""
     tastes, kinds = rng.normal(size=(30, 3)), rng.normal(size=(25, 3))
     scores, who = tastes @ kinds.T, rng.integers(0, 30, 2 * ROWS)
     pair = rng.integers(0, 25, (2 * ROWS, 2))
@@ -74,7 +74,7 @@ def baskets(rng):
 
 
 def neighbours(rng):
-    """A word, one that stands near it, and four at random; words stand near others of their topic."""
+    """A word, one that stands near it, and four random words. Words stand near others of their topic."""
     word = rng.integers(0, 24, 2 * ROWS)
     near = word % 4 + 4 * rng.integers(0, 6, 2 * ROWS)
     return np.column_stack([word, near, rng.integers(0, 24, (2 * ROWS, 4))]), np.zeros(2 * ROWS, np.int64)
@@ -84,7 +84,7 @@ def neighbours(rng):
 
 
 class Shared(nn.Module):
-    """The same network for each of several things; what it makes of them has length one if that is wanted."""
+    """One encoder for several items. With `normed`, its outputs have length one."""
 
     def __init__(self, encoder, normed=True):
         super().__init__()
@@ -96,7 +96,7 @@ class Shared(nn.Module):
 
 
 class Towers(nn.Module):
-    """A network for pictures, one for captions, and how much their likeness counts."""
+    """One network for images, one for captions, and a learned temperature."""
 
     def __init__(self):
         super().__init__()
@@ -104,12 +104,12 @@ class Towers(nn.Module):
         self.heat = nn.Parameter(torch.tensor(1.5))
 
     def forward(self, x):
-        both = [functional.normalize(each, dim=1) for each in (self.picture(x[:, 0]), self.caption(x[:, 1]))]
+        both = [functional.normalize(codes, dim=1) for codes in (self.picture(x[:, 0]), self.caption(x[:, 1]))]
         return both[0] @ both[1].T * self.heat.exp()
 
 
 class Alike(nn.Module):
-    """One score from the difference of what a network makes of two things."""
+    """One score from the difference of two encoded items."""
 
     def __init__(self):
         super().__init__()
@@ -121,7 +121,7 @@ class Alike(nn.Module):
 
 
 class Strengths(nn.Module):
-    """By how much the first player is stronger."""
+    """The difference of two players' strengths."""
 
     def __init__(self, players=30):
         super().__init__()
@@ -133,7 +133,7 @@ class Strengths(nn.Module):
 
 
 class Search(nn.Module):
-    """A score for each document after the query."""
+    """A score for each document, given the query."""
 
     def __init__(self):
         super().__init__()
@@ -144,7 +144,7 @@ class Search(nn.Module):
 
 
 class Wanted(nn.Module):
-    """By how much somebody likes the first thing better."""
+    """The difference of a customer's preferences for two articles."""
 
     def __init__(self, size=6):
         super().__init__()
@@ -157,7 +157,7 @@ class Wanted(nn.Module):
 
 
 class Near(nn.Module):
-    """Products of a word with those that may stand near it."""
+    """Products of a word vector with the vectors of possible neighbours."""
 
     def __init__(self, words=24, size=8):
         super().__init__()
@@ -170,7 +170,7 @@ class Near(nn.Module):
 
 
 class Cosines(nn.Module):
-    """Cosines with a direction for each class, eight-fold."""
+    """Cosines with a direction for each class, times eight."""
 
     def __init__(self):
         super().__init__()
@@ -184,18 +184,18 @@ class Cosines(nn.Module):
 
 
 def nearer(codes, _):
-    """How far the other one is not farther away than the same one by half."""
+    """Triplet loss with a margin of one half."""
     return functional.triplet_margin_loss(*codes.unbind(1), margin=0.5)
 
 
 def both_ways(scores, _):
-    """Cross-entropy of finding the caption of each picture and the picture of each caption."""
+    """Cross entropy of finding the caption of each image and the image of each caption."""
     right = torch.arange(len(scores))
     return (functional.cross_entropy(scores, right) + functional.cross_entropy(scores.T, right)) / 2
 
 
 def supervised(codes, kinds):
-    """Supervised contrast over all that are in the batch."""
+    """Supervised contrastive loss over the batch."""
     codes, kinds = codes.flatten(0, 1), kinds.flatten()
     same = (kinds[:, None] == kinds).float().fill_diagonal_(0)
     scores = (codes @ codes.T / 0.3).masked_fill(torch.eye(len(codes), dtype=torch.bool), -1e9)
@@ -203,28 +203,28 @@ def supervised(codes, kinds):
 
 
 def pulled(codes, same):
-    """Squared distances of the same, and of others what they lack of one."""
+    """Contrastive loss: equal pairs are pulled together, others are pushed one apart."""
     far = (codes[:, 0] - codes[:, 1]).norm(dim=1)
     return (same * far**2 + (1 - same) * (1 - far).clamp(min=0) ** 2).mean()
 
 
 def won(scores, _):
-    """Minus the logarithm of the chance that the first one wins."""
+    """Logistic loss of the first one winning."""
     return functional.softplus(-scores).mean()
 
 
 def hinge(scores, y):
-    """How far the first one is not better by one."""
+    """Hinge loss of the first one being better by one."""
     return functional.margin_ranking_loss(scores, torch.zeros_like(scores), y, margin=1.0)
 
 
 def listed(scores, gains):
-    """Cross-entropy with the softmax of gains."""
+    """Cross entropy with the softmax of the relevances."""
     return -(gains.softmax(1) * scores.log_softmax(1)).sum(1).mean()
 
 
 def sampled(scores, _):
-    """Cross-entropy of what was near (the first) and what was not."""
+    """Binary cross entropy of the near word (the first) and the random words."""
     return functional.softplus(-scores[:, 0]).mean() + functional.softplus(scores[:, 1:]).sum(1).mean()
 
 

@@ -1,4 +1,4 @@
-"""What tasks are made of: the entry of a task in tables, and small parts of models and losses."""
+"""The table entry of a task, and parts of models and data that only this suite has."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from harness.jobs import Job
 from harness.parts import FunctionLoss
 
 ROWS = 900
-"""How many samples a task has, if nothing else is said; the last 128 are for evaluation."""
+"""Number of samples of most tasks. The last 128 are for evaluation."""
 
 
 class Task(NamedTuple):
-    """A task: what makes its data, model and loss, and how it is trained.
+    """A task: functions that make its data, model and loss, and its training settings.
 
     Args:
-        data: Gives inputs and targets, from a generator of random numbers.
-        model: Gives the model.
-        loss: Gives the loss.
-        lr: Learning rate, for Adam.
-        steps: How many steps it takes to learn.
-        finish: What else is done to the job, if anything.
+        data: Returns inputs and targets, from a random generator.
+        model: Makes the model.
+        loss: Makes the loss.
+        lr: Learning rate of Adam.
+        steps: Number of training steps.
+        finish: Change of the job after all others.
     """
 
     data: Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
@@ -40,7 +40,7 @@ class OwnLoss(FunctionLoss):
 
 
 class Residual(nn.Module):
-    """Adds to its input what a module makes of it."""
+    """A module with a skip connection."""
 
     def __init__(self, inner):
         super().__init__()
@@ -51,6 +51,6 @@ class Residual(nn.Module):
 
 
 def standard_inputs(job: Job) -> None:
-    """Standardise inputs by the mean and deviation of those of training."""
+    """Standardise all inputs by the mean and deviation of the training inputs."""
     mean, deviation = job.x.mean(0), job.x.std(0).clamp(min=1e-6)
     job.x, job.x_eval = (job.x - mean) / deviation, (job.x_eval - mean) / deviation

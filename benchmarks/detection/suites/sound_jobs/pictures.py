@@ -1,4 +1,4 @@
-"""Tasks on images, clips and signals, for convolutions."""
+"""Tasks for convolutions: images, clips and signals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IMAGES = 600
 
 
 def shapes(rng):
-    """A square, a disc, a cross or a frame somewhere in an image; which."""
+    """Images with a square, a disc, a cross or a frame at any place. Target: the shape."""
     y, rows, columns = rng.integers(0, 4, IMAGES), *np.mgrid[0:12, 0:12]
     x = rng.normal(size=(IMAGES, 1, 12, 12)) * 0.3
     for number, kind in enumerate(y):
@@ -27,7 +27,7 @@ def shapes(rng):
 
 
 def textures(rng):
-    """Colour images with stripes in one of four directions, and brightness of their own; the direction."""
+    """Colour images with stripes in one of four directions and varying brightness. Target: the direction."""
     y, rows, columns = rng.integers(0, 4, IMAGES), *np.mgrid[0:10, 0:10]
     along = np.stack([rows, columns, rows + columns, rows - columns])[y]
     phase = rng.uniform(0, 6.3, (IMAGES, 1, 1))
@@ -36,7 +36,7 @@ def textures(rng):
 
 
 def spots(rng):
-    """Noise with a bright spot; where it is, from -1 to 1."""
+    """Noise with a bright spot. Target: its position, from -1 to 1."""
     place, (rows, columns) = rng.uniform(1.5, 8.5, (IMAGES, 2)), np.mgrid[0:10, 0:10]
     far = (rows - place[:, :1, None]) ** 2 + (columns - place[:, 1:, None]) ** 2
     x = 2 * np.exp(-far / 3) + 0.2 * rng.normal(size=far.shape)
@@ -44,7 +44,7 @@ def spots(rng):
 
 
 def cells(rng):
-    """Noise with a disc and a square, one over the other; for each pixel which of three things is there."""
+    """Noise with a disc and a square, which may overlap. Target: disc, square or neither for each pixel."""
     (rows, columns), y = np.mgrid[0:12, 0:12], np.zeros((IMAGES, 12, 12), int)
     for number in range(IMAGES):
         a, b, c, d = rng.integers(2, 10, 4)
@@ -55,7 +55,7 @@ def cells(rng):
 
 
 def hills(rng):
-    """Smooth images of half the size; in full size."""
+    """Smooth images of half the size. Target: the image in full size."""
     rows, columns = np.mgrid[0:12, 0:12] / 12
     a, b, c, d = rng.uniform(-1, 1, (4, IMAGES, 1, 1)) * 6
     y = np.sin(a * rows + b * columns + c) + 0.6 * np.cos(d * rows * columns)
@@ -63,7 +63,7 @@ def hills(rng):
 
 
 def clips(rng):
-    """Five frames with a bar that moves to one of four sides; to which."""
+    """Five frames with a bar that moves to one of four sides. Target: the side."""
     y, x = rng.integers(0, 4, 400), rng.normal(size=(400, 1, 5, 8, 8)) * 0.3
     for number, side in enumerate(y):
         start = rng.integers(0, 8)
@@ -74,7 +74,7 @@ def clips(rng):
 
 
 def beats(rng):
-    """Series of beats at even distances; whether one of them came early, which one in four series has."""
+    """Series of regular beats. Target: whether one beat came early, in one of four series."""
     y, time = rng.random(IMAGES) < 0.25, np.arange(48)
     x = np.zeros((IMAGES, 48))
     for number in range(IMAGES):
@@ -86,7 +86,7 @@ def beats(rng):
 
 
 def chords(rng):
-    """A sum of tones with noise; which of five tones are in it."""
+    """A sum of tones with noise. Target: which of five tones it contains."""
     y, time = rng.random((IMAGES, 5)) < 0.4, np.arange(40) / 40
     waves = np.sin(2 * np.pi * (np.array([2, 4, 7, 11, 15])[:, None] * time + rng.random((IMAGES, 5, 1))))
     x = (waves * y[:, :, None] * rng.uniform(0.7, 1.3, (IMAGES, 5, 1))).sum(1) + 0.3 * rng.normal(size=(IMAGES, 40))
@@ -97,14 +97,14 @@ def chords(rng):
 
 
 def conv(inputs, outputs, kernel=3, *, stride=1, groups=1, norm=nn.BatchNorm2d, act=nn.ReLU):
-    """Return a convolution, with normalisation and activation if they are wanted."""
+    """Return a convolution with optional normalisation and activation."""
     layers = [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=norm is None)]
     layers += [norm(outputs)] if norm else []
     return nn.Sequential(*layers, *([act()] if act else []))
 
 
 class StepBlock(nn.Module):
-    """Two convolutions beside a way round them."""
+    """A residual block of two convolutions."""
 
     def __init__(self, inputs, outputs, stride=1, norm=nn.BatchNorm2d):
         super().__init__()
@@ -120,7 +120,7 @@ class StepBlock(nn.Module):
 
 
 class Excited(nn.Module):
-    """Weighs channels by what they hold on the whole."""
+    """Squeeze and excitation: weights channels by their means."""
 
     def __init__(self, size):
         super().__init__()
@@ -131,7 +131,7 @@ class Excited(nn.Module):
 
 
 class Densely(nn.Module):
-    """Each convolution sees what all before it have made."""
+    """Densely connected convolutions."""
 
     def __init__(self, inputs=1, growth=5, layers=3, outputs=4):
         super().__init__()
@@ -145,7 +145,7 @@ class Densely(nn.Module):
 
 
 class Unet(nn.Module):
-    """Down by a half and up again, with what was there before beside it."""
+    """A U-Net of one level."""
 
     def __init__(self, norm=nn.BatchNorm2d):
         super().__init__()
@@ -158,7 +158,7 @@ class Unet(nn.Module):
 
 
 class Finder(nn.Module):
-    """The mean place of a map of attention."""
+    """The mean position of an attention map."""
 
     def __init__(self):
         super().__init__()
@@ -171,7 +171,7 @@ class Finder(nn.Module):
 
 
 class Mixer(nn.Module):
-    """Fully connected layers over patches and over channels, by turns."""
+    """An MLP mixer: fully connected layers over patches and over channels in turn."""
 
     def __init__(self, patches=9, size=24, outputs=4):
         super().__init__()
@@ -201,7 +201,7 @@ def resnet(norm=nn.BatchNorm2d):
 
 
 def lenet():
-    """Return convolutions with tanh and pooled means, as they once were."""
+    """Return convolutions with tanh and average pooling."""
     return flat(nn.Conv2d(1, 6, 3), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 12, 3), nn.Tanh(), nn.Flatten(),
                 nn.Linear(108, 32), nn.Tanh(), size=32, outputs=4)  # fmt: skip
 
@@ -231,7 +231,7 @@ def moving():
 
 
 def along(kernels, size=12, outputs=2, act=nn.ReLU):
-    """Return convolutions along a series, with pools between them."""
+    """Return convolutions along a series, with pooling."""
     layers, inputs = [], 1
     for kernel in kernels:
         layers += [nn.Conv1d(inputs, size, kernel, padding=kernel // 2), nn.BatchNorm1d(size), act(), nn.MaxPool1d(2)]
@@ -249,12 +249,12 @@ def dilated():
 
 
 def spectral():
-    """Return a network over the sizes of frequencies."""
+    """Return a network over the amplitudes of frequencies."""
     return nn.Sequential(Apply(lambda x: torch.fft.rfft(x[:, 0]).abs() / 4), dense(21, 32, 5))
 
 
 def by_pixel(scores, y):
-    """Cross-entropy of pixels, those of things counting twice."""
+    """Cross entropy of pixels; those of disc and square count twice."""
     return functional.cross_entropy(scores, y, weight=torch.tensor([1.0, 2.0, 2.0]))
 
 

@@ -1,4 +1,4 @@
-"""Tasks on series, for recurrent layers."""
+"""Tasks for recurrent layers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suites.sound_jobs.parts import ROWS, OwnLoss, Task
 
 
 def tags(rng):
-    """Sentences of ten words; for each which of four roles it has, by its kind and that of the word before."""
+    """Sentences of ten words. Target: one of four roles for each word, by its kind and that of the word before."""
     x = rng.integers(0, 18, (ROWS, 10))
     kinds = x % 3
     before = np.concatenate([np.zeros((ROWS, 1), int), kinds[:, :-1]], axis=1)
@@ -21,7 +21,7 @@ def tags(rng):
 
 
 def marked_sums(rng):
-    """Series of numbers with two of them marked; the sum of these."""
+    """Series of numbers, two of which are marked. Target: the sum of these two."""
     x = np.stack([rng.uniform(-1, 1, (ROWS, 8)), np.zeros((ROWS, 8))], axis=2)
     x[np.arange(ROWS), rng.integers(0, 4, ROWS), 1] = 1
     x[np.arange(ROWS), rng.integers(4, 8, ROWS), 1] = 1
@@ -29,20 +29,20 @@ def marked_sums(rng):
 
 
 def highest(rng):
-    """Numbers; for each the highest up to it."""
+    """Series of numbers. Target: the running maximum."""
     x = rng.normal(size=(ROWS, 9, 1))
     return x.astype(np.float32), np.maximum.accumulate(x, axis=1).astype(np.float32)
 
 
 def syllables(rng):
-    """Words made of a few syllables; each next letter."""
+    """Words made of a few syllables. Target: the next letter at each place."""
     parts = np.array([[0, 5, 1], [2, 6, 3], [4, 7, 0], [1, 8, 2], [3, 9, 4]])
     x = parts[rng.integers(0, 5, (ROWS, 5))].reshape(ROWS, 15)
     return x[:, :-1], x[:, 1:]
 
 
 def swings(rng):
-    """Swings that fade, seen with noise; how they go on."""
+    """Damped oscillations with noise. Target: the next four values."""
     time, phase = np.arange(24), rng.uniform(0, 6.3, (ROWS, 1))
     quick, fading = rng.uniform(0.4, 0.8, (ROWS, 1)), rng.uniform(0.0, 0.05, (ROWS, 1))
     x = np.exp(-fading * time) * np.sin(quick * time + phase) + 0.05 * rng.normal(size=(ROWS, 24))
@@ -50,7 +50,7 @@ def swings(rng):
 
 
 def gestures(rng):
-    """Tracks of a hand that turns left, right or not; which."""
+    """Tracks of a hand that turns left, right or not at all. Target: the turn."""
     y = rng.integers(0, 3, ROWS)
     turn = (y - 1)[:, None] * 0.25 + 0.15 * rng.normal(size=(ROWS, 12))
     angle = rng.uniform(0, 6.3, (ROWS, 1)) + turn.cumsum(1)
@@ -58,7 +58,7 @@ def gestures(rng):
 
 
 def reviews(rng):
-    """Words with a mood, which a negation turns round; the mood on the whole."""
+    """Words with a mood, which a negation reverses. Target: the sign of the total mood."""
     x = rng.integers(0, 24, (ROWS, 10))
     mood = np.where(x < 6, 1, np.where(x < 12, -1, 0))
     negated = np.concatenate([np.zeros((ROWS, 1), bool), x[:, :-1] >= 21], axis=1)
@@ -71,17 +71,17 @@ CELLS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
 class Reader(nn.Module):
-    """A recurrent layer, over words or numbers, and a layer for its last state, for all of them or for their mean.
+    """A recurrent layer over words or numbers, and a linear layer over its last state, all states or their mean.
 
     Args:
-        cell: Kind of the layer.
-        inputs: How many numbers each place has.
-        outputs: How many scores there are.
-        words: How many words there are, if places have words.
-        layers: How many layers lie over each other.
-        both: Whether it is read backwards as well.
+        cell: Key in `CELLS`.
+        inputs: Number of inputs at each place.
+        outputs: Number of scores.
+        words: Number of words. 0: the inputs are numbers.
+        layers: Number of stacked layers.
+        both: Whether the layer is bidirectional.
         takes: ``last``, ``all``, ``mean`` or ``attention``.
-        drop: Dropout of what has been read.
+        drop: Dropout after the recurrent layer.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Reader(nn.Module):
 
 
 class Tied(nn.Module):
-    """A language model whose scores are products with the embedding."""
+    """A language model whose output layer is the embedding."""
 
     def __init__(self, cell=nn.GRU, words=10, size=24):
         super().__init__()
@@ -120,7 +120,7 @@ class Tied(nn.Module):
 
 
 class Steady(nn.Module):
-    """A cell of its own, with layer normalisation at each place."""
+    """A recurrent cell written by hand, with layer normalisation at each step."""
 
     def __init__(self, inputs=2, size=24, outputs=3):
         super().__init__()
@@ -136,7 +136,7 @@ class Steady(nn.Module):
 
 
 class Continued(nn.Module):
-    """Reads a series, and writes how it goes on, a value at a time."""
+    """Reads a series, and predicts the next values one by one."""
 
     def __init__(self, size=24, ahead=4):
         super().__init__()
@@ -166,7 +166,7 @@ class Listened(nn.Module):
 
 
 def at_each_place(scores, y):
-    """Cross-entropy of the scores of each place."""
+    """Cross entropy of the scores at each place."""
     return functional.cross_entropy(scores.flatten(0, 1), y.flatten())
 
 

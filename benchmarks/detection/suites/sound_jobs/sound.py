@@ -1,4 +1,4 @@
-"""The runs, all of them sound: tasks as they are, and trained in other ways."""
+"""The runs, all sound: the tasks, and other ways to build and train models."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from suites.sound_jobs.pictures import resnet
 from suites.sound_jobs.plan import OWN_TASKS, SOUND_JOBS, boosted, other, replicas, sound
 from suites.sound_jobs.tables import Experts, TwoHeads, residual
 
-for each in OWN_TASKS:
-    sound(each)
+for task in OWN_TASKS:
+    sound(task)
 
 
 def begun(start: Callable[[torch.Tensor], object], *sizes: int, act: type[nn.Module]) -> Callable[[], nn.Module]:
-    """Return what makes fully connected layers whose weights begin in some way, and whose biases are zero."""
+    """Return a function that makes fully connected layers with the given initial weights and zero biases."""
 
     def make() -> nn.Module:
         layers = dense(*sizes, act=act)
@@ -36,21 +36,21 @@ def begun(start: Callable[[torch.Tensor], object], *sizes: int, act: type[nn.Mod
 
 
 def nothing_at_first(job: Job) -> None:
-    """Let each residual block begin as the identity."""
+    """Initialise each residual block as the identity."""
     for name, parameter in job.model.named_parameters():
         if name.endswith(("inner.3.weight", "inner.3.bias")):
             nn.init.zeros_(parameter)
 
 
 def evened_out(job: Job) -> None:
-    """Repeat rare cases in training until they are as many as the others."""
+    """Repeat the rare class in training until both classes are equally frequent."""
     rare, common = job.y[:, 0].nonzero()[:, 0], (job.y[:, 0] == 0).nonzero()[:, 0]
     rows = torch.cat([common, rare[torch.randint(0, len(rare), (len(common),))]])
     job.x, job.y = job.x[rows], job.y[rows]
 
 
 def some_wrong(share: float, classes: int) -> Callable[[Job], None]:
-    """Return the change that draws some labels of training at random."""
+    """Return the change that replaces a share of the training labels by random ones."""
 
     def change(job: Job) -> None:
         job.y = torch.where(torch.rand(len(job.y)) < share, torch.randint(0, classes, job.y.shape), job.y)
@@ -59,13 +59,13 @@ def some_wrong(share: float, classes: int) -> Callable[[Job], None]:
 
 
 def flipped(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Flip images or not, and add noise."""
+    """Flip half of the batches, and add noise."""
     x = x.flip(3) if torch.rand(()) < 0.5 else x
     return x + 0.1 * torch.randn_like(x), y
 
 
 def cut_out(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Wipe out a square of images."""
+    """Set a square of the images to 0."""
     row, column = torch.randint(0, 7, (2,)).tolist()
     x = x.clone()
     x[:, :, row : row + 3, column : column + 3] = 0
@@ -73,12 +73,12 @@ def cut_out(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tenso
 
 
 def warmed_up(steps: int, warm: int = 10) -> Callable[[int], float]:
-    """Return a rate that rises for some steps, and falls to zero like a cosine."""
+    """Return a schedule that rises for some steps and falls to zero like a cosine."""
     return lambda n: min((n + 1) / warm, 0.5 + 0.5 * math.cos(math.pi * n / steps))
 
 
 def triangles(n: int) -> float:
-    """Rise and fall in forty steps, again and again."""
+    """Rise and fall within forty steps, repeatedly."""
     return 0.2 + 0.8 * (1 - abs(n % 40 - 20) / 20)
 
 
@@ -130,21 +130,21 @@ other("", "values of a walk", bootstrapped(SOUND_JOBS.next_seed))
 
 
 def rare(job: BoostingJob) -> None:
-    """Make one case in eight or so positive, and weigh it accordingly."""
+    """Make about one case in eight positive, and weight it accordingly."""
     for x, y in ((job.x, job.y), (job.x_valid, job.y_valid)):
         y[:] = x[:, 0] + x[:, 1] * x[:, 2] > 1.7
     job.parameters |= {"scale_pos_weight": 7, "eval_metric": "aucpr"}
 
 
 def counted(job: BoostingJob) -> None:
-    """Make counts of numbers, for a Poisson distribution."""
+    """Replace the targets by Poisson counts."""
     rng = np.random.default_rng(len(job.y))
     job.y, job.y_valid = (rng.poisson(np.exp(y / 2 + 0.5)).astype(np.float32) for y in (job.y, job.y_valid))
     job.parameters |= {"objective": "count:poisson", "eval_metric": "rmse", "max_delta_step": 0.7}
 
 
 def far_from_zero(job: BoostingJob) -> None:
-    """Shift and stretch targets."""
+    """Shift and scale the targets."""
     job.y, job.y_valid = job.y * 20 + 500, job.y_valid * 20 + 500
 
 

@@ -1,4 +1,4 @@
-"""Losses and settings of the tasks on tables."""
+"""The tasks on tables, and their losses."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from suites.sound_jobs.parts import OwnLoss, Task, standard_inputs
 
 
 def focal(scores, y):
-    """Cross-entropy, less of what is easy."""
+    """Focal loss."""
     plain = functional.binary_cross_entropy_with_logits(scores, y, reduction="none")
     return ((1 - (-plain).exp()) ** 2 * plain * (0.75 * y + 0.25 * (1 - y))).mean() * 4
 
 
 def pinball(levels, y, at=(0.1, 0.5, 0.9)):
-    """Loss of several quantiles."""
+    """Pinball loss of several quantiles."""
     error = y - levels
     return torch.maximum(error * torch.tensor(at), error * (torch.tensor(at) - 1)).mean()
 
 
 def both(outputs, y):
-    """Cross-entropy of classes, and half the squared error of the number."""
+    """Cross entropy of the class plus half the squared error of the number."""
     return functional.cross_entropy(outputs[:, :3], y[:, 0].long()) + 0.5 * functional.mse_loss(outputs[:, 3], y[:, 1])
 
 
 def partial_likelihood(risk, y):
-    """Minus the logarithm of Cox's partial likelihood, within the batch."""
+    """Negative log of Cox's partial likelihood within the batch."""
     order = y[:, 0].argsort(descending=True)
     risk, happened = risk[order, 0], y[order, 1]
     return -((risk - risk.logcumsumexp(0)) * happened).sum() / happened.sum().clamp(min=1)
 
 
 def hazards(scores, y, ends=(0.2, 0.5, 1.0, 2.0)):
-    """Cross-entropy of what happens in each interval that was begun."""
+    """Binary cross entropy of the event in each interval that was reached."""
     ends = torch.tensor(ends)
     starts = torch.cat([torch.zeros(1), ends[:-1]])
     begun = (y[:, :1] > starts).float()
@@ -47,24 +47,24 @@ def hazards(scores, y, ends=(0.2, 0.5, 1.0, 2.0)):
 
 
 def gamma_likelihood(log_mean, y):
-    """Deviance of a gamma distribution, by half."""
+    """Half the deviance of a gamma distribution."""
     return (y / log_mean.exp() + log_mean - y.log() - 1).mean()
 
 
 def mixture_likelihood(outputs, y):
-    """Minus the logarithm of the density of a mixture of three bells."""
+    """Negative log likelihood of a mixture of three normal distributions."""
     weight, mean, log_width = outputs.chunk(3, 1)
     bells = -((y - mean) ** 2) * (-2 * log_width).exp() / 2 - log_width
     return -(weight.log_softmax(1) + bells).logsumexp(1).mean()
 
 
 def students_t(outputs, y):
-    """Minus the logarithm of the density of Student's t with three degrees of freedom."""
+    """Negative log likelihood of Student's t with three degrees of freedom."""
     return -torch.distributions.StudentT(3.0, outputs[:, :1], outputs[:, 1:].exp()).log_prob(y).mean()
 
 
 def turned_away(outputs, y):
-    """One minus the cosine of the angle between what was said and what is right."""
+    """One minus the cosine of the angle between prediction and target."""
     return 1 - functional.cosine_similarity(outputs, y).mean()
 
 
@@ -75,7 +75,7 @@ def begin_at_mean(job: Job) -> None:
 
 
 def spread_of_targets(job: Job) -> None:
-    """Standardise targets by those of training."""
+    """Standardise all targets by the mean and deviation of the training targets."""
     mean, deviation = job.y.mean(0), job.y.std(0)
     job.y, job.y_eval = (job.y - mean) / deviation, (job.y_eval - mean) / deviation
 

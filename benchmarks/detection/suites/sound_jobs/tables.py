@@ -1,4 +1,4 @@
-"""Tasks on tables: classes, numbers, counts, ranks, lifetimes."""
+"""Data and models of the tasks on tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suites.sound_jobs.parts import ROWS, Residual
 
 
 def houses(rng):
-    """Measures of houses in their own units, and one of five districts; the logarithm of the price, standardised."""
+    """Measures of houses in their own units, and one of five districts. Target: the standardised log price."""
     area, age, distance = rng.lognormal(4.6, 0.4, ROWS), rng.uniform(0, 90, ROWS), rng.gamma(2, 4, ROWS)
     district = rng.integers(0, 5, ROWS)
     price = 0.9 * np.log(area) - 0.006 * age - 0.03 * distance + np.array([0, 0.2, -0.1, 0.35, 0.1])[district]
@@ -23,7 +23,7 @@ def houses(rng):
 
 
 def leavers(rng):
-    """Two columns of codes and four of numbers; who leaves, which a few do."""
+    """Two columns of codes and four of numbers. Target: whether a customer leaves; a few do."""
     plan, region, numbers = rng.integers(0, 5, ROWS), rng.integers(0, 8, ROWS), rng.normal(size=(ROWS, 4))
     score = np.array([-2, -1, 0, 1, 2])[plan] + rng.normal(size=8)[region] + 1.5 * numbers[:, 0] - numbers[:, 1] ** 2
     y = score > np.quantile(score, 0.85)
@@ -31,14 +31,14 @@ def leavers(rng):
 
 
 def cheats(rng):
-    """Ten features; one case in twelve is of another kind."""
+    """Ten features. Target: whether a case is fraud, one in twelve."""
     y = rng.random(ROWS) < 1 / 12
     x = rng.normal(size=(ROWS, 10)) + y[:, None] * np.array([2.0, -2.0, 1.5, 1.0] + [0.0] * 6)
     return x.astype(np.float32), y.astype(np.float32)[:, None]
 
 
 def spirals(rng):
-    """Points of two arms; which arm."""
+    """Points of two spiral arms. Target: the arm."""
     y, turn = rng.integers(0, 2, ROWS), rng.uniform(0.3, 1.0, ROWS)
     angle = 5 * turn + np.pi * y
     x = np.stack([np.cos(angle), np.sin(angle)], 1) * turn[:, None] * 2 + 0.05 * rng.normal(size=(ROWS, 2))
@@ -46,41 +46,41 @@ def spirals(rng):
 
 
 def signs(rng):
-    """Six numbers, of -1 or 1 with some noise; whether the product of the first three is positive."""
+    """Six numbers, of -1 or 1 with some noise. Target: whether the product of the first three is positive."""
     x = rng.choice([-1.0, 1.0], (ROWS, 6))
     return (x + 0.2 * rng.normal(size=x.shape)).astype(np.float32), (x[:, :3].prod(1) > 0).astype(np.int64)
 
 
 def grades(rng):
-    """Six features; which of four marks are reached, of five ordered grades."""
+    """Six features. Target: which of four thresholds are reached, for five ordered grades."""
     x = rng.normal(size=(ROWS, 6))
     score = x[:, 0] + np.tanh(2 * x[:, 1]) - 0.5 * x[:, 2] + 0.2 * rng.normal(size=ROWS)
     return x.astype(np.float32), (score[:, None] > np.array([-1.5, -0.5, 0.5, 1.5])).astype(np.float32)
 
 
 def kelvins(rng):
-    """Six features; a temperature, far from zero."""
+    """Six features. Target: a temperature, far from zero."""
     x = rng.normal(size=(ROWS, 6))
     y = 290 + 3 * x[:, 0] + 2 * np.abs(x[:, 1]) + 1.5 * x[:, 2] * (x[:, 3] > 0) + 0.3 * rng.normal(size=ROWS)
     return x.astype(np.float32), y.astype(np.float32)[:, None]
 
 
 def claims(rng):
-    """Five features and for how long somebody was insured; the number of claims."""
+    """Five features and the insured time. Target: the number of claims."""
     x, time = rng.normal(size=(ROWS, 5)), rng.uniform(0.2, 3, ROWS)
     y = rng.poisson(time * np.exp(0.6 * x[:, 0] - 0.5 * np.abs(x[:, 1])))
     return np.column_stack([x, time]).astype(np.float32), y.astype(np.float32)[:, None]
 
 
 def rents(rng):
-    """Six features; a number with noise that grows with the fourth and has heavy tails."""
+    """Six features. Target: a number with heavy-tailed noise that grows with the fourth feature."""
     x = rng.normal(size=(ROWS, 6))
     y = 1.5 * x[:, 0] - x[:, 1] + np.sin(2 * x[:, 2]) + 0.3 * np.exp(0.4 * x[:, 3]) * rng.standard_t(2.2, ROWS)
     return x.astype(np.float32), y.astype(np.float32)[:, None]
 
 
 def genres(rng):
-    """Twelve features; which of six labels fit, from a quarter to a half of the samples each."""
+    """Twelve features. Target: which of six labels fit, each to a quarter to a half of the samples."""
     x = rng.normal(size=(ROWS, 12))
     scores = np.maximum(x @ rng.normal(size=(12, 8)), 0) @ rng.normal(size=(8, 6))
     y = scores > np.quantile(scores, [0.5, 0.6, 0.7, 0.75, 0.6, 0.5], axis=0).diagonal()
@@ -88,7 +88,7 @@ def genres(rng):
 
 
 def patients(rng):
-    """Eight features; one of three kinds beside a number."""
+    """Eight features. Target: one of three kinds, and a number."""
     x = rng.normal(size=(ROWS, 8))
     hidden = np.tanh(x @ rng.normal(size=(8, 3)))
     value = hidden[:, 0] - hidden[:, 1] + 0.1 * rng.normal(size=ROWS)
@@ -96,7 +96,7 @@ def patients(rng):
 
 
 def lifetimes(rng):
-    """Six features; a time, and whether something happened then (1) or was only watched for until then (0)."""
+    """Six features. Target: a time, and whether the event happened then (1) or observation ended (0)."""
     x = rng.normal(size=(ROWS, 6))
     time = rng.exponential(np.exp(-1.0 * x[:, 0] + 0.8 * x[:, 1]))
     end = rng.exponential(3.0, ROWS)
@@ -104,20 +104,20 @@ def lifetimes(rng):
 
 
 def queues(rng):
-    """Five features; how long one waits, which is positive and skewed."""
+    """Five features. Target: a waiting time, which is positive and skewed."""
     x = rng.normal(size=(ROWS, 5))
     return x.astype(np.float32), rng.gamma(4, np.exp(0.7 * x[:, 0] - 0.5 * x[:, 1]) / 4)[:, None].astype(np.float32)
 
 
 def arms(rng):
-    """Where a hand is; an angle of the arm, of which there may be several."""
+    """Position of a hand. Target: an angle of the arm; several angles may be right."""
     y = rng.uniform(0, 1, ROWS)
     x = y + 0.3 * np.sin(2 * np.pi * y) + 0.03 * rng.normal(size=ROWS)
     return ((x - 0.5) * 4).astype(np.float32)[:, None], ((y - 0.5) * 4).astype(np.float32)[:, None]
 
 
 def meetings(rng):
-    """Codes of who, what and when; whether it is liked, which depends on pairs of them."""
+    """Codes of person, topic and time. Target: whether the meeting is liked, which depends on pairs of codes."""
     codes = np.stack([rng.integers(0, size, 2 * ROWS) for size in (12, 9, 7)], axis=1)
     tastes = [rng.normal(size=(size, 2)) for size in (12, 9, 7)]
     who, what, when = (taste[codes[:, column]] for column, taste in enumerate(tastes))
@@ -125,7 +125,7 @@ def meetings(rng):
 
 
 def regimes(rng):
-    """Four features; a number that is linear in them in each of four regions."""
+    """Four features. Target: a number that is linear in them within each of four regions."""
     x = rng.normal(size=(ROWS, 4))
     region = (x[:, 0] > 0) * 2 + (x[:, 1] > 0)
     y = (x * (rng.normal(size=(4, 4)) * 1.2)[region]).sum(1) + 0.1 * rng.normal(size=ROWS)
@@ -133,14 +133,14 @@ def regimes(rng):
 
 
 def bearings(rng):
-    """Readings of six antennas; the direction, as a point of the circle."""
+    """Readings of six antennas. Target: the direction, as a point of the unit circle."""
     angle, places = rng.uniform(0, 2 * np.pi, ROWS), np.arange(6) * np.pi / 3
     x = np.exp(np.cos(angle[:, None] - places)) - 1.2 + 0.15 * rng.normal(size=(ROWS, 6))
     return x.astype(np.float32), np.stack([np.cos(angle), np.sin(angle)], 1).astype(np.float32)
 
 
 def paintings(rng):
-    """Places in a picture; the brightness there."""
+    """Positions in an image. Target: the brightness there."""
     x = rng.uniform(-1, 1, (2 * ROWS, 2))
     y = np.sin(4 * x[:, 0] + 1) * np.cos(3 * x[:, 1]) + 0.5 * (np.hypot(x[:, 0], x[:, 1]) < 0.5)
     return x.astype(np.float32), y.astype(np.float32)[:, None]
@@ -150,7 +150,7 @@ def paintings(rng):
 
 
 class Coded(nn.Module):
-    """Embeddings of the first columns, beside the numbers in the others."""
+    """Embeddings of the first columns, and the numbers in the others beside them."""
 
     def __init__(self, codes=(5, 8), numbers=4, hidden=24, act=nn.ReLU):
         super().__init__()
@@ -163,7 +163,7 @@ class Coded(nn.Module):
 
 
 class Ordered(nn.Module):
-    """One score, and marks that it must reach."""
+    """Ordinal regression: one score, and learned thresholds."""
 
     def __init__(self):
         super().__init__()
@@ -174,7 +174,7 @@ class Ordered(nn.Module):
 
 
 class Exposed(nn.Module):
-    """The logarithm of a rate, plus that of the time, which is the last column."""
+    """Predicts the logarithm of a rate, and adds the logarithm of the time in the last column."""
 
     def __init__(self):
         super().__init__()
@@ -185,7 +185,7 @@ class Exposed(nn.Module):
 
 
 class TwoHeads(nn.Module):
-    """A trunk with a head for three classes and one for a number."""
+    """A trunk with a head for three classes and a head for a number."""
 
     def __init__(self, act=nn.ReLU):
         super().__init__()
@@ -198,7 +198,7 @@ class TwoHeads(nn.Module):
 
 
 class Factors(nn.Module):
-    """A factorisation machine: a bias for each code, and the products of the factors of all pairs."""
+    """A factorisation machine over codes."""
 
     def __init__(self, codes=(12, 9, 7), size=4):
         super().__init__()
@@ -214,7 +214,7 @@ class Factors(nn.Module):
 
 
 class WideAndDeep(nn.Module):
-    """A score for each code beside a network over their embeddings."""
+    """A score for each code, plus a network over their embeddings."""
 
     def __init__(self, codes=(12, 9, 7), size=6):
         super().__init__()
@@ -230,7 +230,7 @@ class WideAndDeep(nn.Module):
 
 
 class Experts(nn.Module):
-    """The mean of what experts say, weighted by a gate."""
+    """The mean of several experts, weighted by a gate."""
 
     def __init__(self, inputs=4, experts=4, outputs=1):
         super().__init__()
@@ -243,7 +243,7 @@ class Experts(nn.Module):
 
 
 class Sine(nn.Module):
-    """A layer with a sine as its activation, with small weights to begin with."""
+    """A layer with a sine activation and small initial weights."""
 
     def __init__(self, inputs, outputs, frequency):
         super().__init__()
@@ -256,7 +256,7 @@ class Sine(nn.Module):
 
 
 class Highway(nn.Module):
-    """A layer whose gate says how much of its input stays as it is."""
+    """A highway layer: a gate decides how much of the input passes unchanged."""
 
     def __init__(self, size):
         super().__init__()
@@ -269,7 +269,7 @@ class Highway(nn.Module):
 
 
 def residual(inputs, outputs, size=24, blocks=2):
-    """Return residual blocks after layer normalisation."""
+    """Return residual blocks with layer normalisation."""
     inner = [
         Residual(nn.Sequential(nn.LayerNorm(size), nn.Linear(size, size), nn.GELU(), nn.Linear(size, size)))
         for _ in range(blocks)

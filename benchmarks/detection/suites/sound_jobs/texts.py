@@ -16,7 +16,7 @@ from suites.sound_jobs.tables import leavers, patients
 
 
 def gaps(rng):
-    """Rows of words, each the one before plus a step of the row, with two words hidden; the row, -100 where shown."""
+    """Arithmetic sequences of words with two words hidden. Target: the hidden words, and -100 elsewhere."""
     start, step = rng.integers(0, 10, (ROWS, 1)), rng.integers(1, 4, (ROWS, 1))
     full = (start + step * np.arange(8)) % 10
     hidden = rng.random((ROWS, 8)).argsort(1) < 2
@@ -24,13 +24,13 @@ def gaps(rng):
 
 
 def lots(rng):
-    """Six digits; the same in order."""
+    """Six digits. Target: the digits in ascending order."""
     x = rng.integers(0, 8, (ROWS, 6))
     return x, np.sort(x, axis=1)
 
 
 def copies(rng):
-    """Four words of ten and a mark, then the same words again; each next one, -100 before the mark."""
+    """Four words, a mark, and the same words again. Target: the next word at each place; -100 before the mark."""
     words = rng.integers(0, 6, (ROWS, 4))
     full = np.concatenate([words, np.full((ROWS, 1), 6), words], axis=1)
     y = full[:, 1:].copy()
@@ -39,7 +39,7 @@ def copies(rng):
 
 
 def crowds(rng):
-    """Ten points, of which those near the first one matter; the mean of a mark over these."""
+    """Ten points with a mark each. Target: the mean mark, weighted by nearness to the first point."""
     x = rng.normal(size=(ROWS, 10, 3))
     near = np.exp(-((x[:, :, :2] - x[:, :1, :2]) ** 2).sum(2))
     y = (near * x[:, :, 2]).sum(1) / near.sum(1)
@@ -50,7 +50,7 @@ def crowds(rng):
 
 
 class Placed(nn.Module):
-    """Embeddings of words plus those of places."""
+    """Embeddings of words plus embeddings of places."""
 
     def __init__(self, words, size, places):
         super().__init__()
@@ -61,7 +61,7 @@ class Placed(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Layers of a transformer over words, and a score for each place or for their mean."""
+    """A transformer encoder over words, with scores for each place or for the mean."""
 
     def __init__(self, words, places, outputs, *, size=24, layers=1, mean=False, first=True, drop=0.0, act="gelu"):
         super().__init__()
@@ -76,7 +76,7 @@ class Encoder(nn.Module):
 
 
 class RmsNorm(nn.Module):
-    """Divides by the root of the mean square."""
+    """RMS normalisation."""
 
     def __init__(self, size):
         super().__init__()
@@ -87,7 +87,7 @@ class RmsNorm(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention to what was before, with queries, keys and values from one layer."""
+    """Causal self-attention, with queries, keys and values from one layer."""
 
     def __init__(self, size, heads=2):
         super().__init__()
@@ -100,7 +100,7 @@ class Attention(nn.Module):
 
 
 class Gate(nn.Module):
-    """Two layers multiplied with each other, and a third one."""
+    """A gated feed-forward layer (SwiGLU)."""
 
     def __init__(self, size, hidden):
         super().__init__()
@@ -113,7 +113,7 @@ class Gate(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A small language model as they are now: RMS normalisation before causal attention and gated layers."""
+    """A small language model: RMS normalisation, causal attention and gated layers."""
 
     def __init__(self, words, places, size=32, blocks=2):
         super().__init__()
@@ -133,7 +133,7 @@ class Decoder(nn.Module):
 
 
 class Asked(nn.Module):
-    """A question that is learned, or the first element, looks at all elements."""
+    """Attention in which the first element is the query and all elements are keys."""
 
     def __init__(self, inputs=3, size=24, outputs=1):
         super().__init__()
@@ -147,7 +147,7 @@ class Asked(nn.Module):
 
 
 class Columns(nn.Module):
-    """Each column of a table as a place of a transformer, with one more for the answer."""
+    """A transformer over the columns of a table, with an additional token for the answer."""
 
     def __init__(self, columns, outputs, size=16):
         super().__init__()
@@ -166,7 +166,7 @@ class Columns(nn.Module):
 
 
 class Sorted(nn.Module):
-    """An encoder and a decoder, which writes from learned places all at once."""
+    """A transformer encoder and decoder. The decoder writes all places at once."""
 
     def __init__(self, words=8, places=6, size=24):
         super().__init__()
@@ -179,7 +179,7 @@ class Sorted(nn.Module):
 
 
 def kinds(scores, y):
-    """Cross-entropy of the kinds of patients."""
+    """Cross entropy of the kinds of patients."""
     return functional.cross_entropy(scores, y[:, 0].long())
 
 
