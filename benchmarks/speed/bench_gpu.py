@@ -193,7 +193,7 @@ def measure(job: Job, case: Case, blocks: int) -> dict[str, Any]:
     for number in range(blocks):
         before = job.time(case.steps)
         with attached(job, case):
-            job.run(1)  # step 0 is always due, so it is not measured below
+            job.run(1)  # step 0 is always due, so it runs before the measurement
             if number == 0:
                 job.run(2)
             job.reset_peak()

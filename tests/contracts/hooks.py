@@ -18,14 +18,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from support.hooks import at_step
-from support.tensorboard import read_board
 
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.hooks import at_step
+from support.tensorboard import read_board
 
 REDUCTIONS = {
     "values": None,

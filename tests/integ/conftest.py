@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support.hooks import closing_hooks
 
 from sagemaker_debug_ext.hooks import registry
+from support.hooks import closing_hooks
 
 SAFELY = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # early releases of Python 3.10 lack it
 ARCHIVES = Path(__file__).parents[1] / "golden"

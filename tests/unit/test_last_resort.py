@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from support.scripts import run_python
 
 SCRIPT = """

@@ -8,13 +8,13 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.configurations import build, specs, typed
-from support.requests import botocore_check
 
 import sagemaker_debug_ext as ours
 from sagemaker_debug_ext.errors import RequestValidationError
 from sagemaker_debug_ext.requests.checks import check_training_job_request
 from sagemaker_debug_ext.sdk import debugger_request
+from support.configurations import build, specs, typed
+from support.requests import botocore_check
 
 pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
 

@@ -1,10 +1,10 @@
 """Every example of the page on rules at scale runs."""
 
 import numpy as np
-from support.guides import run_guide
 
 from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.guides import run_guide
 
 
 def test_examples_when_run_one_after_the_other_then_do_what_they_say(tmp_path, monkeypatch, capsys):

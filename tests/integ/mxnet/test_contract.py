@@ -6,8 +6,9 @@ import warnings
 from typing import ClassVar
 
 import pytest
-from contracts.hooks import HookContract
 from mxnet import gluon
+
+from contracts.hooks import HookContract
 from support.mxnet_training import HybridisedTrainer, Trainer
 from support.tensorboard import Board
 

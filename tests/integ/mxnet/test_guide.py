@@ -1,6 +1,7 @@
 """Every example of the guide to capturing from MXNet runs."""
 
 import mxnet as mx
+
 from support.guides import run_guide
 
 

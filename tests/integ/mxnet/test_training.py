@@ -10,9 +10,9 @@ import threading
 import mxnet as mx
 import numpy as np
 import pytest
-from contracts.hooks import REDUCTIONS
 
 import sagemaker_debug_ext.mxnet as smd
+from contracts.hooks import REDUCTIONS
 from sagemaker_debug_ext.trials import create_trial
 
 TRAIN, EVAL = smd.modes.TRAIN, smd.modes.EVAL

@@ -7,12 +7,12 @@ import signal
 
 import pytest
 import torch
-from support.scripts import run_captured, run_python, write_hook_file
 
 import sagemaker_debug_ext.pytorch as smd
 from sagemaker_debug_ext.hooks.auto.pytorch import AutoHook, _Finder
 from sagemaker_debug_ext.hooks.options.config_file import read_configuration
 from sagemaker_debug_ext.trials import create_trial
+from support.scripts import run_captured, run_python, write_hook_file
 
 SCRIPT = """
 import os, sys

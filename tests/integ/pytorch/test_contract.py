@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import torch
+
 from contracts.hooks import HookContract
 from support.pytorch_training import Trainer
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from support.guides import run_guide
 
 

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+
 from support.guides import ROOT, run_guide
 
 

@@ -6,11 +6,11 @@ import io
 
 import pytest
 import torch
-from support.pytorch_training import registered_hooks
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import sagemaker_debug_ext.pytorch as smd
+from support.pytorch_training import registered_hooks
 
 
 class Operations(TorchDispatchMode):

@@ -8,16 +8,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+from sagemaker_debug_ext.config import ProfilerConfig
+from sagemaker_debug_ext.requests import DEBUGGER_MEMBERS, artifact_paths, debugger_request
+from sagemaker_debug_ext.requests.checks import check_training_job_request
 from support.requests import (
     RECORDED_RULE_FILE,
     RECORDED_SETTINGS,
     normalised,
     recorded_request,
 )
-
-from sagemaker_debug_ext.config import ProfilerConfig
-from sagemaker_debug_ext.requests import DEBUGGER_MEMBERS, artifact_paths, debugger_request
-from sagemaker_debug_ext.requests.checks import check_training_job_request
 
 PAYLOADS = Path(__file__).parents[2] / "golden" / "payloads"
 UPLOADED = "s3://sagemaker-us-east-1-123456789012/MyGradientRule/00000000-0000-4000-8000-000000000000/my_rule.py"

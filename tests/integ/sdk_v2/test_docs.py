@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 import pytest
+
 from support.aws import ROLE
 from support.guides import run_guide
 

@@ -17,12 +17,12 @@ from sagemaker.pytorch import PyTorch
 from sagemaker.sklearn import SKLearn
 from sagemaker.tensorflow import TensorFlow
 from sagemaker.xgboost import XGBoost
-from support.aws import ROLE
 
 import sagemaker_debug_ext as ours
 from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, ProfilerConfig, Rule, StopTraining, rule_configs
 from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.sdk import DebuggerMixin, TrainingJob, set_default_hook, with_debugger
+from support.aws import ROLE
 
 BUCKET = "s3://sagemaker-us-east-1-123456789012/"
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-cpu-py311"

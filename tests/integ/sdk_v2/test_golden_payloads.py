@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from sagemaker.pytorch import PyTorch
+
+from sagemaker_debug_ext.requests import DEBUGGER_MEMBERS
+from sagemaker_debug_ext.sdk import with_debugger
 from support.aws import ROLE
 from support.requests import (
     RECORDED_RULE_FILE,
@@ -14,9 +17,6 @@ from support.requests import (
     normalised,
     recorded_request,
 )
-
-from sagemaker_debug_ext.requests import DEBUGGER_MEMBERS
-from sagemaker_debug_ext.sdk import with_debugger
 
 VERSION = tuple(int(part) for part in version("sagemaker").split(".")[:2])
 pytestmark = pytest.mark.skipif(VERSION < (2, 200), reason="the release does not know the framework of the recordings")

@@ -16,7 +16,6 @@ from sagemaker.workflow.parameters import ParameterInteger, ParameterString
 from sagemaker.workflow.pipeline import Pipeline
 from sagemaker.workflow.pipeline_context import PipelineSession
 from sagemaker.workflow.steps import TrainingStep
-from support.aws import ROLE
 
 from sagemaker_debug_ext import (
     CollectionConfig,
@@ -29,6 +28,7 @@ from sagemaker_debug_ext import (
 )
 from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugValueError
 from sagemaker_debug_ext.sdk import with_debugger
+from support.aws import ROLE
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-cpu-py311"
 TEXT = ParameterString("Text")

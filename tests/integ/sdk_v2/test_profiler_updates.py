@@ -6,11 +6,11 @@ import pytest
 import sagemaker.debugger as sdk
 from botocore.stub import ANY, Stubber
 from sagemaker.estimator import Estimator
-from support.aws import ROLE
 
 from sagemaker_debug_ext import ProfilerConfig, ProfilerRule, Rule, rule_configs
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.sdk import with_debugger
+from support.aws import ROLE
 
 BUCKET = "s3://sagemaker-us-east-1-123456789012/"
 ARN = {"TrainingJobArn": "arn:aws:sagemaker:us-east-1:123456789012:training-job/running"}

@@ -12,13 +12,13 @@ import sagemaker.image_uris
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sagemaker.estimator import Estimator, _TrainingJob
-from support.aws import ROLE
-from support.configurations import build, conflicts_with_hook, specs, typed
-from support.requests import botocore_check, debugger_members, normalised
 
 import sagemaker_debug_ext as ours
 from sagemaker_debug_ext.requests import DEBUGGER_MEMBERS
 from sagemaker_debug_ext.sdk import debugger_request, with_debugger
+from support.aws import ROLE
+from support.configurations import build, conflicts_with_hook, specs, typed
+from support.requests import botocore_check, debugger_members, normalised
 
 pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
 

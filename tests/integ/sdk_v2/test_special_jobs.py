@@ -14,11 +14,11 @@ from sagemaker.pytorch import PyTorch
 from sagemaker.tensorflow import TensorFlow
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 from sagemaker.workflow.parameters import ParameterInteger
-from support.aws import ROLE
 
 from sagemaker_debug_ext import DebuggerHookConfig, ProfilerConfig, ProfilerRule, Rule, rule_configs
 from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugValueError
 from sagemaker_debug_ext.sdk import with_debugger
+from support.aws import ROLE
 
 HOOK = DebuggerHookConfig("s3://my-bucket/dbg")
 RULES = [Rule.sagemaker(rule_configs.overfit())]

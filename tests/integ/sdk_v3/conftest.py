@@ -22,9 +22,8 @@ else:
         from sagemaker.train import ModelTrainer
         from sagemaker.train.configs import Compute
 
-    from support.aws import ROLE, fake_aws, recorded_requests
-
     from sagemaker_debug_ext.sdk import with_debugger
+    from support.aws import ROLE, fake_aws, recorded_requests
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-gpu-py311"
 

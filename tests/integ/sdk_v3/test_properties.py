@@ -7,11 +7,11 @@ import sagemaker.core.debugger as core
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sagemaker.core.resources import TrainingJob as SdkTrainingJob
-from support.configurations import build, specs, typed
-from support.requests import botocore_check, debugger_members
 
 import sagemaker_debug_ext as ours
 from sagemaker_debug_ext.sdk import debugger_request
+from support.configurations import build, specs, typed
+from support.requests import botocore_check, debugger_members
 
 pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
 

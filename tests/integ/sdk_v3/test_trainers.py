@@ -21,8 +21,6 @@ from sagemaker.train import ModelTrainer
 from sagemaker.train.configs import CheckpointConfig, Compute, SourceCode
 from sagemaker.train.model_trainer import Mode
 from sagemaker.train.sft_trainer import SFTTrainer
-from support.aws import ROLE
-from support.requests import debugger_members
 
 from sagemaker_debug_ext import (
     CollectionConfig,
@@ -36,6 +34,8 @@ from sagemaker_debug_ext import (
 )
 from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.sdk import TrainerDebuggerMixin, TrainingJob, set_default_hook, with_debugger
+from support.aws import ROLE
+from support.requests import debugger_members
 
 BUCKET = "s3://sagemaker-us-east-1-123456789012/job"
 RULES = [Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining())]

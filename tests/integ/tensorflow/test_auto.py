@@ -6,10 +6,9 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from support.scripts import run_captured, run_python, write_hook_file
-
 import sagemaker_debug_ext.tensorflow as smd
 from sagemaker_debug_ext.trials import create_trial
+from support.scripts import run_captured, run_python, write_hook_file
 
 SCRIPT = """
 import sys

@@ -7,11 +7,11 @@ from collections import defaultdict
 from typing import ClassVar
 
 import tensorflow as tf
+
 from contracts.hooks import HookContract
+from sagemaker_debug_ext.hooks.keras.recording import Recording
 from support.keras_training import Trainer
 from support.tensorboard import Board
-
-from sagemaker_debug_ext.hooks.keras.recording import Recording
 
 LAYERS = ("hid", "out")
 PATHS = [f"{layer}/{kind}" for layer in LAYERS for kind in ("kernel", "bias")]

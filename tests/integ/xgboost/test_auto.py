@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from support.scripts import run_captured, run_python, write_hook_file
 
 from sagemaker_debug_ext.trials import create_trial
+from support.scripts import run_captured, run_python, write_hook_file
 
 SCRIPT = """
 import sys

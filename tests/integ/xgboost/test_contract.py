@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import xgboost as xgb
-from contracts.hooks import HookContract
-from support.xgboost_training import Trainer, everything, make_data
 
+from contracts.hooks import HookContract
 from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.xgboost_training import Trainer, everything, make_data
 
 NUMBERS = ("Tree", "Node", "Split", "Gain", "Cover")
 

@@ -1,6 +1,7 @@
 """Every example of the guide to capturing from XGBoost runs."""
 
 import pytest
+
 from support.guides import run_guide
 
 

@@ -6,7 +6,6 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.pipelines import Variable
 
 from sagemaker_debug_ext.catalog import (
     ParameterSpec,
@@ -19,6 +18,7 @@ from sagemaker_debug_ext.catalog import (
 from sagemaker_debug_ext.config._fields import render_value
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.pipelines import Variable
 
 
 def spec(kind, **fields):

@@ -5,13 +5,13 @@ import re
 
 import numpy as np
 import pytest
-from support.scripts import run_captured
 
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.store.format.keys import event_key, reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.scripts import run_captured
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import textwrap
 import zipfile
 
 import pytest
+
 from support.scripts import run_captured, run_python
 
 PROGRAMS = {

@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.pipelines import Variable
 
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig
 from sagemaker_debug_ext.config.hook_options import COLLECTION_PARAMETERS, HOOK_PARAMETERS, split_patterns
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from support.pipelines import Variable
 
 
 def test_collection_renders_numbers_booleans_and_lists():

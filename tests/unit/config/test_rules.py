@@ -5,11 +5,11 @@ import pickle
 
 import pytest
 import smdebug_rulesconfig as original
-from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import ActionList, CollectionConfig, Email, ProfilerRule, Rule, StopTraining
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
+from support.pipelines import Variable
 
 
 @pytest.mark.parametrize("configs", [rule_configs, original], ids=["ours", "original"])

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from support.hooks import closing_hooks
 
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
@@ -16,6 +15,7 @@ from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.store import reader
 from sagemaker_debug_ext.store.backends import Backend, MemoryBackend, open_backend
 from sagemaker_debug_ext.store.format import keys, manifest
+from support.hooks import closing_hooks
 
 
 class PlainHook(BaseHook):

@@ -6,7 +6,6 @@ import botocore.session
 import jsonschema
 import pytest
 from botocore.validate import ParamValidator
-from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig, ProfilerRule, Rule, TensorBoardOutputConfig
@@ -17,6 +16,7 @@ from sagemaker_debug_ext.requests.checks import (
     check_training_job_request,
     training_job_schema,
 )
+from support.pipelines import Variable
 
 CUSTOM_IMAGE = "864354269164.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rule-evaluator:latest"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.catalog import list_rule_specs
 from sagemaker_debug_ext.catalog.collection_needs import get_rule_feed
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig, ProfilerRule, Rule
 from sagemaker_debug_ext.requests.explain import explain
+from support.pipelines import Variable
 
 
 def one(config, framework="pytorch", hook=None, **arguments):

@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig, Rule
 from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError
 from sagemaker_debug_ext.requests.hook import build_debug_hook_config, merge_collections, resolve_hook
+from support.pipelines import Variable
 
 
 def rule(*collections, name="R"):

@@ -1,7 +1,6 @@
 """Where artifacts go."""
 
 import pytest
-from support.pipelines import Variable
 
 from sagemaker_debug_ext.config import TensorBoardOutputConfig
 from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError
@@ -13,6 +12,7 @@ from sagemaker_debug_ext.requests import (
     tensorboard_artifacts_path,
 )
 from sagemaker_debug_ext.requests.outputs import build_tensorboard_output_config
+from support.pipelines import Variable
 
 
 @pytest.mark.parametrize("base", ["s3://b/p", "s3://b/p/"])

@@ -1,7 +1,6 @@
 """The profiler's member."""
 
 import pytest
-from support.pipelines import Variable
 
 from sagemaker_debug_ext.config import (
     DataloaderProfilingConfig,
@@ -12,6 +11,7 @@ from sagemaker_debug_ext.config import (
 )
 from sagemaker_debug_ext.errors import RequestValidationError, SMDebugValueError
 from sagemaker_debug_ext.requests.profiler import build_profiler_config, framework_parameters, resolve_profiler
+from support.pipelines import Variable
 
 OFF = ProfilerConfig(disable_profiler=True)
 

@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import ActionList, Email, ProfilerRule, Rule, StopTraining
 from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugValueError
 from sagemaker_debug_ext.requests.rules import RuleContext, build_rule_configurations, render_actions
+from support.pipelines import Variable
 
 CUSTOM_IMAGE = "864354269164.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rule-evaluator:latest"
 HERE = RuleContext(region="us-east-1", job_name="job-1", source_uris={"rule.py": "s3://b/rule.py"})

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.rule_trials import memory_trial
 
 from sagemaker_debug_ext.rules import Issue, create_rule, evaluate
 from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.trials import Trial, create_trial
+from support.rule_trials import memory_trial
 
 MakeTrial = Callable[..., Trial]
 RunRule = Callable[..., list[Issue]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import EVAL, GLUON_COLLECTIONS, KERAS_COLLECTIONS, TRAIN
 
 from sagemaker_debug_ext.rules import evaluate
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED, recommended_rules
+from support.rule_trials import EVAL, GLUON_COLLECTIONS, KERAS_COLLECTIONS, TRAIN
 
 RNG = np.random.default_rng(0)
 

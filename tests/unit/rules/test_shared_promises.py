@@ -7,8 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from support.rule_scenes import EXTRA_SCENES, ONES, SAGEMAKER_SCENES, train
-from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, MemoryJob, fired_at, steps_of
 
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
 from sagemaker_debug_ext.rules import create_rule, evaluate
@@ -16,6 +14,8 @@ from sagemaker_debug_ext.rules.factory.loading import load_rule_class
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.rule_scenes import EXTRA_SCENES, ONES, SAGEMAKER_SCENES, train
+from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, MemoryJob, fired_at, steps_of
 
 SCENES = {**SAGEMAKER_SCENES, **EXTRA_SCENES}
 WITHOUT_ISSUES = {"CreateXgboostReport", "StalledTrainingRule"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from support.pipelines import Variable
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import DebuggerHookConfig, ProfilerConfig, Rule, TensorBoardOutputConfig
@@ -16,6 +15,7 @@ from sagemaker_debug_ext.sdk._settings import (
     facts_of_request,
     total_instances,
 )
+from support.pipelines import Variable
 
 RULE = Rule.sagemaker(rule_configs.overfit())
 

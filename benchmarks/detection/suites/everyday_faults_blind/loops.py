@@ -19,7 +19,7 @@ BATCH, EVAL_EVERY = 48, 20
 Trial = Callable[[str], None]
 
 
-def _judged(hook, model, loss, x, y) -> None:
+def _evaluate(hook, model, loss, x, y) -> None:
     """Evaluate on 128 rows, in two batches."""
     hook.set_mode(smd.modes.EVAL)
     model.eval()
@@ -134,7 +134,7 @@ def averaged(task: str, seed: int, *, kept: float = 0.9) -> Trial:
             if step % EVAL_EVERY == EVAL_EVERY - 1:
                 fast = copy.deepcopy(job.model.state_dict())
                 job.model.load_state_dict(slow)
-                _judged(hook, job.model, job.loss, job.x_eval, job.y_eval)
+                _evaluate(hook, job.model, job.loss, job.x_eval, job.y_eval)
                 job.model.load_state_dict(fast)
         hook.close()
 
@@ -159,7 +159,7 @@ def by_curvature(task: str, seed: int, *, steps: int = 15) -> Trial:
         for step in range(steps):
             optimizer.step(again)
             if step % 5 == 4:
-                _judged(hook, job.model, job.loss, job.x_eval, job.y_eval)
+                _evaluate(hook, job.model, job.loss, job.x_eval, job.y_eval)
         hook.close()
 
     return make_trial
@@ -203,7 +203,7 @@ def thawed(task: str, seed: int, *, at: int = 40, steps: int = 100) -> Trial:
             job.loss(job.model(job.x[rows]), job.y[rows]).backward()
             optimizer.step()
             if step % EVAL_EVERY == EVAL_EVERY - 1:
-                _judged(hook, job.model, job.loss, job.x_eval, job.y_eval)
+                _evaluate(hook, job.model, job.loss, job.x_eval, job.y_eval)
         hook.close()
 
     return make_trial

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from sagemaker.workflow.pipeline_context import PipelineSession
+
 from support.aws import ROLE, recorded_requests
 from support.requests import normalised
 

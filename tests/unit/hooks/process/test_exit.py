@@ -10,9 +10,9 @@ import weakref
 from multiprocessing import util
 
 import pytest
-from support.scripts import run_python
 
 from sagemaker_debug_ext.hooks import registry
+from support.scripts import run_python
 
 METHODS = multiprocessing.get_all_start_methods()
 

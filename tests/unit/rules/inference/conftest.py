@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from support.rule_trials import GLUON_COLLECTIONS, KERAS_COLLECTIONS
 
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
+from support.rule_trials import GLUON_COLLECTIONS, KERAS_COLLECTIONS
 
 MakeViews = Callable[[Mapping[Any, Any]], StepReader]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN
 
 from sagemaker_debug_ext.rules.inference.activations import (
     infer_preactivation,
@@ -12,6 +11,7 @@ from sagemaker_debug_ext.rules.inference.activations import (
     may_be_rectified,
     reaches_layer_unchanged,
 )
+from support.rule_trials import TRAIN
 
 RNG = np.random.default_rng(0)
 

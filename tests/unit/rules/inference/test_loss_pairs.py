@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN
 
 from sagemaker_debug_ext.rules.inference.loss_pairs import EvaluationRounds, loss_pairs
+from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN
 
 
 def test_pairs_are_found_by_name():

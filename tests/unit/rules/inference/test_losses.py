@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from support.rule_trials import TRAIN
 
 from sagemaker_debug_ext.rules.inference.losses import (
     LossObservation,
@@ -17,6 +16,7 @@ from sagemaker_debug_ext.rules.inference.losses import (
     label_entropy,
     observed_losses,
 )
+from support.rule_trials import TRAIN
 
 
 def test_cross_entropy_is_that_of_softmax():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import EVAL, TRAIN
 
 from sagemaker_debug_ext.rules.inference.training import (
     LOSSES,
@@ -14,6 +13,7 @@ from sagemaker_debug_ext.rules.inference.training import (
     value_before_update,
 )
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
+from support.rule_trials import EVAL, TRAIN
 
 
 def test_a_running_mean_over_the_epoch_is_undone(keras_views):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from support.rule_trials import TRAIN, steps_with
 
 from sagemaker_debug_ext.rules.sagemaker.all_zero import zero_percent
+from support.rule_trials import TRAIN, steps_with
 
 
 @pytest.mark.parametrize(("threshold", "fires"), [(50, True), ("50.0", True), (50.1, False), (0, True)])

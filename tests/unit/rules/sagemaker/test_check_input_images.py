@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import fired_at, steps_with
 
 from sagemaker_debug_ext.errors import SMDebugValueError
+from support.rule_trials import fired_at, steps_with
 
 
 def test_the_verdict_waits_for_enough_images_and_uses_all_of_them(run_rule):

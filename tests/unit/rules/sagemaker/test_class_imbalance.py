@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import EVAL, TRAIN, loss_tensors, steps_of
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
+from support.rule_trials import EVAL, TRAIN, loss_tensors, steps_of
 
 
 @pytest.mark.parametrize(("rare", "fires"), [(10, False), (9, True)])

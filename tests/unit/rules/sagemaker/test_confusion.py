@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.rule_trials import TRAIN, fired_at
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
@@ -17,6 +16,7 @@ from sagemaker_debug_ext.rules.sagemaker import confusion
 from sagemaker_debug_ext.rules.sagemaker.confusion import Confusion
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
+from support.rule_trials import TRAIN, fired_at
 
 ANSWERS = st.builds(
     lambda pairs, dtype, kept: {

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from support.rule_trials import GLOBAL
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.sagemaker._xgboost_report import (
@@ -18,6 +17,7 @@ from sagemaker_debug_ext.rules.sagemaker._xgboost_report import (
     roc_curve,
     xgboost_report,
 )
+from support.rule_trials import GLOBAL
 
 COLLECTIONS = {
     "metrics": ["-(logloss|rmse)$"], "labels": ["^labels$"], "predictions": ["^predictions$"],

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from support.rule_trials import EVAL, KERAS_COLLECTIONS, TRAIN
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.reading.tensor_roles import KERAS, Role
@@ -15,6 +14,7 @@ from sagemaker_debug_ext.rules.sagemaker.dead_relu import dead_percent, unit_act
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
+from support.rule_trials import EVAL, KERAS_COLLECTIONS, TRAIN
 
 
 def layer(units: int, dead: int, samples: int = 4) -> np.ndarray:

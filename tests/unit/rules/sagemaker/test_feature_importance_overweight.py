@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from support.rule_trials import GLOBAL, TRAIN
 
 from sagemaker_debug_ext.rules.sagemaker.feature_importance_overweight import leading_share
+from support.rule_trials import GLOBAL, TRAIN
 
 
 def test_leading_share_is_the_sum_of_the_largest_over_all():

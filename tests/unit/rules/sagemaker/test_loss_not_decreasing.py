@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN
 
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation, SMDebugValueError
 from sagemaker_debug_ext.rules import create_rule, evaluate
@@ -16,6 +15,7 @@ from sagemaker_debug_ext.rules.sagemaker.loss_not_decreasing import change_perce
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
+from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN
 
 NAN, INF = math.nan, math.inf
 

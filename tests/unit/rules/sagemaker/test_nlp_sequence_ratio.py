@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import steps_with
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules.sagemaker.nlp_sequence_ratio import token_percent
+from support.rule_trials import steps_with
 
 
 def test_exactly_the_threshold_is_tolerated(run_rule):

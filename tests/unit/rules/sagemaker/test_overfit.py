@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, loss_rounds
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules.inference.loss_pairs import Losses
@@ -14,6 +13,7 @@ from sagemaker_debug_ext.rules.sagemaker.overfit import loss_gap
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.rule_trials import EVAL, GLOBAL, PREDICT, TRAIN, loss_rounds
 
 
 def loss_history(*losses):

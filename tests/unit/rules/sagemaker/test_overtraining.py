@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.rule_trials import EVAL, GLOBAL, TRAIN, fired_at, steps_with
 
 from sagemaker_debug_ext.rules.sagemaker.overtraining import Optimum
+from support.rule_trials import EVAL, GLOBAL, TRAIN, fired_at, steps_with
 
 
 def paired_losses(training, validation):

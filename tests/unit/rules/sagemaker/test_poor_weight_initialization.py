@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from support.rule_trials import TRAIN, fired_at, steps_with
 
 from sagemaker_debug_ext.rules.sagemaker.poor_weight_initialization import least_spread, spread
+from support.rule_trials import TRAIN, fired_at, steps_with
 
 
 @pytest.mark.parametrize(("scale", "fires"), [(3, False), (4, True), (0, True)])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN, steps_with
 
 from sagemaker_debug_ext.rules.sagemaker.saturated_activation import activation_of
+from support.rule_trials import TRAIN, steps_with
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 import pytest
-from support.rule_trials import TRAIN, fired_at
 
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules import create_rule, evaluate
@@ -13,6 +12,7 @@ from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import index_key
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
+from support.rule_trials import TRAIN, fired_at
 
 
 def write_steps(folder, gaps, ended=True):

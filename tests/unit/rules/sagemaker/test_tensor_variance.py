@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import steps_with
 
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+from support.rule_trials import steps_with
 
 VALUE = np.array([0.0, 2.0])
 

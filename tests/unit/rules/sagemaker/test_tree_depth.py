@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN, steps_with
 
 from sagemaker_debug_ext.rules.sagemaker.tree_depth import tree_depth
+from support.rule_trials import TRAIN, steps_with
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from support.rule_trials import EVAL, TRAIN, fired_at, steps_with
 
 from sagemaker_debug_ext.rules.sagemaker.unchanged_tensor import is_close
+from support.rule_trials import EVAL, TRAIN, fired_at, steps_with
 
 
 def test_the_latest_saved_values_must_agree(run_rule):

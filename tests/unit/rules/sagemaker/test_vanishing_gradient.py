@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN
 
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.rule_trials import TRAIN
 
 TINY = np.full((2, 3), 1e-9, np.float32)
 FINE = np.full((2, 3), -1e-3, np.float32)

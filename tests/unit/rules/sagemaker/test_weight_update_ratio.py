@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import EVAL, TRAIN, fired_at, steps_with
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.sagemaker.weight_update_ratio import earlier_step
+from support.rule_trials import EVAL, TRAIN, fired_at, steps_with
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import EVAL, TRAIN, steps_of, steps_with
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.extra.data import duplicate_batches
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
+from support.rule_trials import EVAL, TRAIN, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 from sagemaker_debug_ext.rules.extra.data.input_scale import STANDS_FOR_MISSING, placeholder
+from support.rule_trials import TRAIN, fired_at, first_cause, loss_tensors, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 

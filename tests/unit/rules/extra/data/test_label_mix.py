@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import GLOBAL, TRAIN, fired_at, loss_tensors, steps_of, steps_with
 
 from sagemaker_debug_ext.rules.extra.data.label_mix import mixing
+from support.rule_trials import GLOBAL, TRAIN, fired_at, loss_tensors, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import fired_at, loss_tensors, steps_of
 
 from sagemaker_debug_ext.rules.extra.data import leaking_feature
 from sagemaker_debug_ext.rules.extra.data.leaking_feature import explained
+from support.rule_trials import fired_at, loss_tensors, steps_of
 
 RNG = np.random.default_rng(0)
 

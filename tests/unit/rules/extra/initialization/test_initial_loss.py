@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from support.rule_trials import GLOBAL, TRAIN, fired_at, first_cause, loss_tensors
 
 

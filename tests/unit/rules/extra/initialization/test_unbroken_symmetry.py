@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import fired_at, steps_of, steps_with
 
 from sagemaker_debug_ext.rules.extra.initialization.unbroken_symmetry import has_equal_units
+from support.rule_trials import fired_at, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 

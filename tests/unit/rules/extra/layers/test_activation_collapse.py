@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import fired_at, first_cause, steps_of, steps_with
 
 from sagemaker_debug_ext.rules.inference.statistics import variation
+from support.rule_trials import fired_at, first_cause, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 

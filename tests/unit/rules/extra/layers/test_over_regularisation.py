@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN, fired_at, steps_of, steps_with
 
 from sagemaker_debug_ext.rules.extra.layers.over_regularisation import dropped_share
+from support.rule_trials import TRAIN, fired_at, steps_of, steps_with
 
 RNG = np.random.default_rng(0)
 

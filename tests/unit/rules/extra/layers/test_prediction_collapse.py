@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN, fired_at, loss_tensors, steps_of
 
 from sagemaker_debug_ext.rules.extra.layers.prediction_collapse import knowledge, predicted_ids
+from support.rule_trials import TRAIN, fired_at, loss_tensors, steps_of
 
 RNG = np.random.default_rng(0)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import EVAL, TRAIN, first_cause
 
 from sagemaker_debug_ext.rules.extra.layers import train_eval_mixup
 from sagemaker_debug_ext.rules.extra.layers.train_eval_mixup import drops, drops_by_chance, is_centred_on
+from support.rule_trials import EVAL, TRAIN, first_cause
 
 RNG = np.random.default_rng(0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from support.rule_trials import TRAIN, fired_at, loss_tensors, steps_of
 
 RNG = np.random.default_rng(0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import GLOBAL, TRAIN, classification_steps, fired_at, loss_tensors, steps_of
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
+from support.rule_trials import GLOBAL, TRAIN, classification_steps, fired_at, loss_tensors, steps_of
 
 
 @pytest.mark.parametrize(("confidence", "fires"), [(0.0, True), (0.02, True), (0.3, False)])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN, fired_at, first_cause, steps_of, steps_with
 
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import has_directions, have_learnt
+from support.rule_trials import TRAIN, fired_at, first_cause, steps_of, steps_with
 
 
 @pytest.mark.parametrize(

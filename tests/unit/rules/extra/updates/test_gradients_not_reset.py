@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN, first_cause
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.extra.updates import gradients_not_reset
+from support.rule_trials import TRAIN, first_cause
 
 RNG = np.random.default_rng(0)
 

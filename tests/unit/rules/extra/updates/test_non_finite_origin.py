@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from support.rule_trials import ATTENTION_MASKS, TRAIN, fired_at, steps_with
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.rule_trials import TRAIN, steps_with
 
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import create_trial
+from support.rule_trials import TRAIN, steps_with
 
 
 @pytest.mark.parametrize(("factor", "fires"), [(1.0, False), (1.0005, False), (1.01, True), (np.nan, False)])
