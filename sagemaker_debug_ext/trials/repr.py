@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.trials.trial import Trial
+    from sagemaker_debug_ext.trials.protocols import ReadableTrial
 
 
-def describe_trial(trial: Trial) -> list[tuple[str, str]]:
+def describe_trial(trial: ReadableTrial) -> list[tuple[str, str]]:
     """Return what to say of a trial, by what was last read: label and text; the first line has no label."""
     reader = trial.index_reader
     with reader.lock:
@@ -35,7 +35,7 @@ def describe_trial(trial: Trial) -> list[tuple[str, str]]:
     return [*lines, ("problems", f"{len(problems)}, see problems()")] if problems else lines
 
 
-def trial_to_html(trial: Trial) -> str:
+def trial_to_html(trial: ReadableTrial) -> str:
     """Return the same as a table."""
     (_, title), *lines = describe_trial(trial)
     rows = (f"<tr><th>{html.escape(label.strip())}</th><td>{html.escape(text)}</td></tr>" for label, text in lines)

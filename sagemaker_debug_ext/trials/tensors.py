@@ -21,15 +21,16 @@ from sagemaker_debug_ext.trials.arguments import check_step, list_steps
 from sagemaker_debug_ext.trials.index.completeness import StepState
 from sagemaker_debug_ext.trials.index.trial_index import SavedTensor, StoredRecord
 from sagemaker_debug_ext.trials.step_range import StepRange
-from sagemaker_debug_ext.trials.values.export import stack_values, tensor_to_xarray
+from sagemaker_debug_ext.trials.values.export import tensor_to_xarray
 from sagemaker_debug_ext.trials.values.reductions import check_reduction, compute_reduction
+from sagemaker_debug_ext.trials.values.stacking import stack_values
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
     import xarray
 
     from sagemaker_debug_ext.trials.index.reader import TrialReader
-    from sagemaker_debug_ext.trials.trial import Trial
+    from sagemaker_debug_ext.trials.protocols import ReadableTrial
 
 
 class Tensor:
@@ -45,7 +46,7 @@ class Tensor:
         cache: Whether to keep values once read.
     """
 
-    def __init__(self, name: str, trial: Trial, reader: TrialReader, cache: bool = False) -> None:
+    def __init__(self, name: str, trial: ReadableTrial, reader: TrialReader, cache: bool = False) -> None:
         self.name = name
         self.trial = trial
         self.cache = cache

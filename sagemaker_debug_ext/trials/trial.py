@@ -46,7 +46,8 @@ from sagemaker_debug_ext.trials.repr import describe_trial, trial_to_html
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.tensors import Tensor
 from sagemaker_debug_ext.trials.values.comparison import Comparison, compare_trials
-from sagemaker_debug_ext.trials.values.export import scalar_values, stack_values, trial_to_pandas
+from sagemaker_debug_ext.trials.values.export import scalar_values, trial_to_pandas
+from sagemaker_debug_ext.trials.values.stacking import stack_values
 from sagemaker_debug_ext.trials.waiting import (
     DEFAULT_POLL_SECONDS,
     DEFAULT_REMOTE_POLL_SECONDS,

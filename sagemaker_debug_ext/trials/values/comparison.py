@@ -12,7 +12,7 @@ from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.trials.trial import Trial
+    from sagemaker_debug_ext.trials.protocols import ReadableTrial
 
 
 @attrs.frozen
@@ -78,7 +78,12 @@ class Comparison:
 
 
 def compare_trials(
-    here: Trial, there: Trial, regex: str | Iterable[str] | None, mode: ModeKeys, rtol: float, atol: float
+    here: ReadableTrial,
+    there: ReadableTrial,
+    regex: str | Iterable[str] | None,
+    mode: ModeKeys,
+    rtol: float,
+    atol: float,
 ) -> Comparison:
     """Compare two trials; see `Trial.compare`."""
     names, other_names = (set(trial.tensor_names(mode=mode, regex=regex)) for trial in (here, there))

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-import numpy as np
-
 from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, TensorUnavailableForStep
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
@@ -19,8 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray
 
-    from sagemaker_debug_ext.trials.tensors import Tensor
-    from sagemaker_debug_ext.trials.trial import Trial
+    from sagemaker_debug_ext.trials.protocols import ReadableTensor, ReadableTrial
 
 COLUMNS: Final = ("step", "mode", "mode_step", "worker", "tensor", "reduction", "value")
 """Columns of `trial_to_pandas`."""
@@ -42,28 +39,7 @@ _Numbers: TypeAlias = dict[tuple[str, int], dict[str, Any]]
 """Tensor and step → reduction, as it was asked for → number."""
 
 
-def stack_values(name: str, values: Mapping[int, Array]) -> Array:
-    """Return the values of a tensor as one read-only array, whose first axis is that of the steps.
-
-    Raises:
-        SMDebugValueError: There are none, or shape or dtype are not the same at all steps.
-    """
-    if not values:
-        raise SMDebugValueError(f"tensor {name!r} has no values at the steps asked for")
-    first_step, first = next(iter(values.items()))
-    for step, value in values.items():
-        same_dtype = value.dtype == first.dtype or (value.dtype.kind in "UO" and first.dtype.kind in "UO")
-        if value.shape != first.shape or not same_dtype:
-            raise SMDebugValueError(
-                f"values of tensor {name!r} must be alike to be stacked (step {first_step}: {first.dtype}"
-                f" {first.shape}, step {step}: {value.dtype} {value.shape}): use values()"
-            )
-    stacked: Array = np.stack(list(values.values()))
-    stacked.flags.writeable = False
-    return stacked
-
-
-def tensor_to_xarray(tensor: Tensor, mode: ModeKeys, worker: str | None) -> xarray.DataArray:
+def tensor_to_xarray(tensor: ReadableTensor, mode: ModeKeys, worker: str | None) -> xarray.DataArray:
     """Return the values of a tensor as a labelled array; see `Tensor.to_xarray`."""
     labelled_arrays = import_optional("xarray", "Tensor.to_xarray", "analysis")
     steps = tensor.steps(mode)
@@ -78,7 +54,7 @@ def tensor_to_xarray(tensor: Tensor, mode: ModeKeys, worker: str | None) -> xarr
 
 
 def scalar_values(
-    trial: Trial, names: Iterable[str], mode: ModeKeys, worker: str | None
+    trial: ReadableTrial, names: Iterable[str], mode: ModeKeys, worker: str | None
 ) -> dict[str, dict[int, float | complex | bool | str]]:
     """Return the tensors of one element: name → step → number; see `Trial.scalars`."""
     found: dict[str, dict[int, float | complex | bool | str]] = {}
@@ -88,7 +64,7 @@ def scalar_values(
     return found
 
 
-def _small(trial: Trial, names: Iterable[str]) -> list[str]:
+def _small(trial: ReadableTrial, names: Iterable[str]) -> list[str]:
     """Return the tensors that, by what the index says of their size, may have one element."""
     reader = trial.index_reader
     with reader.lock:
@@ -96,7 +72,7 @@ def _small(trial: Trial, names: Iterable[str]) -> list[str]:
 
 
 def trial_to_pandas(
-    trial: Trial, names: Sequence[str], mode: ModeKeys, reductions: Sequence[str] | None, worker: str | None
+    trial: ReadableTrial, names: Sequence[str], mode: ModeKeys, reductions: Sequence[str] | None, worker: str | None
 ) -> pd.DataFrame:
     """Return a table with a row for each number; see `Trial.to_pandas`."""
     pandas = import_optional("pandas", "Trial.to_pandas", "analysis")
@@ -126,7 +102,7 @@ def _parse_reduction(text: str) -> _Reduction:
 
 
 def _reduction_rows(
-    trial: Trial, names: Sequence[str], reductions: Sequence[_Reduction], worker: str
+    trial: ReadableTrial, names: Sequence[str], reductions: Sequence[_Reduction], worker: str
 ) -> Iterator[tuple[Any, ...]]:
     """Yield a row for each reduction of what a worker saved; NaN where neither it nor a value was saved."""
     steps_of = trial.index_reader.steps_by_tensor(names, worker)
@@ -143,7 +119,7 @@ def _reduction_rows(
 
 
 def _take_saved(
-    trial: Trial, numbers: _Numbers, names: Sequence[str], reductions: Sequence[_Reduction], worker: str
+    trial: ReadableTrial, numbers: _Numbers, names: Sequence[str], reductions: Sequence[_Reduction], worker: str
 ) -> None:
     for text, operation, absolute in reductions:
         named = {reduction_tensor_name(operation, absolute, name): name for name in names}
@@ -155,7 +131,7 @@ def _take_saved(
 
 
 def _compute_together(
-    trial: Trial,
+    trial: ReadableTrial,
     numbers: _Numbers,
     steps_of: Mapping[str, Sequence[int]],
     reductions: Sequence[_Reduction],
@@ -169,7 +145,7 @@ def _compute_together(
                     _reduce(numbers[name, step], array, reductions)
 
 
-def _portions(trial: Trial, steps_of: Mapping[str, Sequence[int]]) -> Iterator[tuple[list[str], list[int]]]:
+def _portions(trial: ReadableTrial, steps_of: Mapping[str, Sequence[int]]) -> Iterator[tuple[list[str], list[int]]]:
     """Yield tensors and steps whose small values are worth reading together, and fit into memory."""
     reader = trial.index_reader
     with reader.lock:
@@ -195,7 +171,7 @@ def _reduce(there: dict[str, Any], value: Array | None, reductions: Sequence[_Re
 
 
 def _reduce_alone(
-    there: dict[str, Any], tensor: Tensor, step: int, worker: str, reductions: Sequence[_Reduction]
+    there: dict[str, Any], tensor: ReadableTensor, step: int, worker: str, reductions: Sequence[_Reduction]
 ) -> None:
     """Add what is not there by reading a large or damaged value, or reduction, alone."""
     saved = tensor.reduction_values(step, worker=worker)
