@@ -19,7 +19,7 @@ from sagemaker_debug_ext.errors import (
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.trials.arguments import check_step, list_steps
 from sagemaker_debug_ext.trials.index.completeness import StepState
-from sagemaker_debug_ext.trials.index.trial_index import SavedTensor, StoredRecord
+from sagemaker_debug_ext.trials.index.entries import SavedTensor, StoredRecord
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.values.export import tensor_to_xarray
 from sagemaker_debug_ext.trials.values.reductions import check_reduction, compute_reduction

@@ -165,7 +165,7 @@ class BlockLoader:
             return None
         reader = self._trial.index_reader
         with reader.lock:
-            steps = reader.index.course_of_tensor(name, ModeKeys.GLOBAL).steps
+            steps = reader.index.sequence_of_tensor(name, ModeKeys.GLOBAL).steps
             place = bisect.bisect_left(steps, self._steps[0]) - 1
             step = steps[place] if place >= 0 else None
         if step is None:

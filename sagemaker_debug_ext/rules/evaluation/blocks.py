@@ -28,7 +28,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule
     from sagemaker_debug_ext.store.format.index import IndexContent, Location
-    from sagemaker_debug_ext.trials.index.trial_index import IndexEntryFile
+    from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 
 BLOCK_BYTES: Final = 512 * 2**20
 """How many bytes of tensors a block has at most, unless one step has more."""

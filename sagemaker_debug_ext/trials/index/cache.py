@@ -18,7 +18,7 @@ from typing import Final
 
 from sagemaker_debug_ext.store.consolidated.table import DAMAGE, IndexedFile, decode_table, encode_table
 from sagemaker_debug_ext.store.format.index import IndexEntry
-from sagemaker_debug_ext.trials.index.trial_index import IndexEntryFile
+from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 
 LOG = logging.getLogger(__name__)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 from bisect import bisect_right
 
-from sagemaker_debug_ext.trials.index.trial_index import TrialIndex, first_at_or_after
+from sagemaker_debug_ext.trials.index.step_sequence import first_at_or_after
+from sagemaker_debug_ext.trials.index.trial_index import TrialIndex
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 

@@ -15,16 +15,16 @@ from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.reader import EventReader
 from sagemaker_debug_ext.trials.index.cache import IndexCache
 from sagemaker_debug_ext.trials.index.completeness import Completeness
-from sagemaker_debug_ext.trials.index.refresh import IndexReader
-from sagemaker_debug_ext.trials.index.trial_index import (
+from sagemaker_debug_ext.trials.index.entries import (
     IndexEntryFile,
     IndexLayout,
     ReductionKey,
     SavedTensor,
     StoredRecord,
-    TrialIndex,
-    nearest_steps,
 )
+from sagemaker_debug_ext.trials.index.refresh import IndexReader
+from sagemaker_debug_ext.trials.index.step_sequence import nearest_steps
+from sagemaker_debug_ext.trials.index.trial_index import TrialIndex
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.values import bulk_reader
@@ -147,24 +147,24 @@ class TrialReader:
     def steps(self, mode: ModeKeys, show_incomplete_steps: bool) -> list[int]:
         """Return the steps of a mode, ascending, as a new list."""
         with self.lock:
-            course = self.index.course(mode)
+            sequence = self.index.sequence(mode)
             if show_incomplete_steps or self.completeness.has_ended:
-                return list(course.steps)
-            return course.up_to(self.completeness.last_complete_step)
+                return list(sequence.steps)
+            return sequence.up_to(self.completeness.last_complete_step)
 
     def steps_of_tensor(self, name: str, mode: ModeKeys, show_incomplete_steps: bool) -> list[int]:
         """Return the steps of a mode at which a tensor was saved, ascending, as a new list."""
         with self.lock:
-            course = self.index.course_of_tensor(name, mode)
+            sequence = self.index.sequence_of_tensor(name, mode)
             if show_incomplete_steps or self.completeness.has_ended:
-                return list(course.steps)
-            return course.up_to(self.completeness.last_complete_step)
+                return list(sequence.steps)
+            return sequence.up_to(self.completeness.last_complete_step)
 
     def steps_near(self, step: int, mode: ModeKeys, name: str | None = None) -> tuple[int, ...]:
         """Return the steps of a mode right before and after one at which anything, or that tensor, was saved."""
         with self.lock:
-            course = self.index.course(mode) if name is None else self.index.course_of_tensor(name, mode)
-            return nearest_steps(course.steps, step)
+            sequence = self.index.sequence(mode) if name is None else self.index.sequence_of_tensor(name, mode)
+            return nearest_steps(sequence.steps, step)
 
     def find(self, name: str, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
         """Return what was saved of a tensor at a step of a mode: worker → what it saved, sorted by worker."""
@@ -185,7 +185,7 @@ class TrialReader:
     def step_after(self, step: int) -> int | None:
         """Return the first complete global step after another; None if there is none so far."""
         with self.lock:
-            steps = self.index.course(ModeKeys.GLOBAL).steps
+            steps = self.index.sequence(ModeKeys.GLOBAL).steps
             position = bisect.bisect_right(steps, step)
             found = steps[position] if position < len(steps) else None
             is_complete = self.completeness.has_ended or found is None or found <= self.completeness.last_complete_step

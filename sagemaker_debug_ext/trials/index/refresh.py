@@ -13,7 +13,8 @@ from sagemaker_debug_ext.store.consolidated.table import IndexedFile
 from sagemaker_debug_ext.store.format.index import IndexParser
 from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, StepFile, last_index_key, parse_index_key
 from sagemaker_debug_ext.trials.index.cache import IndexCache
-from sagemaker_debug_ext.trials.index.trial_index import IndexEntryFile, TrialIndex
+from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
+from sagemaker_debug_ext.trials.index.trial_index import TrialIndex
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.step_range import StepRange
 

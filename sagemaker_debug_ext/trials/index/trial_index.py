@@ -7,214 +7,20 @@ same names (`IndexLayout`), and the places of its records in one array of number
 
 from __future__ import annotations
 
-import itertools
 import math
-import operator
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
-
-import attrs
+from collections.abc import Iterable, Iterator
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, meant_mode
-from sagemaker_debug_ext.store.format.index import IndexContent, IndexEntry, Location, SavedShape
-from sagemaker_debug_ext.store.format.keys import split_reduction_name
+from sagemaker_debug_ext.store.format.index import IndexContent, IndexEntry
+from sagemaker_debug_ext.trials.index.entries import (
+    IndexEntryFile,
+    IndexLayout,
+    ModeStep,
+    SavedTensor,
+    StoredRecord,
+)
+from sagemaker_debug_ext.trials.index.step_sequence import StepSequence, StepsOfMode
 from sagemaker_debug_ext.vocabulary import ModeKeys
-
-ReductionKey: TypeAlias = tuple[str, bool]
-"""Operation, and whether it is of the absolute values."""
-
-ModeStep: TypeAlias = tuple[ModeKeys, int]
-"""A mode, and a step counted within it."""
-
-
-class StoredRecord(NamedTuple):
-    """A record that holds a value, and which worker wrote it at which global step."""
-
-    event_file: str
-    location: Location
-    name: str
-    step: int
-    worker: str
-    file_end: int = 0
-    """Where the last record of the event file ends, as far as is known."""
-
-
-@attrs.frozen
-class SavedTensor:
-    """What one worker saved of one tensor at one step.
-
-    Args:
-        value: The record of the tensor itself; None if it was not saved.
-        reductions: The records of its reductions.
-        shape: Its saved shape; None if it was not saved.
-    """
-
-    value: StoredRecord | None
-    reductions: Mapping[ReductionKey, StoredRecord]
-    shape: SavedShape | None
-
-
-class TensorSlots:
-    """Positions, in the files of a layout, of what belongs to one tensor; -1 for what was not saved."""
-
-    __slots__ = ("reductions", "shape", "value")
-
-    def __init__(self) -> None:
-        self.value = -1
-        self.shape = -1
-        self.reductions: dict[ReductionKey, int] = {}
-
-
-class IndexLayout:
-    """The names of an index file, shared by all files that list the same names in the same order.
-
-    Attributes:
-        names: Names of the records, reductions included.
-        slots: Tensor name → positions of what belongs to it.
-        steps: Global step → how many files of this layout it has.
-    """
-
-    __slots__ = ("names", "slots", "steps")
-
-    def __init__(self, names: tuple[str, ...], shape_names: tuple[str, ...]) -> None:
-        self.names = names
-        self.slots: dict[str, TensorSlots] = {}
-        self.steps: dict[int, int] = {}
-        for position, name in enumerate(names):
-            reduction = split_reduction_name(name)
-            if reduction is None:
-                self._slot(name).value = position
-            else:
-                operation, absolute, tensor_name = reduction
-                self._slot(tensor_name).reductions[operation, absolute] = position
-        for position, name in enumerate(shape_names):
-            self._slot(name).shape = position
-
-    def _slot(self, tensor_name: str) -> TensorSlots:
-        return self.slots.setdefault(tensor_name, TensorSlots())
-
-
-class IndexEntryFile:
-    """One index file: what one worker saved at one step.
-
-    `modified_at` is when it was written, in seconds since the epoch by the clock of where it lies; 0 if that is not
-    known.
-    """
-
-    __slots__ = ("content", "event_file", "layout", "mode_step", "modified_at", "step", "version", "worker")
-
-    def __init__(
-        self,
-        step: int,
-        worker: str,
-        layout: IndexLayout,
-        mode_step: ModeStep,
-        event_file: str | None,
-        content: IndexContent,
-        version: str,
-        modified_at: float,
-    ) -> None:
-        self.step = step
-        self.worker = worker
-        self.layout = layout
-        self.mode_step = mode_step
-        self.event_file = event_file
-        self.content = content
-        self.version = version
-        self.modified_at = modified_at
-
-    def record(self, position: int) -> StoredRecord:
-        """Return the record at a position of the layout's names."""
-        content = self.content
-        assert self.event_file is not None  # files that list records name their event file
-        location = content.location(position)
-        return StoredRecord(self.event_file, location, content.names[position], self.step, self.worker, content.end)
-
-    def saved(self, slot: TensorSlots) -> SavedTensor:
-        """Return what was saved of the tensor that a slot belongs to."""
-        return SavedTensor(
-            self.record(slot.value) if slot.value >= 0 else None,
-            {key: self.record(position) for key, position in slot.reductions.items()},
-            self.content.shapes[slot.shape][1] if slot.shape >= 0 else None,
-        )
-
-
-class StepSequence:
-    """Steps in ascending order, each with the first global step at which it was saved."""
-
-    __slots__ = ("global_steps", "is_ascending", "num_seen", "steps")
-
-    def __init__(self) -> None:
-        self.steps: list[int] = []
-        self.global_steps: list[int] = []
-        self.is_ascending = True
-        self.num_seen = 0
-
-    @classmethod
-    def of(cls, first_global_steps: Mapping[int, int]) -> StepSequence:
-        """Return the course of steps, given each with its first global step."""
-        course = cls()
-        course.steps = sorted(first_global_steps)
-        course.global_steps = [first_global_steps[step] for step in course.steps]
-        course.is_ascending = all(map(operator.lt, course.global_steps, course.global_steps[1:]))
-        return course
-
-    def add(self, step: int, global_step: int) -> None:
-        """Take in a step; cheapest if it is the last one."""
-        steps, global_steps = self.steps, self.global_steps
-        if not steps or step > steps[-1]:
-            self.is_ascending = self.is_ascending and (not steps or global_step > global_steps[-1])
-            steps.append(step)
-            global_steps.append(global_step)
-            return
-        position = bisect_left(steps, step)
-        if steps[position] != step:
-            steps.insert(position, step)
-            global_steps.insert(position, global_step)
-        elif global_step < global_steps[position]:
-            global_steps[position] = global_step
-        else:
-            return
-        around = global_steps[max(position - 1, 0) : position + 2]
-        self.is_ascending = self.is_ascending and all(a < b for a, b in itertools.pairwise(around))
-
-    def up_to(self, global_step: int) -> list[int]:
-        """Return a new list of the steps that were saved up to a global step."""
-        if self.is_ascending:
-            return self.steps[: bisect_right(self.global_steps, global_step)]
-        return [step for step, first in zip(self.steps, self.global_steps, strict=True) if first <= global_step]
-
-
-class _StepsOfMode:
-    """The steps of one mode, ascending, and at which global steps each was saved.
-
-    Usually that is one global step; workers that take unequal numbers of batches give several.
-    """
-
-    __slots__ = ("course", "global_steps")
-
-    def __init__(self) -> None:
-        self.course = StepSequence()
-        self.global_steps: dict[int, list[int]] = {}
-
-    def add(self, step: int, global_step: int) -> None:
-        known = self.global_steps.get(step)
-        if known is None:
-            self.global_steps[step] = [global_step]
-        elif global_step in known:
-            return
-        else:
-            insort(known, global_step)
-        self.course.add(step, global_step)
-
-    def remove(self, step: int, global_step: int) -> None:
-        self.global_steps[step].remove(global_step)
-        if not self.global_steps[step]:
-            del self.global_steps[step]
-        self.course = StepSequence()
-        for each in sorted(self.global_steps):
-            self.course.add(each, self.global_steps[each][0])
 
 
 class TrialIndex:
@@ -223,13 +29,13 @@ class TrialIndex:
     def __init__(self) -> None:
         self._files: dict[int, dict[str, IndexEntryFile]] = {}
         self._in_order: list[IndexEntryFile] = []
-        self._course = StepSequence()
-        self._modes: dict[ModeKeys, _StepsOfMode] = {}
+        self._sequence = StepSequence()
+        self._modes: dict[ModeKeys, StepsOfMode] = {}
         self._layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], IndexLayout] = {}
         self._layouts_of: dict[str, list[IndexLayout]] = {}
         self._layout_of_content: dict[IndexContent, IndexLayout] = {}
         self._last_steps: dict[str, int] = {}
-        self._courses: dict[tuple[str, ModeKeys], StepSequence] = {}
+        self._sequences: dict[tuple[str, ModeKeys], StepSequence] = {}
 
     # --- filling -----------------------------------------------------------------------------------------------------
 
@@ -245,7 +51,7 @@ class TrialIndex:
         files = self._files.get(step)
         if files is None:
             files = self._files[step] = {}
-            self._course.add(step, step)
+            self._sequence.add(step, step)
         replaced = self._remove(files, worker) if worker in files else None
         layout = self._layout(content)
         layout.steps[step] = layout.steps.get(step, 0) + 1
@@ -254,7 +60,7 @@ class TrialIndex:
         self._in_order.append(file)
         steps_of_mode = self._modes.get(mode)
         if steps_of_mode is None:
-            steps_of_mode = self._modes[mode] = _StepsOfMode()
+            steps_of_mode = self._modes[mode] = StepsOfMode()
         steps_of_mode.add(mode_step, step)
         if step >= self._last_steps.get(worker, 0):
             self._last_steps[worker] = step
@@ -286,7 +92,7 @@ class TrialIndex:
         if all(other.mode_step != file.mode_step for other in files.values()):
             self._modes[mode].remove(mode_step, file.step)
         self._in_order = [other for other in self._in_order if other is not file]
-        self._courses.clear()
+        self._sequences.clear()
         return file
 
     def files(self) -> list[IndexEntryFile]:
@@ -297,11 +103,11 @@ class TrialIndex:
 
     def steps(self, mode: ModeKeys = ModeKeys.GLOBAL) -> list[int]:
         """Return the steps of a mode, ascending; global steps for GLOBAL. Not to be changed, nor kept."""
-        return self.course(mode).steps
+        return self.sequence(mode).steps
 
-    def course(self, mode: ModeKeys = ModeKeys.GLOBAL) -> StepSequence:
+    def sequence(self, mode: ModeKeys = ModeKeys.GLOBAL) -> StepSequence:
         """Return the steps of a mode. Not to be changed, nor kept."""
-        return self._course if mode is ModeKeys.GLOBAL else self._of_mode(mode).course
+        return self._sequence if mode is ModeKeys.GLOBAL else self._of_mode(mode).sequence
 
     def last_step(self, mode: ModeKeys = ModeKeys.GLOBAL) -> int | None:
         """Return the highest step of a mode; None if it has none."""
@@ -339,12 +145,12 @@ class TrialIndex:
         """Tell whether a worker saved something after a global step."""
         return self._last_steps.get(worker, -1) > global_step
 
-    def _of_mode(self, mode: ModeKeys) -> _StepsOfMode:
+    def _of_mode(self, mode: ModeKeys) -> StepsOfMode:
         if not isinstance(mode, ModeKeys):
             raise SMDebugTypeError(
                 f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){meant_mode(mode)}"
             )
-        return self._modes.get(mode) or _StepsOfMode()
+        return self._modes.get(mode) or StepsOfMode()
 
     # --- tensors -----------------------------------------------------------------------------------------------------
 
@@ -372,26 +178,26 @@ class TrialIndex:
         """Tell whether a tensor, a reduction or the shape of it, was saved at any step."""
         return any(layout.steps for layout in self._layouts_of.get(name, ()))
 
-    def course_of_tensor(self, name: str, mode: ModeKeys) -> StepSequence:
+    def sequence_of_tensor(self, name: str, mode: ModeKeys) -> StepSequence:
         """Return the steps of a mode at which a tensor was saved. Not to be changed, nor kept."""
-        course = self._courses.get((name, mode))
-        if course is None:
+        sequence = self._sequences.get((name, mode))
+        if sequence is None:
             self._of_mode(mode)  # refuses what is no mode
             if name not in self._layouts_of:
                 return StepSequence()
-            course = self._courses[name, mode] = self._make_course(name, mode)
+            sequence = self._sequences[name, mode] = self._make_sequence(name, mode)
         in_order = self._in_order
-        for position in range(course.num_seen, len(in_order)):
+        for position in range(sequence.num_seen, len(in_order)):
             file = in_order[position]
             if name in file.layout.slots:
                 if mode is ModeKeys.GLOBAL:
-                    course.add(file.step, file.step)
+                    sequence.add(file.step, file.step)
                 elif file.mode_step[0] is mode:
-                    course.add(file.mode_step[1], file.step)
-        course.num_seen = len(in_order)
-        return course
+                    sequence.add(file.mode_step[1], file.step)
+        sequence.num_seen = len(in_order)
+        return sequence
 
-    def _make_course(self, name: str, mode: ModeKeys) -> StepSequence:
+    def _make_sequence(self, name: str, mode: ModeKeys) -> StepSequence:
         """Go through all files that there are, as fast as can be: there may be many thousands."""
         layouts = set(self._layouts_of[name])
         first: dict[int, int] = {}
@@ -404,14 +210,14 @@ class TrialIndex:
                 step = file.mode_step[1]
                 if file.step < first.get(step, file.step + 1):
                     first[step] = file.step
-        course = StepSequence.of(first)
-        course.num_seen = len(self._in_order)
-        return course
+        sequence = StepSequence.of(first)
+        sequence.num_seen = len(self._in_order)
+        return sequence
 
     def steps_of_tensor(self, name: str, mode: ModeKeys) -> list[tuple[int, int]]:
         """Return the steps of a mode at which a tensor was saved, ascending, each with its first global step."""
-        course = self.course_of_tensor(name, mode)
-        return list(zip(course.steps, course.global_steps, strict=True))
+        sequence = self.sequence_of_tensor(name, mode)
+        return list(zip(sequence.steps, sequence.global_steps, strict=True))
 
     def find(self, name: str, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
         """Return what was saved of a tensor at a step of a mode: worker → what it saved, sorted by worker."""
@@ -494,15 +300,3 @@ class TrialIndex:
 
 def _names(layouts: Iterable[IndexLayout]) -> list[str]:
     return sorted({name for layout in set(layouts) for name in layout.slots})
-
-
-def first_at_or_after(steps: list[int], step: int) -> int | None:
-    """Return the first of some ascending steps that is not before `step`; None if all are."""
-    position = bisect_left(steps, step)
-    return steps[position] if position < len(steps) else None
-
-
-def nearest_steps(steps: list[int], step: int) -> tuple[int, ...]:
-    """Return the last of some ascending steps before `step`, and the first after it."""
-    before, after = bisect_left(steps, step), bisect_right(steps, step)
-    return (*steps[max(before - 1, 0) : before], *steps[after : after + 1])

@@ -18,7 +18,7 @@ from sagemaker_debug_ext.store.format.index import IndexContent, Location
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.format.templates import RecordTemplate
 from sagemaker_debug_ext.store.reader import EventReader, place_of
-from sagemaker_debug_ext.trials.index.trial_index import IndexEntryFile
+from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 
 Columns: TypeAlias = tuple[tuple[str, int], ...]
 """Stored name and its position in a file's names, for each value that is wanted of a file."""

@@ -20,7 +20,7 @@ from sagemaker_debug_ext.store.format.index import IndexContent, Location
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.format.templates import RecordTemplate
 from sagemaker_debug_ext.store.reader import EventReader
-from sagemaker_debug_ext.trials.index.trial_index import IndexEntryFile
+from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 from sagemaker_debug_ext.trials.values.bulk_reader import WantedFile
 
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.store.format.index import IndexEntry, IndexFile, Location, SavedShape
 from sagemaker_debug_ext.store.format.keys import event_key, reduction_tensor_name
-from sagemaker_debug_ext.trials.index.trial_index import StoredRecord, TrialIndex, first_at_or_after, nearest_steps
+from sagemaker_debug_ext.trials.index.entries import StoredRecord
+from sagemaker_debug_ext.trials.index.step_sequence import first_at_or_after, nearest_steps
+from sagemaker_debug_ext.trials.index.trial_index import TrialIndex
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 NAMES = ("a", "b", "c/d:0")
