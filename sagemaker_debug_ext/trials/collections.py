@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -10,12 +11,14 @@ from typing import Any, Final
 import attrs
 
 from sagemaker_debug_ext.config.collection import Collection
-from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError
+from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, parse_collections_key
 from sagemaker_debug_ext.store.format.manifest import CollectionsFile, read_collections
 from sagemaker_debug_ext.trials.problems import Problems
+
+LOG = logging.getLogger(__name__)
 
 _KEY_SUFFIX: Final = "_collections.json"
 _NUM_WORKERS: Final = "num_workers"
@@ -195,3 +198,67 @@ def _compiles(pattern: object) -> bool:
     except re.error:
         return False
     return True
+
+
+class TrialCollections:
+    """The collections of a trial, read again when its job has saved new tensors or has ended.
+
+    Args:
+        backend: Where the trial lies.
+        problems: Where to note files that cannot be read.
+        found: The collections found when the trial was opened.
+
+    Attributes:
+        manager: The collections by name.
+        worker_set: Names of the workers that wrote a collections file.
+    """
+
+    def __init__(self, backend: Backend, problems: Problems, found: CollectionsSnapshot) -> None:
+        self._backend = backend
+        self._problems = problems
+        self._has_seen_end = False
+        self._num_names: int | None = None
+        self.manager = CollectionManager()
+        self.manager.set_num_workers(found.num_workers)
+        self.worker_set = set(found.workers)
+        self._add(found)
+
+    def read_with_new_tensors(self, num_names: int) -> None:
+        """Read the collections again if the number of tensor names has changed since the last call.
+
+        Hooks write their collections before the first step of a new tensor.
+        """
+        known, self._num_names = self._num_names, num_names
+        if known is not None and known != num_names:
+            self._read()
+
+    def read_at_end(self) -> bool:
+        """Read the collections a last time when the job has ended; False if that was done before."""
+        if self._has_seen_end:
+            return False
+        self._has_seen_end = True
+        self._read()
+        return True
+
+    def get(self, name: str, trial_name: str) -> Collection:
+        """Return a collection; an empty one, which is not kept, if it is unknown."""
+        known = self.manager.get_collections()
+        if name not in known:
+            names = ", ".join(sorted(known)) or "none"
+            LOG.warning("trial %r has no collection %r, only %s%s", trial_name, name, names, did_you_mean(name, known))
+            return Collection(name)
+        return known[name]
+
+    def _read(self) -> None:
+        found = find_collections(self._backend, self._problems)
+        if found is not None:
+            self.worker_set.update(found.workers)
+            self._add(found)
+            if found.is_complete:
+                self._problems.forget(COLLECTIONS_PREFIX)
+
+    def _add(self, found: CollectionsSnapshot) -> None:
+        """Add new collections and members. Changes that a user made to a collection are kept."""
+        for collection in found.collections:
+            known = self.manager.get_collections().setdefault(collection.name, collection)
+            known.tensor_names |= collection.tensor_names

@@ -1,12 +1,16 @@
-"""Follow a job while it trains: each step as soon as it is complete, until the job ends or shows no sign of life."""
+"""Follow a running job: the state of its steps, each step as it becomes complete, and waiting for some of them."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from sagemaker_debug_ext.errors import NoMoreData, StepNotYetAvailable, StepUnavailable
+from sagemaker_debug_ext.trials.arguments import list_steps
+from sagemaker_debug_ext.trials.index.completeness import StepState
 from sagemaker_debug_ext.trials.index.reader import TrialReader
-from sagemaker_debug_ext.trials.waiting import Polling
+from sagemaker_debug_ext.trials.step_range import StepRange
+from sagemaker_debug_ext.trials.waiting import DEFAULT_SILENCE_SECONDS, Polling
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
@@ -52,3 +56,61 @@ def follow_steps(
             return
         if not news:
             polling.sleep(polling.pause_seconds(looked_seconds))
+
+
+class StepWaiter:
+    """Knows the state of steps, and waits for them.
+
+    Args:
+        reader: The reader of the trial.
+        polling: How to wait.
+        step_range: The global steps that the trial is limited to.
+    """
+
+    def __init__(self, reader: TrialReader, polling: Polling, step_range: StepRange) -> None:
+        self._reader = reader
+        self._polling = polling
+        self._step_range = step_range
+
+    def state(self, step: int, mode: ModeKeys) -> StepState:
+        """Return the state of a step by what was last read."""
+        if mode is ModeKeys.GLOBAL and step not in self._step_range:
+            return StepState.UNAVAILABLE
+        with self._reader.lock:
+            return self._reader.completeness.state(step, mode)
+
+    def follow(self, mode: ModeKeys, begin: int, silence_seconds: float) -> Iterator[int]:
+        """Yield the steps of a mode as they become complete; see `Trial.follow`."""
+        return follow_steps(self._reader, self._polling, mode, begin, silence_seconds)
+
+    def wait(self, required_steps: Iterable[int], mode: ModeKeys, timeout_seconds: float | None) -> None:
+        """Wait until all of some steps are available; see `Trial.wait_for_steps`."""
+        steps = list_steps(required_steps, "required_steps")
+        missing = [step for step in steps if self.state(step, mode) is not StepState.AVAILABLE]
+
+        def look() -> bool:
+            self._reader.follow()
+            missing[:] = [step for step in missing if not self._is_available(step, mode)]
+            is_silent = timeout_seconds is None and self._reader.silent_seconds() > DEFAULT_SILENCE_SECONDS
+            return not missing or is_silent
+
+        if missing:
+            self._polling.wait_until(look, timeout_seconds)
+        if missing:
+            raise StepNotYetAvailable(missing[0], mode, self._reader.steps_near(missing[0], mode))
+
+    def _is_available(self, step: int, mode: ModeKeys) -> bool:
+        """Return whether a step is available.
+
+        Raises:
+            StepUnavailable: The step will never be available.
+            NoMoreData: No later step will be available either.
+        """
+        state = self.state(step, mode)
+        if state is StepState.UNAVAILABLE:
+            with self._reader.lock:
+                last_step = self._reader.index.last_step(mode)
+            if self._reader.completeness.has_ended and (last_step is None or step > last_step):
+                raise NoMoreData(step, mode, last_step)
+            raise StepUnavailable(step, mode, self._reader.steps_near(step, mode))
+        return state is StepState.AVAILABLE

@@ -2,71 +2,56 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-import operator
 import os
-import re
 from collections.abc import Iterable, Iterator, KeysView, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from sagemaker_debug_ext.config.collection import Collection, compile_pattern
+from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.errors import (
-    NoMoreData,
     SMDebugNotImplementedError,
     SMDebugTypeError,
     SMDebugValueError,
-    StepNotYetAvailable,
-    StepUnavailable,
     TensorUnavailable,
     TrialNotFoundError,
-    did_you_mean,
 )
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.consolidated.index import consolidate
-from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, index_key
-from sagemaker_debug_ext.store.format.messages import Array
+from sagemaker_debug_ext.store.format.keys import index_key
 from sagemaker_debug_ext.trials.arguments import (
     check_name,
     check_step,
-    list_steps,
-    list_tensor_names,
     path_text,
 )
-from sagemaker_debug_ext.trials.collections import CollectionManager, CollectionsSnapshot, find_collections
-from sagemaker_debug_ext.trials.following import JobState, follow_steps, job_state
+from sagemaker_debug_ext.trials.collections import TrialCollections
+from sagemaker_debug_ext.trials.following import JobState, StepWaiter, job_state
 from sagemaker_debug_ext.trials.index.cache import IndexCache, cache_folder
 from sagemaker_debug_ext.trials.index.completeness import StepState
 from sagemaker_debug_ext.trials.index.reader import TrialReader
 from sagemaker_debug_ext.trials.open_collections import wait_for_collections
 from sagemaker_debug_ext.trials.problems import Problem, Problems
+from sagemaker_debug_ext.trials.queries import ValueQueries, compile_patterns
 from sagemaker_debug_ext.trials.repr import describe_trial, trial_to_html
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.tensors import Tensor
 from sagemaker_debug_ext.trials.values.comparison import Comparison, compare_trials
-from sagemaker_debug_ext.trials.values.export import scalar_values, trial_to_pandas
-from sagemaker_debug_ext.trials.values.stacking import stack_values
 from sagemaker_debug_ext.trials.waiting import (
     DEFAULT_POLL_SECONDS,
     DEFAULT_REMOTE_POLL_SECONDS,
     DEFAULT_SILENCE_SECONDS,
     Polling,
 )
-from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sagemaker_debug_ext.store.backends.s3 import S3Options
 
 LOG = logging.getLogger(__name__)
 
-_NUMERIC_SUFFIX: Final = re.compile(r"\d+$")
 
-
-class Trial:
+class Trial(ValueQueries):
     """The saved output of one job. It only reads, but for `consolidate`; most users open one with `create_trial`.
 
     A trial may be opened while the job is running. Methods that say so look for new steps before they answer, unless
@@ -134,25 +119,23 @@ class Trial:
         self.cache = cache
         self.dynamic_refresh = index_mode
         self.logger = LOG
-        self.collection_manager = CollectionManager()
         self._backend = backend
         self._problems = Problems(backend.url)
         self._polling = polling or Polling(
             poll_seconds=DEFAULT_REMOTE_POLL_SECONDS if backend.is_remote else DEFAULT_POLL_SECONDS
         )
         self._tensors: dict[str, Tensor] = {}
-        self._knows_of_the_end = False
-        self._num_names: int | None = None
         found = wait_for_collections(backend, self._problems, self._polling, wait_seconds)
         self.num_workers = found.num_workers
-        self.worker_set = set(found.workers)
-        self.collection_manager.set_num_workers(found.num_workers)
-        self._take_in(found)
+        self._collections = TrialCollections(backend, self._problems, found)
+        self.collection_manager = self._collections.manager
+        self.worker_set = self._collections.worker_set
         folder = cache_folder() if index_cache and backend.cache_key else None
         kept = IndexCache(folder, backend.cache_key) if folder and backend.cache_key else None
         self.index_reader = TrialReader(
             backend, self._problems, self.num_workers, self._step_range, self._polling, kept
         )
+        self._waiter = StepWaiter(self.index_reader, self._polling, self._step_range)
         if index_mode:
             self.maybe_refresh()
             self.index_reader.keep_index()
@@ -180,36 +163,14 @@ class Trial:
         if not self.dynamic_refresh or self.loaded_all_steps:
             return
         if self.index_reader.follow():
-            self._learn_of_the_end()
+            self._read_end()
         else:
-            self._learn_of_new_tensors()
+            self._collections.read_with_new_tensors(self.index_reader.index.num_names)
 
-    def _learn_of_new_tensors(self) -> None:
-        """Read the collections once more if there are new tensors: hooks write them before the step of such a one."""
-        known, self._num_names = self._num_names, self.index_reader.index.num_names
-        if known is not None and known != self._num_names:
-            self._read_collections()
-
-    def _learn_of_the_end(self) -> None:
-        """Read the collections once more, now that nothing will be added to them."""
-        if not self._knows_of_the_end:
-            self._knows_of_the_end = True
-            self._read_collections()
+    def _read_end(self) -> None:
+        """Read the collections and keep the index for good, now that nothing will be added to them."""
+        if self._collections.read_at_end():
             self.index_reader.keep_index()
-
-    def _read_collections(self) -> None:
-        found = find_collections(self._backend, self._problems)
-        if found is not None:
-            self.worker_set.update(found.workers)
-            self._take_in(found)
-            if found.is_complete:
-                self._problems.forget(COLLECTIONS_PREFIX)
-
-    def _take_in(self, found: CollectionsSnapshot) -> None:
-        """Add what is new of the collections, which writers may write anew; what a user changed stays changed."""
-        for collection in found.collections:
-            known = self.collections().setdefault(collection.name, collection)
-            known.tensor_names |= collection.tensor_names
 
     def refresh_data(self) -> None:
         """Look for new steps, and for files that have been replaced, whatever is known."""
@@ -289,13 +250,7 @@ class Trial:
         """Tell whether a step is there, may still come, or never will; looks for new steps first."""
         check_step(step)
         self.maybe_refresh()
-        return self._state(step, mode)
-
-    def _state(self, step: int, mode: ModeKeys) -> StepState:
-        if mode is ModeKeys.GLOBAL and step not in self._step_range:
-            return StepState.UNAVAILABLE
-        with self.index_reader.lock:
-            return self.index_reader.completeness.state(step, mode)
+        return self._waiter.state(step, mode)
 
     def job_state(self, silence_seconds: float = DEFAULT_SILENCE_SECONDS) -> JobState:
         """Tell whether the job runs, has ended, or has saved nothing for `silence_seconds`; looks for news first."""
@@ -323,12 +278,12 @@ class Trial:
             The steps, in ascending order but for such as come up late, each once.
         """
         check_step(begin, "begin")
-        for step in follow_steps(self.index_reader, self._polling, mode, begin, silence_seconds):
+        for step in self._waiter.follow(mode, begin, silence_seconds):
             if self.loaded_all_steps:
-                self._learn_of_the_end()
+                self._read_end()
             yield step
         if self.loaded_all_steps:
-            self._learn_of_the_end()
+            self._read_end()
 
     def wait_for_steps(
         self,
@@ -349,35 +304,7 @@ class Trial:
             NoMoreData: The job has ended before one of them.
             StepNotYetAvailable: The time is over.
         """
-        steps = list_steps(required_steps, "required_steps")
-        missing = [step for step in steps if self._state(step, mode) is not StepState.AVAILABLE]
-
-        def look() -> bool:
-            self.index_reader.follow()
-            missing[:] = [step for step in missing if not self._is_there(step, mode)]
-            is_silent = timeout_seconds is None and self.index_reader.silent_seconds() > DEFAULT_SILENCE_SECONDS
-            return not missing or is_silent
-
-        if missing:
-            self._polling.wait_until(look, timeout_seconds)
-        if missing:
-            raise StepNotYetAvailable(missing[0], mode, self.index_reader.steps_near(missing[0], mode))
-
-    def _is_there(self, step: int, mode: ModeKeys) -> bool:
-        """Tell whether a step is there.
-
-        Raises:
-            StepUnavailable: It never will be.
-            NoMoreData: Nor will any later one.
-        """
-        state = self._state(step, mode)
-        if state is StepState.UNAVAILABLE:
-            with self.index_reader.lock:
-                last_step = self.index_reader.index.last_step(mode)
-            if self.loaded_all_steps and (last_step is None or step > last_step):
-                raise NoMoreData(step, mode, last_step)
-            raise StepUnavailable(step, mode, self.index_reader.steps_near(step, mode))
-        return state is StepState.AVAILABLE
+        self._waiter.wait(required_steps, mode, timeout_seconds)
 
     def workers(self) -> list[str]:
         """Return the workers that wrote a collections file; if none did, those that saved something."""
@@ -422,7 +349,7 @@ class Trial:
             check_step(step)
         if regex is not None and collection is not None:
             raise SMDebugValueError(f"regex and collection exclude each other (got {regex!r} and {collection!r})")
-        patterns = None if regex is None else _patterns(regex)
+        patterns = None if regex is None else compile_patterns(regex)
         group = None if collection is None else self._group(collection)
         self.maybe_refresh()
         with self.index_reader.lock:
@@ -467,118 +394,6 @@ class Trial:
                 raise TensorUnavailable(tname, self.index_reader.index.tensor_names())
         return self._tensors.setdefault(tname, Tensor(tname, self, self.index_reader, self.cache))
 
-    def values(
-        self,
-        names: Iterable[str] | None = None,
-        mode: ModeKeys = ModeKeys.GLOBAL,
-        worker: str | None = None,
-        steps: Iterable[int] | None = None,
-    ) -> dict[str, dict[int, Array]]:
-        """Return the values of many tensors at many steps, reading each event file once; looks for new steps first.
-
-        Args:
-            names: The tensors; by default all.
-            mode: The mode the steps count in.
-            worker: Whose values; by default those of each step's first worker, in sort order, that saved the tensor.
-            steps: The steps; by default all complete ones.
-
-        Returns:
-            Name → step → read-only array. What was not saved, or only as reductions, is left out.
-
-        Raises:
-            SMDebugTypeError: `names` or `steps` is no list of them.
-            TensorUnavailable: No tensor of one of the names has been saved so far.
-            TensorUnavailableForStep: The file that holds a value is lost.
-            CorruptRecordError: The stored bytes of a value are damaged.
-        """
-        wanted = self.tensor_names(mode=mode) if names is None else list_tensor_names(names)
-        tensors = {name: self.tensor(name) for name in wanted}
-        at_steps = sorted(set(list_steps(steps))) if steps is not None else self.steps(mode)
-        found: dict[str, dict[int, Array | None]] = {name: {} for name in wanted}
-        for group in self.index_reader.read_columns(wanted, at_steps, mode, worker):
-            found[group.name].update(zip(group.steps, group.arrays(), strict=True))
-        return {
-            name: {
-                step: tensors[name].value(step, mode, worker) if array is None else array
-                for step, array in _by_step(arrays)
-            }
-            for name, arrays in found.items()
-        }
-
-    def values_at(
-        self,
-        step: int,
-        names: Iterable[str] | None = None,
-        mode: ModeKeys = ModeKeys.GLOBAL,
-        worker: str | None = None,
-    ) -> dict[str, Array]:
-        """Return the values of many tensors at one step, read together: name → read-only array; see `values`."""
-        check_step(step)
-        wanted = self.tensor_names(step=step, mode=mode) if names is None else names
-        return {name: arrays[step] for name, arrays in self.values(wanted, mode, worker, [step]).items() if arrays}
-
-    def stack(
-        self,
-        names: Iterable[str] | None = None,
-        mode: ModeKeys = ModeKeys.GLOBAL,
-        worker: str | None = None,
-        steps: Iterable[int] | None = None,
-    ) -> dict[str, Array]:
-        """Return the values of many tensors, each as one array whose first axis is that of its steps; see `values`.
-
-        Raises:
-            SMDebugValueError: Shape or dtype of a tensor are not the same at all steps.
-        """
-        values = self.values(names, mode, worker, steps)
-        return {name: stack_values(name, arrays) for name, arrays in values.items() if arrays}
-
-    def scalars(
-        self,
-        mode: ModeKeys = ModeKeys.GLOBAL,
-        regex: str | Iterable[str] | None = None,
-        collection: str | Collection | None = None,
-        worker: str | None = None,
-    ) -> dict[str, dict[int, float | complex | bool | str]]:
-        """Return losses, metrics and whatever else was saved with one element: name → step → number.
-
-        Args:
-            mode: The mode the steps count in.
-            regex: Only tensors in whose names a pattern is found.
-            collection: Only tensors of that collection.
-            worker: Whose; by default that of each step's first worker, in sort order, that saved the tensor.
-        """
-        names = self.tensor_names(mode=mode, regex=regex, collection=collection)
-        return scalar_values(self, names, mode, worker)
-
-    def to_pandas(
-        self,
-        regex: str | Iterable[str] | None = None,
-        collection: str | Collection | None = None,
-        mode: ModeKeys = ModeKeys.GLOBAL,
-        reductions: Sequence[str] | None = None,
-        worker: str | None = None,
-    ) -> pd.DataFrame:
-        """Return a tidy table with a row for each number.
-
-        Its columns are ``step`` (global), ``mode``, ``mode_step``, ``worker``, ``tensor``, ``reduction`` (None for the
-        value itself) and ``value``.
-
-        Args:
-            regex: Only tensors in whose names a pattern is found.
-            collection: Only tensors of that collection.
-            mode: Only steps of that mode; GLOBAL for all.
-            reductions: Names of reductions, such as ``mean`` or ``abs_max``, of tensors of any size: saved ones, else
-                computed ones (`Tensor.reduction_value`), NaN where there is neither. Without it the table holds the
-                tensors of one element.
-            worker: Only what that worker saved; by default all workers' rows are there.
-
-        Raises:
-            MissingDependencyError: pandas is not installed.
-            SMDebugValueError: There is no such reduction.
-        """
-        names = self.tensor_names(mode=mode, regex=regex, collection=collection)
-        return trial_to_pandas(self, names, mode, reductions, worker)
-
     def compare(
         self,
         other: Trial | str | os.PathLike[str],
@@ -606,22 +421,6 @@ class Trial:
             raise SMDebugTypeError(f"other must be a Trial or the path of one (got {other!r})")
         return compare_trials(self, other, regex, mode, rtol, atol)
 
-    def inputs(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
-        """Return the values, at a step, of the collection ``inputs``, by the number that the names end in."""
-        names = self.tensor_names(step=step, mode=mode, collection=CollectionKeys.INPUTS)
-        return self._values_in_order(names, step, mode)
-
-    def labels(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
-        """Return the values, at a step, of the tensors named ``labels…``, by the number that the names end in."""
-        return self._values_in_order(self.tensor_names(step=step, mode=mode, regex="labels*"), step, mode)
-
-    def predictions(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
-        """Return the values, at a step, of the tensors ``predictions…``, by the number that the names end in."""
-        return self._values_in_order(self.tensor_names(step=step, mode=mode, regex="predictions*"), step, mode)
-
-    def _values_in_order(self, names: Iterable[str], step: int, mode: ModeKeys) -> list[Array]:
-        return [self.tensor(name).value(step, mode) for name in sorted(names, key=_numeric_suffix)]
-
     # --- collections -------------------------------------------------------------------------------------------------
 
     def collections(self) -> dict[str, Collection]:
@@ -631,13 +430,7 @@ class Trial:
     def collection(self, coll_name: str) -> Collection:
         """Return a collection; an empty one, which the trial does not keep, if it is unknown."""
         check_name(coll_name, "coll_name")
-        collections = self.collections()
-        if coll_name not in collections:
-            known = ", ".join(sorted(collections)) or "none"
-            hint = did_you_mean(coll_name, collections)
-            LOG.warning("trial %r has no collection %r, only %s%s", self.name, coll_name, known, hint)
-            return Collection(coll_name)
-        return collections[coll_name]
+        return self._collections.get(coll_name, self.name)
 
     # --- the object itself -------------------------------------------------------------------------------------------
 
@@ -807,22 +600,3 @@ def create_trial(
             raise SMDebugValueError(f"an S3 location must look like s3://bucket/prefix (got {text!r})")
         return S3Trial(os.path.basename(text) if name is None else name, bucket, prefix, **kwargs)
     return LocalTrial(os.path.basename(text) if name is None else name, text, **kwargs)
-
-
-def _patterns(regex: str | Iterable[str]) -> list[re.Pattern[str]]:
-    patterns = [regex] if isinstance(regex, str) else regex
-    if not isinstance(patterns, Iterable):
-        raise SMDebugTypeError(f"regex must be a pattern or a list of patterns (got {regex!r})")
-    return [compile_pattern(pattern, "regex") for pattern in patterns]
-
-
-def _numeric_suffix(name: str) -> tuple[int, str]:
-    found = _NUMERIC_SUFFIX.search(name)
-    return (int(found[0]) if found else 0, name)
-
-
-def _by_step(arrays: dict[int, Array | None]) -> Iterable[tuple[int, Array | None]]:
-    steps = list(arrays)
-    if all(a < b for a, b in itertools.pairwise(steps)):
-        return arrays.items()
-    return sorted(arrays.items(), key=operator.itemgetter(0))

@@ -1,0 +1,182 @@
+"""Queries over many tensors of a trial: names by pattern, values at many steps, batches in order."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sagemaker_debug_ext.config.collection import Collection, compile_pattern
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.store.format.messages import Array
+from sagemaker_debug_ext.trials.arguments import check_step, list_steps, list_tensor_names
+from sagemaker_debug_ext.trials.protocols import ReadableTrial
+from sagemaker_debug_ext.trials.values.export import scalar_values, trial_to_pandas
+from sagemaker_debug_ext.trials.values.stacking import stack_values
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NUMERIC_SUFFIX: Final = re.compile(r"\d+$")
+
+
+class ValueQueries:
+    """The methods of `Trial` that read the values of many tensors."""
+
+    def values(
+        self: ReadableTrial,
+        names: Iterable[str] | None = None,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        worker: str | None = None,
+        steps: Iterable[int] | None = None,
+    ) -> dict[str, dict[int, Array]]:
+        """Return the values of many tensors at many steps, reading each event file once; looks for new steps first.
+
+        Args:
+            names: The tensors; by default all.
+            mode: The mode the steps count in.
+            worker: Whose values; by default those of each step's first worker, in sort order, that saved the tensor.
+            steps: The steps; by default all complete ones.
+
+        Returns:
+            Name → step → read-only array. What was not saved, or only as reductions, is left out.
+
+        Raises:
+            SMDebugTypeError: `names` or `steps` is no list of them.
+            TensorUnavailable: No tensor of one of the names has been saved so far.
+            TensorUnavailableForStep: The file that holds a value is lost.
+            CorruptRecordError: The stored bytes of a value are damaged.
+        """
+        wanted = self.tensor_names(mode=mode) if names is None else list_tensor_names(names)
+        tensors = {name: self.tensor(name) for name in wanted}
+        at_steps = sorted(set(list_steps(steps))) if steps is not None else self.steps(mode)
+        found: dict[str, dict[int, Array | None]] = {name: {} for name in wanted}
+        for group in self.index_reader.read_columns(wanted, at_steps, mode, worker):
+            found[group.name].update(zip(group.steps, group.arrays(), strict=True))
+        return {
+            name: {
+                step: tensors[name].value(step, mode, worker) if array is None else array
+                for step, array in _by_step(arrays)
+            }
+            for name, arrays in found.items()
+        }
+
+    def values_at(
+        self: ReadableTrial,
+        step: int,
+        names: Iterable[str] | None = None,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        worker: str | None = None,
+    ) -> dict[str, Array]:
+        """Return the values of many tensors at one step, read together: name → read-only array; see `values`."""
+        check_step(step)
+        wanted = self.tensor_names(step=step, mode=mode) if names is None else names
+        return {name: arrays[step] for name, arrays in self.values(wanted, mode, worker, [step]).items() if arrays}
+
+    def stack(
+        self: ReadableTrial,
+        names: Iterable[str] | None = None,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        worker: str | None = None,
+        steps: Iterable[int] | None = None,
+    ) -> dict[str, Array]:
+        """Return the values of many tensors, each as one array whose first axis is that of its steps; see `values`.
+
+        Raises:
+            SMDebugValueError: Shape or dtype of a tensor are not the same at all steps.
+        """
+        values = self.values(names, mode, worker, steps)
+        return {name: stack_values(name, arrays) for name, arrays in values.items() if arrays}
+
+    def scalars(
+        self: ReadableTrial,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        regex: str | Iterable[str] | None = None,
+        collection: str | Collection | None = None,
+        worker: str | None = None,
+    ) -> dict[str, dict[int, float | complex | bool | str]]:
+        """Return losses, metrics and whatever else was saved with one element: name → step → number.
+
+        Args:
+            mode: The mode the steps count in.
+            regex: Only tensors in whose names a pattern is found.
+            collection: Only tensors of that collection.
+            worker: Whose; by default that of each step's first worker, in sort order, that saved the tensor.
+        """
+        names = self.tensor_names(mode=mode, regex=regex, collection=collection)
+        return scalar_values(self, names, mode, worker)
+
+    def to_pandas(
+        self: ReadableTrial,
+        regex: str | Iterable[str] | None = None,
+        collection: str | Collection | None = None,
+        mode: ModeKeys = ModeKeys.GLOBAL,
+        reductions: Sequence[str] | None = None,
+        worker: str | None = None,
+    ) -> pd.DataFrame:
+        """Return a tidy table with a row for each number.
+
+        Its columns are ``step`` (global), ``mode``, ``mode_step``, ``worker``, ``tensor``, ``reduction`` (None for the
+        value itself) and ``value``.
+
+        Args:
+            regex: Only tensors in whose names a pattern is found.
+            collection: Only tensors of that collection.
+            mode: Only steps of that mode; GLOBAL for all.
+            reductions: Names of reductions, such as ``mean`` or ``abs_max``, of tensors of any size: saved ones, else
+                computed ones (`Tensor.reduction_value`), NaN where there is neither. Without it the table holds the
+                tensors of one element.
+            worker: Only what that worker saved; by default all workers' rows are there.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+            SMDebugValueError: There is no such reduction.
+        """
+        names = self.tensor_names(mode=mode, regex=regex, collection=collection)
+        return trial_to_pandas(self, names, mode, reductions, worker)
+
+    def inputs(self: ReadableTrial, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
+        """Return the values, at a step, of the collection ``inputs``, by the number that the names end in."""
+        names = self.tensor_names(step=step, mode=mode, collection=CollectionKeys.INPUTS)
+        return _values_by_number(self, names, step, mode)
+
+    def labels(self: ReadableTrial, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
+        """Return the values, at a step, of the tensors named ``labels…``, by the number that the names end in."""
+        return _values_by_number(self, self.tensor_names(step=step, mode=mode, regex="labels*"), step, mode)
+
+    def predictions(self: ReadableTrial, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
+        """Return the values, at a step, of the tensors ``predictions…``, by the number that the names end in."""
+        return _values_by_number(self, self.tensor_names(step=step, mode=mode, regex="predictions*"), step, mode)
+
+
+def compile_patterns(regex: str | Iterable[str]) -> list[re.Pattern[str]]:
+    """Compile one pattern or several.
+
+    Raises:
+        SMDebugTypeError: `regex` is neither a pattern nor a list of patterns.
+        SMDebugValueError: A pattern is no regular expression.
+    """
+    patterns = [regex] if isinstance(regex, str) else regex
+    if not isinstance(patterns, Iterable):
+        raise SMDebugTypeError(f"regex must be a pattern or a list of patterns (got {regex!r})")
+    return [compile_pattern(pattern, "regex") for pattern in patterns]
+
+
+def _values_by_number(trial: ReadableTrial, names: Iterable[str], step: int, mode: ModeKeys) -> list[Array]:
+    """Return the values of some tensors at a step, ordered by the number at the end of their names."""
+    return [trial.tensor(name).value(step, mode) for name in sorted(names, key=_numeric_suffix)]
+
+
+def _numeric_suffix(name: str) -> tuple[int, str]:
+    found = _NUMERIC_SUFFIX.search(name)
+    return (int(found[0]) if found else 0, name)
+
+
+def _by_step(arrays: dict[int, Array | None]) -> Iterable[tuple[int, Array | None]]:
+    steps = list(arrays)
+    if all(a < b for a, b in itertools.pairwise(steps)):
+        return arrays.items()
+    return sorted(arrays.items(), key=operator.itemgetter(0))
