@@ -1,0 +1,269 @@
+"""Trials on S3, or on anything that speaks its protocol."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+
+import boto3
+import botocore.config
+import botocore.exceptions
+
+from sagemaker_debug_ext.errors import StorageError
+from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ByteRange, ObjectInfo, Watch, check_key
+from sagemaker_debug_ext.store.backends.s3.errors import (
+    BEYOND_THE_END,
+    BROKEN_BODY,
+    MISSING,
+    REPLACED,
+    TAKEN,
+    UNKNOWN_CONDITION,
+    error_code,
+    storage_error,
+)
+from sagemaker_debug_ext.store.backends.s3.listing import Listing, S3Watch
+from sagemaker_debug_ext.store.backends.s3.options import SCHEME, S3Options
+from sagemaker_debug_ext.store.backends.s3.transfer import (
+    MIB,
+    PART_BYTES,
+    BuffersReader,
+    ResumableBody,
+    merge_near,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+_S = TypeVar("_S")
+_T = TypeVar("_T")
+
+_BODY_ATTEMPTS: Final = 6
+_FIRST_PAUSE_SECONDS: Final = 0.1
+_LONGEST_PAUSE_SECONDS: Final = 5.0
+
+
+class S3Backend(Backend):
+    """Objects are S3 objects below a prefix of a bucket, which is never created.
+
+    Requests are tried again after throttling, server errors and time-outs; a body that breaks off is continued where it
+    broke, as long as the object is still the same.
+
+    Args:
+        bucket: The bucket.
+        prefix: What all keys begin with, without the last slash.
+        options: How to reach it.
+        sleep: Sleeps for so many seconds, between two attempts to read a body.
+
+    Raises:
+        StorageError: There are no credentials, no region, or no such profile.
+    """
+
+    is_remote: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        bucket: str,
+        prefix: str = "",
+        options: S3Options | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.bucket = bucket
+        self.prefix = prefix
+        self.url = f"{SCHEME}{bucket}/{prefix}".rstrip("/")
+        self._root = f"{prefix}/" if prefix else ""
+        self._listing = Listing(self._root, self._request_page, self._parallel)
+        self._options = options or S3Options()
+        self._sleep = sleep
+        self._client = self._call("", self._options.make_client)
+        self.cache_key = f"{self._client.meta.endpoint_url} {self.url}"
+        self._payer: dict[str, Any] = {"RequestPayer": "requester"} if self._options.requester_pays else {}
+        self._knows_conditions = _supports_member(self._client, "PutObject", "IfNoneMatch")
+        self._lock = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+
+    # --- listing -----------------------------------------------------------------------------------------------------
+
+    def list(self, prefix: str = "") -> list[ObjectInfo]:
+        return sorted(itertools.chain.from_iterable(self.list_pages(prefix)))
+
+    def list_pages(self, prefix: str, after: str = "") -> Iterator[Sequence[ObjectInfo]]:
+        """Yield the objects whose keys start with `prefix` and come after `after`, one sequence per request."""
+        return self._listing.pages(prefix, after)
+
+    def _request_page(self, prefix: str, **more: Any) -> Any:
+        return self._call(
+            prefix,
+            self._client.list_objects_v2,
+            Bucket=self.bucket,
+            Prefix=self._root + prefix,
+            **more,
+            **self._payer,
+        )
+
+    def watch(self, prefix: str) -> Watch:
+        return S3Watch(self, prefix, self.list_pages)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def read(self, key: str, start: int = 0, length: int | None = None) -> bytes | None:
+        check_key(key)
+        if length == 0:
+            return b"" if self.exists(key) else None
+        if length is not None and length > PART_BYTES:
+            return self._read_parts(key, start, length)
+        content, _ = self._get(key, start, length)
+        return content
+
+    def _read_parts(self, key: str, start: int, length: int) -> bytes | None:
+        """Read a large range by several requests, no more than the object has bytes for."""
+        first, size = self._get(key, start, PART_BYTES)
+        end = min(start + length, size)
+        if first is None or start + len(first) >= end:
+            return first
+        starts = range(start + len(first), end, PART_BYTES)
+        rest = [ByteRange(key, at, min(PART_BYTES, end - at)) for at in starts]
+        parts = [first]
+        for part in self._parallel(lambda each: self._get(*each)[0], rest):
+            if isinstance(part, OSError):
+                raise part
+            parts.append(part or b"")
+        return b"".join(parts)
+
+    def read_many(self, ranges: Iterable[ByteRange]) -> Sequence[Buffer | OSError | None]:
+        wanted = list(ranges)
+        merged, places = merge_near(wanted)
+        fetched = self._parallel(self._read_or_fail, merged)
+        found: list[Buffer | OSError | None] = []
+        for each, (position, offset) in zip(wanted, places, strict=True):
+            content = fetched[position]
+            if content is None or isinstance(content, OSError) or merged[position] == each:
+                found.append(content)
+            else:
+                found.append(memoryview(content)[offset : offset + (each.length or 0)])
+        return found
+
+    def _parallel(self, ask: Callable[[_S], _T], questions: Sequence[_S]) -> Sequence[_T | OSError]:
+        def attempt(each: _S) -> _T | OSError:
+            try:
+                return ask(each)
+            except OSError as error:
+                return error
+
+        if len(questions) <= 1 or threading.current_thread().name.startswith(_THREAD_NAME):
+            return [attempt(each) for each in questions]
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(self._options.num_connections, _THREAD_NAME)
+        return list(self._executor.map(attempt, questions))
+
+    def _get(self, key: str, start: int, length: int | None) -> tuple[bytes | None, int]:
+        """Return part of an object, and the size of all of it; None and 0 if there is none."""
+        body = ResumableBody(start, length)
+        for attempt in itertools.count(1):
+            try:
+                response = self._client.get_object(
+                    Bucket=self.bucket, Key=self._root + key, **body.wanted(), **self._payer
+                )
+            except botocore.exceptions.ClientError as error:
+                code = error_code(error)
+                if code in MISSING:
+                    return None, 0
+                if code in BEYOND_THE_END:
+                    return b"", start
+                if code not in REPLACED or attempt >= _BODY_ATTEMPTS:
+                    raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
+                body = ResumableBody(start, length)
+                continue
+            except botocore.exceptions.BotoCoreError as error:  # tried again and again already
+                raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
+            try:
+                body.take_in(response)
+                return b"".join(body.pieces), body.size
+            except BROKEN_BODY as error:
+                if attempt >= _BODY_ATTEMPTS:
+                    raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
+                longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
+                self._sleep(random.uniform(0, longest))  # noqa: S311 - spreads attempts, keeps no secret
+        raise AssertionError("unreachable")
+
+    def exists(self, key: str) -> bool:
+        check_key(key)
+        try:
+            self._call(key, self._client.head_object, Bucket=self.bucket, Key=self._root + key, **self._payer)
+        except StorageError as error:
+            if error.code in MISSING:
+                return False
+            raise
+        return True
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def write(self, key: str, parts: Sequence[Buffer]) -> None:
+        check_key(key)
+        views = [memoryview(part).cast("B") for part in parts if len(part)]
+        size = sum(view.nbytes for view in views)
+        target = {"Bucket": self.bucket, "Key": self._root + key}
+        extra = {**self._payer, **self._encryption()}
+        if size <= PART_BYTES:
+            self._call(key, self._client.put_object, Body=b"".join(views), **target, **extra)
+            return
+        reader = io.BufferedReader(BuffersReader(views), MIB)
+        self._call(key, self._client.upload_fileobj, reader, ExtraArgs=extra, **target)
+
+    def create(self, key: str) -> bool:
+        check_key(key)
+        target = {"Bucket": self.bucket, "Key": self._root + key, **self._payer, **self._encryption()}
+        if self._knows_conditions:
+            try:
+                self._call(key, self._client.put_object, Body=b"", IfNoneMatch="*", **target)
+            except StorageError as error:
+                if error.code in TAKEN:
+                    return False
+                if error.code not in UNKNOWN_CONDITION:
+                    raise
+                self._knows_conditions = False
+            else:
+                return True
+        # Of two processes that create an object at the same moment, both believe to have been first. The marks of a
+        # trial that are made here mean the same whoever made them; only claims do not, and those are for local folders.
+        with self._lock:
+            if self.exists(key):
+                return False
+            self._call(key, self._client.put_object, Body=b"", **target)
+            return True
+
+    def delete(self, key: str) -> None:
+        check_key(key)
+        self._call(key, self._client.delete_object, Bucket=self.bucket, Key=self._root + key, **self._payer)
+
+    def _encryption(self) -> dict[str, str]:
+        options = self._options
+        chosen = {"ServerSideEncryption": options.encryption, "SSEKMSKeyId": options.kms_key_id}
+        return {name: value for name, value in chosen.items() if value}
+
+    # --- errors ------------------------------------------------------------------------------------------------------
+
+    def _call(self, key: str, call: Callable[..., _T], *arguments: Any, **members: Any) -> _T:
+        """Call the client; raise `StorageError` naming the object."""
+        try:
+            return call(*arguments, **members)
+        except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
+            raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
+        except boto3.exceptions.S3UploadFailedError as error:
+            raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error.__cause__ or error) from error
+
+
+_THREAD_NAME: Final = "sagemaker_debug_ext-s3"
+
+
+def _supports_member(client: S3Client, operation: str, member: str) -> bool:
+    """Return whether the installed boto3 knows a member of a request; conditional writes came with 1.35."""
+    shape: Any = client.meta.service_model.operation_model(operation).input_shape
+    return member in shape.members

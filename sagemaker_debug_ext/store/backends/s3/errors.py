@@ -1,0 +1,51 @@
+"""Error codes of S3, and advice for those that the user can mend."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+import botocore.exceptions
+
+from sagemaker_debug_ext.errors import StorageError
+
+MISSING: Final = ("NoSuchKey", "404", "NotFound")
+BEYOND_THE_END: Final = ("InvalidRange", "416")
+REPLACED: Final = ("PreconditionFailed", "412")
+TAKEN: Final = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
+UNKNOWN_CONDITION: Final = ("NotImplemented", "501")
+BROKEN_BODY: Final = (
+    botocore.exceptions.ReadTimeoutError,
+    botocore.exceptions.ResponseStreamingError,
+    botocore.exceptions.IncompleteReadError,
+    botocore.exceptions.HTTPClientError,
+)
+"""Errors while the body of a response is read, which botocore does not retry."""
+
+
+def error_code(error: BaseException) -> str:
+    """Return the code of an S3 error, or the name of the error's class."""
+    if isinstance(error, botocore.exceptions.ClientError):
+        return str(error.response.get("Error", {}).get("Code", ""))
+    return type(error).__name__
+
+
+def storage_error(location: str, bucket: str, error: BaseException) -> StorageError:
+    """Return the error to raise for a failed request to an object, with advice if the user can mend it."""
+    code = error_code(error)
+    return StorageError(location, f"{error}{_advice(code, str(error), bucket)}", code)
+
+
+def _advice(code: str, text: str, bucket: str) -> str:
+    if "KMS" in code.upper() or ("kms" in text.lower() and code == "AccessDenied"):
+        return " (the key that encrypts the object must allow kms:Decrypt to read, kms:GenerateDataKey to write)"
+    if code in ("AccessDenied", "403", "Forbidden", "AllAccessDisabled"):
+        return (
+            f" (needed on bucket {quote(bucket)}: s3:ListBucket, and s3:GetObject to read, s3:PutObject to write; for"
+            " a bucket whose requests the reader pays, requester_pays)"
+        )
+    if code in ("NoSuchBucket", "InvalidBucketName"):
+        return " (buckets are not created)"
+    if code in ("NoCredentialsError", "PartialCredentialsError", "ExpiredToken", "InvalidAccessKeyId"):
+        return " (see S3Options for profile_name and session)"
+    return ""

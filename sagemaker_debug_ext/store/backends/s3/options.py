@@ -1,0 +1,77 @@
+"""How to reach S3, and the parts of an S3 URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import boto3
+import botocore.config
+import botocore.exceptions
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+SCHEME: Final = "s3://"
+
+
+@attrs.frozen(kw_only=True)
+class S3Options:
+    """How to reach S3, where boto3's own configuration does not say it.
+
+    Args:
+        endpoint_url: Another endpoint than AWS's.
+        region_name: Region of the bucket.
+        profile_name: Profile with the credentials to use.
+        session: A boto3 session to use, instead of region and profile.
+        client: An S3 client to use as it is, instead of all of the above and of the time-outs.
+        requester_pays: Whether this account pays for requests to somebody else's bucket.
+        encryption: Encryption of what is written, such as ``aws:kms``; by default the bucket's.
+        kms_key_id: Key of that encryption.
+        num_connections: How many requests may run at once.
+        num_attempts: How often a request is tried, with growing, random pauses in between.
+        connect_seconds: How long to wait for a connection.
+        read_seconds: How long to wait for bytes of a response.
+    """
+
+    endpoint_url: str | None = None
+    region_name: str | None = None
+    profile_name: str | None = None
+    session: boto3.Session | None = None
+    client: S3Client | None = None
+    requester_pays: bool = False
+    encryption: str | None = None
+    kms_key_id: str | None = None
+    num_connections: int = attrs.field(default=16, validator=attrs.validators.ge(1))
+    num_attempts: int = attrs.field(default=6, validator=attrs.validators.ge(1))
+    connect_seconds: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
+    read_seconds: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
+
+    def make_client(self) -> S3Client:
+        """Return a client."""
+        if self.client is not None:
+            return self.client
+        session = self.session or boto3.Session(profile_name=self.profile_name, region_name=self.region_name)
+        config = botocore.config.Config(
+            connect_timeout=self.connect_seconds,
+            read_timeout=self.read_seconds,
+            max_pool_connections=self.num_connections,
+            retries={"mode": "standard", "total_max_attempts": self.num_attempts},
+        )
+        client: S3Client = session.client("s3", endpoint_url=self.endpoint_url, config=config)
+        return client
+
+
+def split_s3_url(url: str) -> tuple[str, str]:
+    """Return bucket and key of ``s3://bucket/key``; slashes at the end, and repeated ones, are dropped.
+
+    Raises:
+        SMDebugValueError: It is no such address.
+    """
+    bucket, _, key = url.removeprefix(SCHEME).partition("/")
+    if not url.startswith(SCHEME) or not bucket:
+        raise SMDebugValueError(f"an S3 location must look like s3://bucket/key (got {url!r})")
+    return bucket, "/".join(part for part in key.split("/") if part)
