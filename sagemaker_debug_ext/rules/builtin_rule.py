@@ -279,7 +279,7 @@ class TensorRule(BuiltinRule):
         self.measurements = {}
 
     def _measure_all(self, view: StepView) -> Mapping[str, Measurement]:
-        measured = {name: self.measure(view, name) for name in self.selection.names(view) if self._is_mine(name)}
+        measured = {name: self.measure(view, name) for name in view.selected(self.selection) if self._is_mine(name)}
         return {name: reading for name, reading in measured.items() if reading is not None}
 
 

@@ -19,7 +19,7 @@ from sagemaker_debug_ext.trials.values.series_summary import SummaryRequest
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.rules.builtin_rule import TensorRule
+    from sagemaker_debug_ext.rules.reading.screening import Screener
     from sagemaker_debug_ext.trials import Trial
 
 _LATEST_BYTES: Final = 256 * 2**20
@@ -76,7 +76,7 @@ class BlockLoader:
         self,
         trial: Trial,
         steps: Sequence[int],
-        wanted: Mapping[str, Sequence[TensorRule]],
+        wanted: Mapping[str, Sequence[Screener]],
         saved: Mapping[str, Sequence[int]],
         *,
         latest: PreviousValues,
