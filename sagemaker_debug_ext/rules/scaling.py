@@ -140,7 +140,7 @@ class Shard:
     share: tuple[int, int] | None = None
 
 
-Readings: TypeAlias = Mapping[str, Mapping[int, Mapping[str, Measurement]]]
+Measurements: TypeAlias = Mapping[str, Mapping[int, Mapping[str, Measurement]]]
 """Rule → global step → tensor → what was measured of it."""
 
 
@@ -156,7 +156,7 @@ class ShardResult:
 
     issues: tuple[Issue, ...]
     statuses: tuple[RuleStatus, ...]
-    measurements: Readings = attrs.field(factory=dict)
+    measurements: Measurements = attrs.field(factory=dict)
 
     def to_json_dict(self) -> JSONObject:
         """Return the evaluation as an object for Python's JSON, which may hold NaN."""
@@ -165,7 +165,7 @@ class ShardResult:
             "statuses": [status.to_json_dict() for status in self.statuses],
             "measurements": {
                 rule: {
-                    str(step): {name: attrs.asdict(reading) for name, reading in measurements.items()}
+                    str(step): {name: attrs.asdict(measurement) for name, measurement in measurements.items()}
                     for step, measurements in steps.items()
                 }
                 for rule, steps in self.measurements.items()
@@ -297,14 +297,14 @@ def merge(rules: Mapping[str, RuleChoice], parts: Iterable[ShardResult], trial: 
         for step, measurements in steps.items():
             of_rule.setdefault(step, {}).update(measurements)
     for name, found in shared.items():
-        made = _issues_of_readings(name, rules[name], found, trial)
-        statuses[name] = _status_of_readings(statuses[name], trial, len(found), made)
+        made = _issues_of_measurements(name, rules[name], found, trial)
+        statuses[name] = _status_of_measurements(statuses[name], trial, len(found), made)
         issues += made
     issues.sort(key=lambda issue: (issue.step, order[issue.rule]))
     return ShardResult(tuple(issues), tuple(statuses[name] for name in order if name in statuses))
 
 
-def _issues_of_readings(
+def _issues_of_measurements(
     name: str, choice: RuleChoice, found: Mapping[int, Mapping[str, Measurement]], trial: Trial
 ) -> list[Issue]:
     rule = make_rule(choice.without_actions(), trial)
@@ -312,7 +312,7 @@ def _issues_of_readings(
     return [attrs.evolve(issue, rule=name) for issue in issues]
 
 
-def _status_of_readings(status: RuleStatus, trial: Trial, num_steps: int, issues: Sequence[Issue]) -> RuleStatus:
+def _status_of_measurements(status: RuleStatus, trial: Trial, num_steps: int, issues: Sequence[Issue]) -> RuleStatus:
     """Return the status of a rule whose issues were found in shares of the tensors."""
     counts = {"num_steps": num_steps, "num_skipped": len(trial.steps()) - num_steps, "num_issues": len(issues)}
     if status.status == "Error":
