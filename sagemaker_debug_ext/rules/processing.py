@@ -29,6 +29,7 @@ from sagemaker_debug_ext.rules.factory.creation import find_rule_class, make_rul
 from sagemaker_debug_ext.rules.factory.reference import RuleReference
 from sagemaker_debug_ext.rules.scaling import Shard, ShardResult, judge_shard, merge, run_actions
 from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import try_parse_index_key
 from sagemaker_debug_ext.trials import Trial, create_trial
 
@@ -233,7 +234,7 @@ def write_results(found: ShardResult, folder: str) -> None:
     """Write the result of each rule, and a summary of all."""
     for status in found.statuses:
         issues = [issue for issue in found.issues if issue.rule == status.name][:MAX_KEPT_ISSUES]
-        write_result(str(Path(folder, status.name)), status, issues)
+        write_result(LocalBackend(Path(folder, status.name)), status, issues)
     summary = {"statuses": [status.to_json_dict() for status in found.statuses]}
     Path(folder, SUMMARY_FILE).write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 

@@ -36,6 +36,7 @@ from sagemaker_debug_ext.rules.evaluation.steps import POLL_SECONDS, iter_steps
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.screening import Screen
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
+from sagemaker_debug_ext.store.backends.local import LocalBackend
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -132,7 +133,7 @@ class _Run:
             if status == "Error" or self._status.status != "IssuesFound":
                 self._update(status=status, details=details)
         if self._result_folder is not None:
-            write_result(self._result_folder, self.status, self._kept_issues)
+            write_result(LocalBackend(self._result_folder), self.status, self._kept_issues)
 
     def announce_stop(self) -> None:
         """Say that the rule is about to be stopped."""
