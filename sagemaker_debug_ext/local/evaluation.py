@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import json
 import logging
 import re
 import threading
@@ -13,22 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError
 from sagemaker_debug_ext.local.description import job_arn, now, shorten
 from sagemaker_debug_ext.local.events import ActionTaken, EventHandler, IssueFound, RuleStatusChanged
-from sagemaker_debug_ext.local.paths import Locations, write_object
+from sagemaker_debug_ext.local.paths import Locations
 from sagemaker_debug_ext.requests import artifact_paths
-from sagemaker_debug_ext.rules import Isolation, Issue, Rule, create_custom_rule, create_rule, evaluate
+from sagemaker_debug_ext.rules import Isolation, Issue, Rule, RuleStatus, create_custom_rule, create_rule, evaluate
+from sagemaker_debug_ext.rules.evaluation.results import write_result
+from sagemaker_debug_ext.rules.evaluation.status import EvaluationStatus
 from sagemaker_debug_ext.store.format.manifest import has_ended, list_collections, read_collections
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.rules import RuleStatus
     from sagemaker_debug_ext.rules.action import ActionHandler, ActionParameters
     from sagemaker_debug_ext.store.backends import Backend
     from sagemaker_debug_ext.trials import Trial
-
-RESULT_FILE: Final = "rule-result.json"
-"""Name of the file with a rule's result, at the rule's output path."""
 
 _LOG: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.2
@@ -129,7 +126,9 @@ class RuleEvaluations:
             sleep=self._cancelled.wait,
         )
         for issue in evaluation:
-            self._records[issue.rule].issues.append(issue)
+            record = self._records[issue.rule]
+            record.issues.append(issue)
+            self._write_result(record)  # once more for a rule that ended at the step of this issue with another one
             self._on_event(IssueFound(job_name=self._job_name, issue=issue))
             self._take_over(evaluation.statuses)
         self._take_over(evaluation.statuses)
@@ -143,7 +142,9 @@ class RuleEvaluations:
             return self._with_output(self._make_rule(record, trial), record)
         except Exception as error:  # noqa: BLE001 - the constructor of a custom rule is foreign code
             _LOG.warning("rule %s cannot be evaluated", record.name, exc_info=not isinstance(error, DebugExtError))
-            self._update(record, "Error", f"{type(error).__name__}: {error}")
+            self._update(
+                record, attrs.evolve(record.status, status="Error", details=f"{type(error).__name__}: {error}")
+            )
             return None
 
     def _with_output(self, rule: Rule, record: _Record) -> Rule:
@@ -188,34 +189,35 @@ class RuleEvaluations:
     def _take_over(self, statuses: Sequence[RuleStatus]) -> None:
         for status in statuses:
             record = self._records[status.name]
-            if (status.status, status.details) != (record.status, record.details):
-                self._update(record, status.status, status.details, status.first_issue_step)
+            if (status.status, shorten(status.details)) != (record.status.status, record.status.details):
+                self._update(record, status)
 
-    def _end_all(self, status: str, details: str = "") -> None:
+    def _end_all(self, status: EvaluationStatus, details: str = "") -> None:
         for record in self._records.values():
-            if record.status in {"InProgress", "Stopping"}:
-                self._update(record, status, details)
+            if not record.has_ended:
+                self._update(record, attrs.evolve(record.status, status=status, details=details))
 
-    def _update(self, record: _Record, status: str, details: str = "", step: int | None = None) -> None:
-        record.status, record.details, record.first_issue_step = status, shorten(details), step
+    def _update(self, record: _Record, status: RuleStatus) -> None:
         record.modified_at = now()
+        record.status = attrs.evolve(
+            status, details=shorten(status.details), modified_at=record.modified_at.timestamp()
+        )
         self._write_result(record)
         self._publish()
         self._on_event(
             RuleStatusChanged(
-                job_name=self._job_name, rule=record.name, status=status, details=record.details, step=step
+                job_name=self._job_name,
+                rule=record.name,
+                status=status.status,
+                details=record.status.details,
+                step=status.first_issue_step,
             )
         )
 
     def _write_result(self, record: _Record) -> None:
         location = self._paths.rules[record.name]
-        if location is None or record.status in {"InProgress", "Stopping"}:
-            return
-        text = json.dumps(record.to_json_dict(), indent=2) + "\n"
-        try:
-            write_object(self._locations.backend(location), RESULT_FILE, [text.encode()])
-        except SMDebugRuntimeError:
-            _LOG.warning("the result of rule %s is not stored", record.name, exc_info=True)
+        if location is not None and record.has_ended:
+            write_result(self._locations.backend(location), record.status, record.issues, record.actions)
 
     def _publish(self) -> None:
         self._on_status([record.described(self._request) for record in self._records.values()])
@@ -233,19 +235,25 @@ def _not_sent(parameters: ActionParameters, message: str) -> str:
 
 @attrs.define
 class _Record:
-    """One rule of the request, and how far it is."""
+    """A rule of the request, its status and the outcome of its actions."""
 
     config: Mapping[str, Any]
-    status: str = "InProgress"
-    details: str = ""
-    first_issue_step: int | None = None
+    status: RuleStatus = attrs.field()
     modified_at: dt.datetime = attrs.field(factory=now)
     issues: list[Issue] = attrs.field(factory=list)
     actions: list[dict[str, str]] = attrs.field(factory=list)
 
+    @status.default
+    def _first_status(self) -> RuleStatus:
+        return RuleStatus(name=self.name, rule=self.config.get("RuleParameters", {}).get("rule_to_invoke", ""))
+
     @property
     def name(self) -> str:
         return str(self.config["RuleConfigurationName"])
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status.status not in {"InProgress", "Stopping"}
 
     def described(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the rule's entry in the job's description."""
@@ -253,22 +261,10 @@ class _Record:
         entry = {
             "RuleConfigurationName": self.name,
             "RuleEvaluationJobArn": arn,
-            "RuleEvaluationStatus": self.status,
+            "RuleEvaluationStatus": self.status.status,
             "LastModifiedTime": self.modified_at,
         }
-        return {**entry, "StatusDetails": self.details} if self.details else entry
-
-    def to_json_dict(self) -> dict[str, Any]:
-        """Return the rule's result, as it is stored at its output path."""
-        return {
-            "rule": self.name,
-            "status": self.status,
-            "details": self.details,
-            "first_issue_step": self.first_issue_step,
-            "issues": [issue.to_json_dict() for issue in self.issues],
-            "actions": self.actions,
-            "modified_at": self.modified_at.isoformat(),
-        }
+        return {**entry, "StatusDetails": self.status.details} if self.status.details else entry
 
 
 def _evaluation_name(job: str, rule: str) -> str:

@@ -16,8 +16,9 @@ from sagemaker_debug_ext.catalog.registry import get_rule_spec
 from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
 from sagemaker_debug_ext.rules.base import NoVerdict, Rule
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.screening import Screening, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
-from sagemaker_debug_ext.rules.reading.series import UNSURE, Screening, TensorSeries
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepReader, StepView
 
 if TYPE_CHECKING:
@@ -122,14 +123,14 @@ class BuiltinRule(Rule):
         """Whether the rule has a `screen_block` that speaks for it; likewise."""
         return _origin(type(self), "screen_block") is not BuiltinRule and _speaks_for(type(self), "screen_block")
 
-    def screen_block(self, columns: Mapping[str, TensorSeries], num_steps: int) -> Screening:  # noqa: ARG002 - for subclasses
-        """Tell at which steps of a block the rule finds nothing for certain. Optional; see `rules.columns`.
+    def screen_block(self, series: Mapping[str, TensorSeries], num_steps: int) -> Screening:  # noqa: ARG002 - for subclasses
+        """Return at which steps of a block the rule certainly finds nothing. Optional; see `reading.screening`.
 
         Args:
-            columns: Tensors that the rule looks at, by name, those of small size with their values.
+            series: Tensors that the rule reads, by name; the values of small ones are in memory.
             num_steps: Number of steps.
         """
-        return np.full(num_steps, UNSURE, np.int8)
+        return undecided(num_steps)
 
     @abc.abstractmethod
     def evaluate(self, view: StepView) -> list[Issue] | None:
@@ -227,15 +228,15 @@ class TensorRule(BuiltinRule):
         """Whether `screen` speaks for the rule: it does not for a subclass that evaluates in its own way."""
         return _origin(type(self), "screen") is not TensorRule and _speaks_for(type(self), "screen", "measure")
 
-    def screen(self, column: TensorSeries) -> Screening:
-        """Tell at which steps a tensor does not meet the condition for certain; see `rules.columns`.
+    def screen(self, series: TensorSeries) -> Screening:
+        """Return at which steps a tensor certainly does not meet the condition; see `reading.screening`.
 
-        It must be right for each value by itself, and is called by several threads.
+        The result of a value must not depend on the block that it is in. Several threads call this method.
         """
-        return column.all_undecided()
+        return undecided(len(series.positions))
 
     def num_leading(self, num_entries: int) -> int:  # noqa: ARG002 - for subclasses
-        """Return how many entries along the first axis of a large value, of so many, `screen` wants to see."""
+        """Return how many of the `num_entries` entries along the first axis of a large value `screen` uses."""
         return 0
 
     @abc.abstractmethod
@@ -253,13 +254,15 @@ class TensorRule(BuiltinRule):
             return None
         if self._share is None:
             return self.issues_of(view, measurements)
-        self.measurements[view.step] = {name: reading for name, reading in measurements.items() if reading.fires}
+        self.measurements[view.step] = {
+            name: measurement for name, measurement in measurements.items() if measurement.fires
+        }
         return []
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
         """Return the issue that names those of some tensors that meet the condition, the loudest first."""
         names = sorted(
-            (name for name, reading in measurements.items() if reading.fires),
+            (name for name, measurement in measurements.items() if measurement.fires),
             key=lambda name: (-_rank(measurements[name].severity), name),
         )
         if not names:
@@ -269,7 +272,7 @@ class TensorRule(BuiltinRule):
         return [self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)]
 
     def evaluate_share(self, number: int, num_shares: int) -> None:
-        """Look at a share of the tensors only, and note readings instead of finding issues.
+        """Look at a share of the tensors only, and note measurements instead of finding issues.
 
         Args:
             number: Which share, from 0.
@@ -279,8 +282,8 @@ class TensorRule(BuiltinRule):
         self.measurements = {}
 
     def _measure_all(self, view: StepView) -> Mapping[str, Measurement]:
-        measured = {name: self.measure(view, name) for name in self.selection.names(view) if self._is_mine(name)}
-        return {name: reading for name, reading in measured.items() if reading is not None}
+        measured = {name: self.measure(view, name) for name in view.selected(self.selection) if self._is_mine(name)}
+        return {name: measurement for name, measurement in measured.items() if measurement is not None}
 
 
 @functools.cache

@@ -33,6 +33,7 @@ from sagemaker_debug_ext.errors import (
     SMDebugValueError,
 )
 from sagemaker_debug_ext.rules.base import NoVerdict, Rule
+from sagemaker_debug_ext.rules.factory.reference import RuleReference
 from sagemaker_debug_ext.rules.issue import Issue
 
 if TYPE_CHECKING:
@@ -71,48 +72,36 @@ class Isolation:
     memory_bytes: int | None = attrs.field(default=4 * 2**30, validator=_positive)
 
 
-@attrs.frozen(kw_only=True)
-class Recipe:
-    """How to make a rule in another process.
-
-    Args:
-        rule_name: Its name in the catalog, or its class in `source`.
-        trial_path: The trial to check.
-        parameters: Its parameters, such as JSON can hold.
-        source: The Python file that has it; None for a rule of the catalog.
-        smdebug_alias: Whether ``import smdebug`` gives this package.
-    """
-
-    rule_name: str
-    trial_path: str
-    parameters: Mapping[str, Any]
-    source: str | None = None
-    smdebug_alias: bool = False
-
-
 class IsolatedRule(Rule):
     """Stands for a rule in a process of its own. Made by `create_rule` and `create_custom_rule`.
 
     Args:
         base_trial: The trial to check, which the process opens by its path.
-        recipe: How to make the rule there.
+        reference: The rule, with parameters that JSON can hold.
         isolation: What the process may use.
+        smdebug_alias: Whether ``import smdebug`` gives this package in the process.
 
     Raises:
         DebugExtError: What was raised when the rule was made.
         SMDebugRuntimeError: The process did not get ready.
     """
 
-    def __init__(self, base_trial: Trial, recipe: Recipe, isolation: Isolation) -> None:
+    def __init__(
+        self, base_trial: Trial, reference: RuleReference, isolation: Isolation, *, smdebug_alias: bool = False
+    ) -> None:
         super().__init__(base_trial)
         self._isolation = isolation
         self._watches_waiting = False
         self._finishes = False
         self._process: subprocess.Popen[bytes] | None = _start()
         self._unread = b""
-        answer = self._ask(
-            {"recipe": attrs.asdict(recipe), "memory_bytes": isolation.memory_bytes}, isolation.startup_seconds
-        )
+        request = {
+            "rule": attrs.asdict(reference),
+            "trial_path": base_trial.path,
+            "smdebug_alias": smdebug_alias,
+            "memory_bytes": isolation.memory_bytes,
+        }
+        answer = self._ask(request, isolation.startup_seconds)
         self.rule_name = str(answer["rule_name"])
         self._watches_waiting = bool(answer["watches_waiting"])
         self._finishes = bool(answer["finishes"])

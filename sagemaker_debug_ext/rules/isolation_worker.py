@@ -11,7 +11,8 @@ from typing import IO, Any
 
 from sagemaker_debug_ext.errors import NoMoreData, RuleEvaluationConditionMet, StepNotYetAvailable
 from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule
-from sagemaker_debug_ext.rules.factory.creation import create_custom_rule, create_rule
+from sagemaker_debug_ext.rules.factory.creation import make_rule
+from sagemaker_debug_ext.rules.factory.reference import RuleReference
 
 
 def main() -> None:
@@ -43,13 +44,9 @@ def _make(request: Mapping[str, Any]) -> Rule:
 
     if request["memory_bytes"]:
         _limit_memory(request["memory_bytes"])
-    recipe = request["recipe"]
-    if recipe["smdebug_alias"]:
+    if request["smdebug_alias"]:
         install_smdebug_alias()
-    trial = create_trial(recipe["trial_path"])
-    if recipe["source"] is None:
-        return create_rule(recipe["rule_name"], trial, recipe["parameters"])
-    return create_custom_rule(recipe["source"], recipe["rule_name"], trial, recipe["parameters"])
+    return make_rule(RuleReference(**request["rule"]), create_trial(request["trial_path"]))
 
 
 def _limit_memory(number: int) -> None:

@@ -25,9 +25,11 @@ import attrs
 
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, exit_code, write_result
-from sagemaker_debug_ext.rules.factory.creation import find_rule_class
-from sagemaker_debug_ext.rules.scaling import RuleChoice, Shard, ShardResult, judge_shard, make_rule, merge, run_actions
+from sagemaker_debug_ext.rules.factory.creation import find_rule_class, make_rule
+from sagemaker_debug_ext.rules.factory.reference import RuleReference
+from sagemaker_debug_ext.rules.scaling import Shard, ShardResult, judge_shard, merge, run_actions
 from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import try_parse_index_key
 from sagemaker_debug_ext.trials import Trial, create_trial
 
@@ -118,7 +120,7 @@ def _read_json(folder: str, name: str) -> Any:
         ) from error
 
 
-def parse_rules(text: str) -> dict[str, RuleChoice]:
+def parse_rules(text: str) -> dict[str, RuleReference]:
     """Read which rules to run: a JSON object of name → ``rule``, ``parameters`` and, for a file, ``source``.
 
     Raises:
@@ -130,7 +132,7 @@ def parse_rules(text: str) -> dict[str, RuleChoice]:
         raise SMDebugValueError(f"rules must be JSON (got {text!r}: {error})") from error
     if not isinstance(described, dict) or not all(isinstance(each, dict) for each in described.values()):
         raise SMDebugValueError(f"rules must be a JSON object of objects (got {text!r})")
-    members = tuple(field.name for field in attrs.fields(RuleChoice))
+    members = tuple(field.name for field in attrs.fields(RuleReference))
     for name, each in described.items():
         for member in each:
             if member not in members:
@@ -140,29 +142,31 @@ def parse_rules(text: str) -> dict[str, RuleChoice]:
                 )
         if not isinstance(each.get("rule"), str):
             raise SMDebugValueError(f"rule {name!r} must tell its rule, a text (got {each.get('rule')!r})")
-    rules = {name: RuleChoice(**each) for name, each in described.items()}
+    rules = {name: RuleReference(**each) for name, each in described.items()}
     if not rules:
         raise SMDebugValueError("rules must name at least one rule (got none)")
     return rules
 
 
-def shards_of_host(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: ProcessingEnvironment) -> list[Shard]:
+def shards_of_host(
+    rules: Mapping[str, RuleReference], trial: Trial, surroundings: ProcessingEnvironment
+) -> list[Shard]:
     """Return what one instance evaluates; all instances together evaluate everything once."""
     number, num_hosts = surroundings.number, len(surroundings.hosts)
-    alone: dict[str, RuleChoice] = {}
-    shared: dict[str, RuleChoice] = {}
+    alone: dict[str, RuleReference] = {}
+    shared: dict[str, RuleReference] = {}
     shards: list[Shard] = []
     dealt = 0
-    for name, choice in rules.items():
-        rule_class: Any = find_rule_class(choice.rule, choice.source)
+    for name, reference in rules.items():
+        rule_class: Any = find_rule_class(reference.rule, reference.source)
         if rule_class.is_stateless:
-            alone[name] = choice
+            alone[name] = reference
         elif rule_class.has_per_tensor_state and num_hosts > 1:
-            shared[name] = choice
+            shared[name] = reference
         else:
             if dealt % num_hosts == number:
                 shards.append(
-                    Shard(trial_path=trial.path, rules={name: choice}, output_path=surroundings.output_folder)
+                    Shard(trial_path=trial.path, rules={name: reference}, output_path=surroundings.output_folder)
                 )
             dealt += 1
     if shared:
@@ -187,7 +191,7 @@ def _steps_of_host(trial: Trial, surroundings: ProcessingEnvironment) -> list[in
     return [step for step in steps if (step, min(trial.workers_for_global_step(step))) in given]
 
 
-def judge_part(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: ProcessingEnvironment) -> None:
+def judge_part(rules: Mapping[str, RuleReference], trial: Trial, surroundings: ProcessingEnvironment) -> None:
     """Evaluate what falls to one instance, and leave what it found for the first one."""
     parts = [judge_shard(shard) for shard in shards_of_host(rules, trial, surroundings)]
     content = json.dumps({"parts": [part.to_json_dict() for part in parts]}).encode()
@@ -195,7 +199,7 @@ def judge_part(rules: Mapping[str, RuleChoice], trial: Trial, surroundings: Proc
 
 
 def merge_parts(
-    rules: Mapping[str, RuleChoice],
+    rules: Mapping[str, RuleReference],
     trial: Trial,
     surroundings: ProcessingEnvironment,
     *,
@@ -230,7 +234,7 @@ def write_results(found: ShardResult, folder: str) -> None:
     """Write the result of each rule, and a summary of all."""
     for status in found.statuses:
         issues = [issue for issue in found.issues if issue.rule == status.name][:MAX_KEPT_ISSUES]
-        write_result(str(Path(folder, status.name)), status, issues)
+        write_result(LocalBackend(Path(folder, status.name)), status, issues)
     summary = {"statuses": [status.to_json_dict() for status in found.statuses]}
     Path(folder, SUMMARY_FILE).write_text(json.dumps(summary, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -275,7 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = merge_parts(rules, trial, surroundings, timeout_seconds=options.timeout)
         Path(surroundings.output_folder).mkdir(parents=True, exist_ok=True)
         write_results(found, surroundings.output_folder)
-        run_actions({name: make_rule(choice, trial) for name, choice in rules.items()}, found)
+        run_actions({name: make_rule(reference, trial) for name, reference in rules.items()}, found)
     except DebugExtError as error:
         _tell_the_first(surroundings, error)
         return _fail(error)

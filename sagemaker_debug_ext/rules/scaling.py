@@ -15,7 +15,7 @@ import itertools
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import attrs
 
@@ -23,16 +23,12 @@ from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules.base import Rule
-from sagemaker_debug_ext.rules.builtin_rule import Measurement
+from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule
 from sagemaker_debug_ext.rules.evaluation.blocks import num_cores
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.evaluation.status import RuleStatus, condition_met_details
-from sagemaker_debug_ext.rules.factory.creation import (
-    ACTIONS_PARAMETER,
-    create_custom_rule,
-    create_rule,
-    find_rule_class,
-)
+from sagemaker_debug_ext.rules.factory.creation import find_rule_class, make_rule
+from sagemaker_debug_ext.rules.factory.reference import RuleReference
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.trials import Trial, create_trial
 
@@ -97,24 +93,8 @@ def _ray_task(ray: Any, function: Callable[..., Any]) -> Any:
     return ray.remote(function)
 
 
-@attrs.frozen(kw_only=True)
-class RuleChoice:
-    """A rule and its parameters, as `create_rule` and `create_custom_rule` take them.
-
-    Args:
-        rule: Name in the catalog, or the class in `source`.
-        parameters: Its parameters.
-        source: The Python file that has the rule, reachable from everywhere; None for a rule of the catalog.
-    """
-
-    rule: str
-    parameters: Mapping[str, Any] = attrs.field(factory=dict)
-    source: str | None = None
-
-    def without_actions(self) -> RuleChoice:
-        """Return the same rule, which does nothing when it fires."""
-        parameters = {name: value for name, value in self.parameters.items() if name != ACTIONS_PARAMETER}
-        return attrs.evolve(self, parameters=parameters)
+RuleChoice: TypeAlias = RuleReference
+"""One of the rules to evaluate."""
 
 
 @attrs.frozen(kw_only=True)
@@ -132,7 +112,7 @@ class Shard:
     """
 
     trial_path: str
-    rules: Mapping[str, RuleChoice]
+    rules: Mapping[str, RuleReference]
     start_step: int = 0
     end_step: int | None = None
     only_steps: frozenset[int] | None = None
@@ -140,7 +120,7 @@ class Shard:
     share: tuple[int, int] | None = None
 
 
-Readings: TypeAlias = Mapping[str, Mapping[int, Mapping[str, Measurement]]]
+Measurements: TypeAlias = Mapping[str, Mapping[int, Mapping[str, Measurement]]]
 """Rule → global step → tensor → what was measured of it."""
 
 
@@ -156,7 +136,7 @@ class ShardResult:
 
     issues: tuple[Issue, ...]
     statuses: tuple[RuleStatus, ...]
-    measurements: Readings = attrs.field(factory=dict)
+    measurements: Measurements = attrs.field(factory=dict)
 
     def to_json_dict(self) -> JSONObject:
         """Return the evaluation as an object for Python's JSON, which may hold NaN."""
@@ -165,7 +145,7 @@ class ShardResult:
             "statuses": [status.to_json_dict() for status in self.statuses],
             "measurements": {
                 rule: {
-                    str(step): {name: attrs.asdict(reading) for name, reading in measurements.items()}
+                    str(step): {name: attrs.asdict(measurement) for name, measurement in measurements.items()}
                     for step, measurements in steps.items()
                 }
                 for rule, steps in self.measurements.items()
@@ -189,7 +169,7 @@ class ShardResult:
 
 
 def evaluate_on(
-    cluster: Executor, rules: Mapping[str, RuleChoice], trial_path: str, *, num_shards: int = 8
+    cluster: Executor, rules: Mapping[str, RuleReference], trial_path: str, *, num_shards: int = 8
 ) -> ShardResult:
     """Run rules over the steps that a trial has, spread over a cluster. A running trial is not followed.
 
@@ -213,7 +193,7 @@ def evaluate_on(
         raise SMDebugValueError(f"num_shards must be at least 1 (got {num_shards!r})")
     trial = create_trial(trial_path)
     # a rule that cannot be made is told of here, before anything is sent anywhere
-    made = {name: make_rule(choice, trial) for name, choice in rules.items()}
+    made = {name: make_rule(reference, trial) for name, reference in rules.items()}
     shards = list(make_shards(rules, trial, num_shards))
     found = merge(rules, cluster.map(judge_shard, shards), trial)
     run_actions(made, found)
@@ -230,21 +210,21 @@ def run_actions(rules: Mapping[str, Rule], found: ShardResult) -> None:
                 rule.actions.invoke(issue.message)
 
 
-def make_shards(rules: Mapping[str, RuleChoice], trial: Trial, num_shards: int) -> Iterable[Shard]:
+def make_shards(rules: Mapping[str, RuleReference], trial: Trial, num_shards: int) -> Iterable[Shard]:
     """Yield the shards.
 
     Ranges of steps for the rules that evaluate each step alone; shares of the tensors for those that evaluate each
     tensor alone, so that each is read once for all of them; everything for each other rule.
     """
-    alone = {name: choice for name, choice in rules.items() if _class_of(choice).is_stateless}
+    alone = {name: reference for name, reference in rules.items() if _class_of(reference).is_stateless}
     shared = {
-        name: choice
-        for name, choice in rules.items()
-        if num_shards > 1 and name not in alone and _class_of(choice).has_per_tensor_state
+        name: reference
+        for name, reference in rules.items()
+        if num_shards > 1 and name not in alone and _class_of(reference).has_per_tensor_state
     }
-    for name, choice in rules.items():  # first, because they take longest
+    for name, reference in rules.items():  # first, because they take longest
         if name not in alone and name not in shared:
-            yield Shard(trial_path=trial.path, rules={name: choice})
+            yield Shard(trial_path=trial.path, rules={name: reference})
     steps = trial.steps() if alone else []
     num_ranges = min(num_shards, len(steps))
     starts = [steps[len(steps) * each // num_ranges] for each in range(num_ranges)]  # as even as may be
@@ -258,9 +238,10 @@ def judge_shard(shard: Shard) -> ShardResult:
     """Evaluate a shard, in the process that calls this."""
     trial = create_trial(shard.trial_path)
     # actions run where everything comes together, else each shard would run them
-    rules = {name: make_rule(choice.without_actions(), trial) for name, choice in shard.rules.items()}
+    rules = {name: make_rule(reference.without_actions(), trial) for name, reference in shard.rules.items()}
+    tensor_rules = cast("dict[str, TensorRule]", rules)  # only those have a state for each tensor
     if shard.share is not None:
-        for rule in rules.values():
+        for rule in tensor_rules.values():
             rule.evaluate_share(*shard.share)
     evaluation = evaluate(
         rules,
@@ -274,10 +255,10 @@ def judge_shard(shard: Shard) -> ShardResult:
     issues = tuple(evaluation)
     if shard.share is None:
         return ShardResult(issues, evaluation.statuses)
-    return ShardResult((), evaluation.statuses, {name: rule.measurements for name, rule in rules.items()})
+    return ShardResult((), evaluation.statuses, {name: rule.measurements for name, rule in tensor_rules.items()})
 
 
-def merge(rules: Mapping[str, RuleChoice], parts: Iterable[ShardResult], trial: Trial) -> ShardResult:
+def merge(rules: Mapping[str, RuleReference], parts: Iterable[ShardResult], trial: Trial) -> ShardResult:
     """Put the evaluation of shards together; their order does not matter.
 
     Args:
@@ -297,22 +278,22 @@ def merge(rules: Mapping[str, RuleChoice], parts: Iterable[ShardResult], trial: 
         for step, measurements in steps.items():
             of_rule.setdefault(step, {}).update(measurements)
     for name, found in shared.items():
-        made = _issues_of_readings(name, rules[name], found, trial)
-        statuses[name] = _status_of_readings(statuses[name], trial, len(found), made)
+        made = _issues_of_measurements(name, rules[name], found, trial)
+        statuses[name] = _status_of_measurements(statuses[name], trial, len(found), made)
         issues += made
     issues.sort(key=lambda issue: (issue.step, order[issue.rule]))
     return ShardResult(tuple(issues), tuple(statuses[name] for name in order if name in statuses))
 
 
-def _issues_of_readings(
-    name: str, choice: RuleChoice, found: Mapping[int, Mapping[str, Measurement]], trial: Trial
+def _issues_of_measurements(
+    name: str, reference: RuleReference, found: Mapping[int, Mapping[str, Measurement]], trial: Trial
 ) -> list[Issue]:
-    rule = make_rule(choice.without_actions(), trial)
+    rule = cast("TensorRule", make_rule(reference.without_actions(), trial))
     issues = [issue for step in sorted(found) for issue in rule.issues_of(rule.views.at(step), found[step])]
     return [attrs.evolve(issue, rule=name) for issue in issues]
 
 
-def _status_of_readings(status: RuleStatus, trial: Trial, num_steps: int, issues: Sequence[Issue]) -> RuleStatus:
+def _status_of_measurements(status: RuleStatus, trial: Trial, num_steps: int, issues: Sequence[Issue]) -> RuleStatus:
     """Return the status of a rule whose issues were found in shares of the tensors."""
     counts = {"num_steps": num_steps, "num_skipped": len(trial.steps()) - num_steps, "num_issues": len(issues)}
     if status.status == "Error":
@@ -351,12 +332,5 @@ def _joined(first: RuleStatus, second: RuleStatus) -> RuleStatus:
     )
 
 
-def make_rule(choice: RuleChoice, trial: Trial) -> Any:
-    """Make a rule over a trial."""
-    if choice.source is None:
-        return create_rule(choice.rule, trial, choice.parameters)
-    return create_custom_rule(choice.source, choice.rule, trial, choice.parameters)
-
-
-def _class_of(choice: RuleChoice) -> Any:
-    return find_rule_class(choice.rule, choice.source)
+def _class_of(reference: RuleReference) -> Any:
+    return find_rule_class(reference.rule, reference.source)

@@ -1,10 +1,13 @@
 """What importing the package loads, what it offers, and which layer may import which."""
 
 import ast
+import graphlib
 import importlib
 import json
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,7 @@ ALLOWED = {
     "errors": {"vocabulary"},
     "vocabulary": set(),
     "_imports": set(),
+    "_json": set(),
     "_lazy": set(),
     "_optional": {"errors"},
     "exceptions": {"errors"},
@@ -89,42 +93,135 @@ ALLOWED = {
     "lightning": {"hooks"},
     "transformers": {"hooks"},
     "pytorch": {"config", "hooks", "trials"},
-    "testing": {"config", "catalog", "requests", "rule_configs", "store"},
+    "testing": {"config", "store"},
     "cli": {"catalog", "local", "rules", "trials"},
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 
 GROUND = {"errors", "vocabulary", "_imports", "_json", "_lazy", "_optional"}
 
+FRAMEWORKS = {"base", "capture", "fail_safe", "options", "output", "process", "registry", "statistics"}
+RULE = {"builtin_rule", "inference", "issue", "reading"}
 
-def is_layer(name: str) -> bool:
-    return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
+ALLOWED_WITHIN = {
+    "hooks": {
+        "process": set(),
+        "statistics": {"process"},
+        "capture": {"statistics"},
+        "output": {"capture", "statistics"},
+        "options": {"capture", "output"},
+        "registry": {"process"},
+        "fail_safe": set(),
+        "framework": {"capture", "output", "statistics"},
+        "base": {"capture", "fail_safe", "framework", "options", "output", "process", "registry"},
+        "pytorch": FRAMEWORKS,
+        "keras": FRAMEWORKS | {"pytorch"},
+        "mxnet": FRAMEWORKS,
+        "xgboost": FRAMEWORKS,
+        "save_tensor": {"options", "output", "pytorch"},
+        "auto": FRAMEWORKS | {"keras", "pytorch", "xgboost"},
+    },
+    "rules": {
+        "_validation": set(),
+        "issue": set(),
+        "action": set(),
+        "required_tensors": {"_validation"},
+        "reading": set(),
+        "base": {"_validation", "action", "issue", "required_tensors"},
+        "builtin_rule": {"base", "issue", "reading"},
+        "evaluation": {"_validation", "base", "builtin_rule", "issue", "reading"},
+        "inference": {"builtin_rule", "issue", "reading"},
+        "sagemaker": RULE | {"action"},
+        "extra": RULE,
+    },
+}
+"""Layer → its parts → the other parts of the layer that each may import; parts that are not listed may import any."""
+
+NAMES = re.compile(r"sagemaker_debug_ext(\.\w+)+(:\w+)?")
 
 
-def imports_of(path: Path) -> set[str]:
-    """Return the layers of this package that a module imports, inside functions as well."""
-    layers = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports_of(module: str) -> set[str]:
+    """Return the modules of this package that a module imports, also inside functions and for type checkers."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
-            # A name of the package itself is a layer too, unless the package has it from elsewhere.
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names if is_layer(alias.name))]
-        layers |= {name.split(".")[1] for name in names if name and name.startswith("sagemaker_debug_ext.")}
-    return layers
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in MODULES else node.module for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name in MODULES} - {module, PACKAGE.name}
+
+
+def members(*prefix: str) -> list[str]:
+    """Return the modules of a part of the package."""
+    start = ".".join((PACKAGE.name, *prefix))
+    return [name for name in MODULES if name == start or name.startswith(f"{start}.")]
 
 
 @pytest.mark.parametrize("layer", sorted(ALLOWED))
 def test_layer_imports_only_layers_below_it(layer):
-    """Imports point in one direction."""
-    folder = PACKAGE / layer
-    files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
-    assert files
-    for path in files:
-        assert imports_of(path) - GROUND - {layer} <= ALLOWED[layer], path
+    """Imports between layers point in one direction."""
+    assert members(layer)
+    for module in members(layer):
+        imported = {name.split(".")[1] for name in imports_of(module)}
+        assert imported - GROUND - {layer} <= ALLOWED[layer], module
+
+
+@pytest.mark.parametrize(
+    ("layer", "part"), [(layer, part) for layer, parts in ALLOWED_WITHIN.items() for part in parts]
+)
+def test_part_of_a_layer_imports_only_parts_below_it(layer, part):
+    """Imports within the two largest layers point in one direction, too."""
+    assert members(layer, part)
+    for module in members(layer, part):
+        imported = {name.split(".")[2] for name in imports_of(module) if name.startswith(f"{PACKAGE.name}.{layer}.")}
+        assert imported - {part} <= ALLOWED_WITHIN[layer][part], module
+
+
+def test_no_modules_import_each_other():
+    """The imports have no circle, not even counting those for type checkers."""
+    graphlib.TopologicalSorter({module: imports_of(module) for module in MODULES}).prepare()
+
+
+def test_no_rule_imports_another_rule():
+    """Shared code of rules lies in `inference`."""
+    rules = {name for part in ("sagemaker", "extra") for name in members("rules", part)}
+    for module in rules:
+        assert {name for name in imports_of(module) & rules if not name.rpartition(".")[2].startswith("_")} == set()
+
+
+def test_no_folder_holds_more_than_sixteen_modules():
+    """Only the package itself and the folder with one rule a file may be larger."""
+    folders = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
+    del folders[PACKAGE], folders[PACKAGE / "rules" / "sagemaker"]
+    assert {str(folder): number for folder, number in folders.items() if number > 16} == {}
+
+
+def test_every_dotted_name_in_a_string_exists():
+    """What is imported by name moves with its module: in code, and in the catalog."""
+    texts = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.json")]
+    found = {match.group() for text in texts for match in NAMES.finditer(text)}
+    for path in MODULES.values():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMES.fullmatch(node.value):
+                found.add(node.value)
+    assert len(found) > 50
+    for name in found:
+        module, _, member = name.partition(":")
+        assert module in MODULES, name
+        assert not member or re.search(rf"^class {member}\b", MODULES[module].read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_nobody_imports_the_test_kit():
     """`testing` needs pytest and hypothesis, which users do not have."""
-    for path in PACKAGE.rglob("*.py"):
-        if "testing" not in path.relative_to(PACKAGE).parts:
-            assert "testing" not in imports_of(path), path
+    for module in MODULES:
+        if module.split(".")[1:2] != ["testing"]:
+            assert not imports_of(module) & set(members("testing")), module

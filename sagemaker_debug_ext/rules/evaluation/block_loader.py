@@ -9,74 +9,73 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.series import UNSURE, Screening, SeriesChunk, SummarizedChunk, TensorSeries
+from sagemaker_debug_ext.rules.reading.screening import Screen, Screener, Screening, undecided
+from sagemaker_debug_ext.rules.reading.series import Chunk, Positions, SeriesChunk, SummarizedChunk, TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import numeric_value
 from sagemaker_debug_ext.trials.values.series_summary import SummaryRequest
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.rules.builtin_rule import TensorRule
     from sagemaker_debug_ext.trials import Trial
 
 _LATEST_BYTES: Final = 256 * 2**20
-"""How many bytes of large tensors are kept for the comparison with the next block; others are read again."""
+"""Size limit of `PreviousValues`; values beyond it are read again."""
 
-KnownSteps: TypeAlias = tuple[npt.NDArray[np.intp], Screening]
-"""Positions in a block, and what is known there."""
+KnownSteps: TypeAlias = tuple[Positions, Screening]
+"""Positions in a block, and their screening."""
 
 
 @attrs.frozen
 class LoadedBlock:
-    """What a thread has found out about some tensors of a block: their columns, and what rules know of them."""
+    """Result of one loading task: series by tensor name, and screenings by the `id` of the rule."""
 
-    columns: Mapping[str, TensorSeries]
+    series: Mapping[str, TensorSeries]
     screenings: Mapping[int, Sequence[KnownSteps]]
 
 
 class PreviousValues:
-    """The last value of large tensors in a block, for the comparison with the next one; threads share it."""
+    """Cache of the last value of large tensors in a block, to which the next block is compared. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._columns: dict[str, tuple[int, TensorSeries]] = {}
+        self._series: dict[str, tuple[int, TensorSeries]] = {}
         self._num_bytes = 0
 
     def of(self, name: str, step: int) -> TensorSeries | None:
-        """Return the column of a tensor's value at a step; None if that is not kept."""
+        """Return the series of a tensor's value at a step; None if it is not cached."""
         with self._lock:
-            found = self._columns.get(name)
+            found = self._series.get(name)
         return None if found is None or found[0] != step else found[1]
 
-    def keep(self, name: str, step: int, column: TensorSeries) -> None:
-        """Keep the column of a tensor's last value, in place of the one before, if there is room for it."""
+    def keep(self, name: str, step: int, series: TensorSeries) -> None:
+        """Cache the series of a tensor's last value in place of the previous one, if the size limit allows."""
         with self._lock:
-            if name in self._columns:
-                self._num_bytes -= self._columns.pop(name)[1].num_bytes
-            if self._num_bytes + column.num_bytes <= _LATEST_BYTES:
-                self._columns[name] = (step, column)
-                self._num_bytes += column.num_bytes
+            if name in self._series:
+                self._num_bytes -= self._series.pop(name)[1].num_bytes
+            if self._num_bytes + series.num_bytes <= _LATEST_BYTES:
+                self._series[name] = (step, series)
+                self._num_bytes += series.num_bytes
 
 
 class BlockLoader:
-    """Reads tensors at the steps of a block, and asks rules about them. Several threads may use one.
+    """Reads the tensors of a block and screens them. Thread-safe.
 
     Args:
         trial: The trial.
         steps: Global steps of the block, ascending.
-        wanted: The tensors, and what rules can tell something of each.
-        saved: At which positions of the block each of them was saved.
-        latest: What is known of the values before, and what is to be known of them in the next block.
+        wanted: The tensors to read, each with the rules that screen it.
+        saved: Positions in the block at which each tensor was saved.
+        latest: Last values of the previous block, replaced by those of this one.
     """
 
     def __init__(
         self,
         trial: Trial,
         steps: Sequence[int],
-        wanted: Mapping[str, Sequence[TensorRule]],
+        wanted: Mapping[str, Sequence[Screener]],
         saved: Mapping[str, Sequence[int]],
         *,
         latest: PreviousValues,
@@ -86,73 +85,79 @@ class BlockLoader:
         self._wanted = wanted
         self._saved = saved
         self._latest = latest
-        # from a disk, reading a value again takes less time than finding new memory for each one that is kept
+        # local values are not kept, because reading one again is faster than allocating memory for each
         self._keeps_all = trial.index_reader.events.backend.is_remote
         self._modes = {position: _mode_of(trial, step) for position, step in enumerate(steps)}
 
     def load(self, names: Sequence[str], *, are_large: bool = False) -> LoadedBlock:
-        """Read tensors, each event file once, and ask rules about them.
+        """Read tensors, each event file once, and screen them.
 
         Args:
             names: The tensors.
-            are_large: Keep only what rules are asked about; values they may ask for, but seldom do.
+            are_large: Summarize the values instead of keeping them.
         """
-        columns: dict[str, TensorSeries] = {}
+        all_series: dict[str, TensorSeries] = {}
         screenings: dict[int, list[KnownSteps]] = {}
-        with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
-            for name, parts in (self._digest_all if are_large else self._read_all)(names).items():
-                is_complete = sum(len(part.positions) for part in parts) == len(self._saved[name])
-                column = TensorSeries(
-                    name, parts, self._modes, is_complete=is_complete, before=self._before(name, are_large)
+        with np.errstate(all="ignore"):  # rules look for infinities and overflow, so they are no accidents here
+            for name, chunks in (self._summarize_all if are_large else self._read_all)(names).items():
+                is_complete = sum(len(chunk.positions) for chunk in chunks) == len(self._saved[name])
+                series = TensorSeries(
+                    name, chunks, self._modes, is_complete=is_complete, before=self._before(name, are_large)
                 )
-                unsure = self._ask(column, screenings)
+                undecided_at = self._screen(series, screenings)
                 if are_large:
-                    self._remember(name, column)
-                    columns[name] = column if self._keeps_all else column.only_at(unsure)
+                    self._remember(name, series)
+                    all_series[name] = series if self._keeps_all else series.only_at(undecided_at)
                 else:
-                    columns[name] = column
-        return LoadedBlock(columns, screenings)
+                    all_series[name] = series
+        return LoadedBlock(all_series, screenings)
 
-    def _read_all(self, names: Sequence[str]) -> dict[str, list[SeriesChunk | SummarizedChunk]]:
-        parts: dict[str, list[SeriesChunk | SummarizedChunk]] = {name: [] for name in names}
+    def _read_all(self, names: Sequence[str]) -> dict[str, list[Chunk]]:
+        chunks: dict[str, list[Chunk]] = {name: [] for name in names}
         place = {step: position for position, step in enumerate(self._steps)}
         reader = self._trial.index_reader
         try:
             for name, steps, values in reader.read_columns(names, self._steps, ModeKeys.GLOBAL, None):
                 positions = np.array([place[step] for step in steps], np.intp)
                 if isinstance(values, np.ndarray):
-                    parts[name].append(SeriesChunk(positions, values))
+                    chunks[name].append(SeriesChunk(positions, values))
                     continue
                 for position, step, value in zip(positions.tolist(), steps, values, strict=True):
                     found = self._read(name, step) if value is None else value
                     if found is not None:
-                        parts[name].append(SeriesChunk(np.array([position]), found[np.newaxis]))
-        except (OSError, DebugExtError):  # the rule that needs what cannot be read is to meet the error
+                        chunks[name].append(SeriesChunk(np.array([position]), found[np.newaxis]))
+        except (
+            OSError,
+            DebugExtError,
+        ):  # unreadable values stay undecided, so that the rule raises the error when it evaluates the step
             return {name: [] for name in names}
-        return parts
+        return chunks
 
-    def _digest_all(self, names: Sequence[str]) -> dict[str, list[SeriesChunk | SummarizedChunk]]:
-        """Go through large tensors; what cannot be gone through is read."""
-        parts: dict[str, list[SeriesChunk | SummarizedChunk]] = {name: [] for name in names}
+    def _summarize_all(self, names: Sequence[str]) -> dict[str, list[Chunk]]:
+        """Summarize large tensors; read the values that cannot be streamed."""
+        chunks: dict[str, list[Chunk]] = {name: [] for name in names}
         missing = {name: set(self._saved[name]) for name in names}
         place = {step: position for position, step in enumerate(self._steps)}
-        wishes = {name: self._wish(name) for name in names}
+        requests = {name: self._request(name) for name in names}
         try:
-            for name, digest in self._trial.index_reader.read_digests(wishes, self._steps, ModeKeys.GLOBAL):
-                positions = [place[step] for step in digest.steps]
-                parts[name].append(SummarizedChunk(np.array(positions, np.intp), digest))
+            for name, summary in self._trial.index_reader.read_digests(requests, self._steps, ModeKeys.GLOBAL):
+                positions = [place[step] for step in summary.steps]
+                chunks[name].append(SummarizedChunk(np.array(positions, np.intp), summary))
                 missing[name].difference_update(positions)
-        except (OSError, DebugExtError):  # the rule that needs what cannot be read is to meet the error
+        except (
+            OSError,
+            DebugExtError,
+        ):  # unreadable values stay undecided, so that the rule raises the error when it evaluates the step
             return {name: [] for name in names}
         for name in names:
             for position in sorted(missing[name]):
                 found = self._read(name, self._steps[position])
                 if found is not None:
-                    parts[name].append(SeriesChunk(np.array([position]), found[np.newaxis]))
-        return parts
+                    chunks[name].append(SeriesChunk(np.array([position]), found[np.newaxis]))
+        return chunks
 
-    def _wish(self, name: str) -> SummaryRequest:
-        """Return what the rules that are asked about a tensor want to be found out of it."""
+    def _request(self, name: str) -> SummaryRequest:
+        """Return what the rules that screen a tensor need of its summary."""
         rules = self._wanted[name]
         return SummaryRequest(
             num_leading=lambda num_entries: max((rule.num_leading(num_entries) for rule in rules), default=0),
@@ -160,7 +165,7 @@ class BlockLoader:
         )
 
     def _before(self, name: str, is_large: bool) -> TensorSeries | None:
-        """Return the column of the value saved before the block, if a rule needs it; gone through if it is large."""
+        """Return the series of the value saved before the block, summarized if large; None if no rule needs it."""
         if not any(rule.compares_with_previous for rule in self._wanted[name]):
             return None
         reader = self._trial.index_reader
@@ -173,29 +178,31 @@ class BlockLoader:
         known = self._latest.of(name, step)
         if known is not None:
             return known
-        # what is gone through cannot be compared with what is read
-        part = (self._digest(name, step) if is_large else None) or self._read_part(name, step)
-        return None if part is None else TensorSeries(name, [part], {0: _mode_of(self._trial, step)})
+        # summaries are compared with summaries only, because their samples come from other places
+        chunk = (self._summarize(name, step) if is_large else None) or self._read_chunk(name, step)
+        return None if chunk is None else TensorSeries(name, [chunk], {0: _mode_of(self._trial, step)})
 
-    def _digest(self, name: str, step: int) -> SummarizedChunk | None:
-        """Go through one value; None if that cannot be done."""
+    def _summarize(self, name: str, step: int) -> SummarizedChunk | None:
+        """Return the summary of one value; None if it cannot be streamed."""
         try:
-            digests = dict(self._trial.index_reader.read_digests({name: self._wish(name)}, [step], ModeKeys.GLOBAL))
+            summaries = dict(
+                self._trial.index_reader.read_digests({name: self._request(name)}, [step], ModeKeys.GLOBAL)
+            )
         except (OSError, DebugExtError):  # as above
             return None
-        digest = digests.get(name)
-        return SummarizedChunk(np.array([0]), digest) if digest is not None and digest.steps else None
+        summary = summaries.get(name)
+        return SummarizedChunk(np.array([0]), summary) if summary is not None and summary.steps else None
 
-    def _read_part(self, name: str, step: int) -> SeriesChunk | None:
+    def _read_chunk(self, name: str, step: int) -> SeriesChunk | None:
         value = self._read(name, step)
         return None if value is None else SeriesChunk(np.array([0]), value[np.newaxis])
 
-    def _remember(self, name: str, column: TensorSeries) -> None:
-        """Keep the last value for the next block, if a rule looks back at it."""
+    def _remember(self, name: str, series: TensorSeries) -> None:
+        """Cache the last value for the next block, if a rule compares with it."""
         position = self._saved[name][-1]
-        # what was saved last may be empty, or impossible to read
-        if position in column.positions[-1:] and any(rule.compares_with_previous for rule in self._wanted[name]):
-            self._latest.keep(name, self._steps[position], column.only_last())
+        # the last saved value may be empty or unreadable
+        if position in series.positions[-1:] and any(rule.compares_with_previous for rule in self._wanted[name]):
+            self._latest.keep(name, self._steps[position], series.only_last())
 
     def _read(self, name: str, step: int) -> Array | None:
         try:
@@ -203,23 +210,23 @@ class BlockLoader:
         except (OSError, DebugExtError):  # as above
             return None
 
-    def _ask(self, column: TensorSeries, screenings: dict[int, list[KnownSteps]]) -> set[int]:
-        """Add what rules know of a tensor, and return where one of them is not sure."""
-        positions = column.positions
-        saved = self._saved[column.name]
+    def _screen(self, series: TensorSeries, screenings: dict[int, list[KnownSteps]]) -> set[int]:
+        """Add the screenings of a tensor, and return the positions at which a rule is undecided."""
+        positions = series.positions
+        saved = self._saved[series.name]
         missing = np.empty(0, np.intp)
-        if len(positions) < len(saved):  # of some there are only reductions, say
+        if len(positions) < len(saved):  # such as steps at which only reductions were saved
             missing = np.setdiff1d(np.array(saved, np.intp), positions)
-        unsure: set[int] = set()
-        for rule in self._wanted[column.name]:
+        undecided_at: set[int] = set()
+        for rule in self._wanted[series.name]:
             known = screenings.setdefault(id(rule), [])
             if len(missing):
-                known.append((missing, np.full(len(missing), UNSURE, np.int8)))
+                known.append((missing, undecided(len(missing))))
             if len(positions):
-                screen = rule.screen(column)
-                known.append((positions, screen))
-                unsure.update(positions[screen == UNSURE].tolist())
-        return unsure
+                screening = rule.screen(series)
+                known.append((positions, screening))
+                undecided_at.update(positions[screening == Screen.UNDECIDED].tolist())
+        return undecided_at
 
 
 def _mode_of(trial: Trial, step: int) -> tuple[ModeKeys, int | None]:

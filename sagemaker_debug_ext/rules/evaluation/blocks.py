@@ -20,7 +20,8 @@ import numpy as np
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule, TensorRule
 from sagemaker_debug_ext.rules.evaluation.block_loader import BlockLoader, KnownSteps, LoadedBlock, PreviousValues
 from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.series import NOTHING, UNSURE, TensorSeries, join
+from sagemaker_debug_ext.rules.reading.screening import Screen, join
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
 from sagemaker_debug_ext.trials.values.series_summary import can_digest, find_template
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -80,7 +81,7 @@ class StepBlock:
     Args:
         steps: Global steps, ascending.
         rules: Rules that may tell what is clear about them, tensor by tensor.
-        foreseeing: Rules that may tell it of all their tensors together.
+        block_screeners: Rules that may tell it of all their tensors together.
         parts: What threads find out about them, one part of the tensors each.
         num_bytes: Size of the tensors whose values are kept.
         idle: What is known of the steps for other rules, by their identity.
@@ -90,7 +91,7 @@ class StepBlock:
         self,
         steps: Sequence[int],
         rules: Sequence[TensorRule],
-        foreseeing: Sequence[BuiltinRule],
+        block_screeners: Sequence[BuiltinRule],
         parts: Sequence[Callable[[], LoadedBlock]],
         num_bytes: int,
         idle: Mapping[int, list[int]],
@@ -98,10 +99,10 @@ class StepBlock:
         self.steps = steps
         self.num_bytes = num_bytes
         self._rules = rules
-        self._foreseeing = foreseeing
+        self._block_screeners = block_screeners
         self._parts = parts
         self._positions = {step: position for position, step in enumerate(steps)}
-        self._columns: dict[str, TensorSeries] | None = None
+        self._series: dict[str, TensorSeries] | None = None
         self._screenings: dict[int, list[int]] = {}
         self._asked: Sequence[Rule] = ()
         self._rows: list[tuple[int, ...]] = []  # of the rules asked about last, for each step
@@ -111,40 +112,40 @@ class StepBlock:
         return step in self._positions
 
     def screenings(self, rules: Sequence[Rule], step: int) -> Sequence[int]:
-        """Return what is clear about a step for each of some rules; `UNSURE` for one that cannot tell."""
+        """Return what is clear about a step for each of some rules; `Screen.UNDECIDED` for one that cannot tell."""
         self._gather()
         if self._asked != rules:
             self._asked = rules
-            unsure = [UNSURE] * len(self.steps)
-            self._rows = list(zip(*(self._screenings.get(id(rule), unsure) for rule in rules), strict=True))
+            undecided = [Screen.UNDECIDED] * len(self.steps)
+            self._rows = list(zip(*(self._screenings.get(id(rule), undecided) for rule in rules), strict=True))
         return self._rows[self._positions[step]]
 
     def value(self, name: str, step: int) -> Array | None:
         """Return a tensor's value, if it is kept here; None does not mean that there is none."""
-        column = self._gather().get(name) if step in self._positions else None
-        return None if column is None else column.value(self._positions[step])
+        series = self._gather().get(name) if step in self._positions else None
+        return None if series is None else series.value(self._positions[step])
 
     def _gather(self) -> dict[str, TensorSeries]:
         """Wait for the threads, and put together what they found."""
-        if self._columns is not None:
-            return self._columns
-        columns: dict[str, TensorSeries] = {}
-        self._columns = columns  # should a rule fail now, what is here is all there is: values are read where they lie
+        if self._series is not None:
+            return self._series
+        series: dict[str, TensorSeries] = {}
+        self._series = series  # set first: if a rule fails below, values that are missing here are read from the trial
         known: dict[int, list[KnownSteps]] = {id(rule): [] for rule in self._rules}
         for part in self._parts:
             loaded = part()
-            columns.update(loaded.columns)
+            series.update(loaded.series)
             for key, screenings in loaded.screenings.items():
                 known[key] += screenings
         self._parts = ()
         self._screenings = {key: join(len(self.steps), screenings).tolist() for key, screenings in known.items()}
         self._screenings.update(self._idle)
         with np.errstate(all="ignore"):
-            for rule in self._foreseeing:
-                screened = rule.screen_block(columns, len(self.steps)).tolist()
+            for rule in self._block_screeners:
+                screened = rule.screen_block(series, len(self.steps)).tolist()
                 found = self._screenings.get(id(rule), screened)
-                self._screenings[id(rule)] = list(map(min, found, screened))  # whatever is known is less than UNSURE
-        return columns
+                self._screenings[id(rule)] = list(map(min, found, screened))  # the lower member says more
+        return series
 
 
 class BlockReader:
@@ -243,15 +244,15 @@ class BlockReader:
             names_at.append(names)
         parts = self._start(steps, wanted, saved, large)
         idle = {id(rule): self._idle(rule, names_at) for rule in others}
-        foreseeing = [rule for rule in rules if rule.can_screen_block]
-        return StepBlock(steps, screeners, foreseeing, parts, kept, idle)
+        block_screeners = [rule for rule in rules if rule.can_screen_block]
+        return StepBlock(steps, screeners, block_screeners, parts, kept, idle)
 
     def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
         """Return the steps at which none of the tensors that a rule evaluates was saved."""
         selections = rule.looks_at()
         different = {id(names): names for names in names_at}
         known = {
-            key: UNSURE if any(self._views.selected(each, names) for each in selections) else NOTHING
+            key: Screen.UNDECIDED if any(self._views.selected(each, names) for each in selections) else Screen.NO_DATA
             for key, names in different.items()
         }
         return [known[id(names)] for names in names_at]

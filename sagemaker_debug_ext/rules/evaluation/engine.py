@@ -34,8 +34,9 @@ from sagemaker_debug_ext.rules.evaluation.status import (
 )
 from sagemaker_debug_ext.rules.evaluation.steps import POLL_SECONDS, iter_steps
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE
+from sagemaker_debug_ext.rules.reading.screening import Screen
 from sagemaker_debug_ext.rules.reading.step_view import StepReader
+from sagemaker_debug_ext.store.backends.local import LocalBackend
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -132,7 +133,7 @@ class _Run:
             if status == "Error" or self._status.status != "IssuesFound":
                 self._update(status=status, details=details)
         if self._result_folder is not None:
-            write_result(self._result_folder, self.status, self._kept_issues)
+            write_result(LocalBackend(self._result_folder), self.status, self._kept_issues)
 
     def announce_stop(self) -> None:
         """Say that the rule is about to be stopped."""
@@ -257,13 +258,14 @@ class Evaluation(Iterator[Issue]):
     def _evaluate_step(self, step: int) -> list[Issue]:
         """Return what all rules find at a step, with the trials standing still meanwhile."""
         found: list[Issue] = []
+        undecided, passed = Screen.UNDECIDED, Screen.PASS  # looked up once, because this loop is the fast path
         with no_refresh(self._trials):
             active = [run for run in self._runs if run.is_active]
             for run, screen in zip(active, self._prescreen(step, active), strict=True):
-                if screen == UNSURE:
+                if screen == undecided:
                     found += run.evaluate(step)
                 else:
-                    run.skip(is_evaluated=screen == CLEAR)
+                    run.skip(is_evaluated=screen == passed)
         return found
 
     def _prescreen(self, step: int, active: Sequence[_Run]) -> Sequence[int]:
@@ -275,7 +277,7 @@ class Evaluation(Iterator[Issue]):
         except Exception:  # rules may be foreign; the one that is wrong is to meet its error where it evaluates
             LOG.debug("steps are evaluated one by one", exc_info=True)
             self._looks_ahead = False
-        return [UNSURE] * len(active)
+        return [Screen.UNDECIDED] * len(active)
 
     def _wait(self) -> list[Issue]:
         """Return what all rules find in the fact that there is no news."""

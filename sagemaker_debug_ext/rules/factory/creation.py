@@ -10,26 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.analysis.utils import parse_list_from_str
+import attrs
+
 from sagemaker_debug_ext.catalog import get_rule_spec, list_rule_specs
-from sagemaker_debug_ext.catalog import other_trials as other_trial_paths
 from sagemaker_debug_ext.errors import SMDebugCustomerError, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.rules._validation import check_trial, copy_parameters, list_trials
 from sagemaker_debug_ext.rules.action import ActionHandler, Actions
 from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.factory.loading import load_rule_class, load_rule_file
-from sagemaker_debug_ext.rules.isolation import IsolatedRule, Isolation, Recipe, check_json
+from sagemaker_debug_ext.rules.factory.reference import RuleReference
+from sagemaker_debug_ext.rules.isolation import IsolatedRule, Isolation, check_json
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
-
-ACTIONS_PARAMETER: Final = "action_json"
-NOT_FOR_THE_RULE: Final = frozenset({"rule_to_invoke", "source_s3_uri", "base_trial", ACTIONS_PARAMETER})
-"""Parameters that say which rule to run and what follows, not how it decides."""
-
-OTHER_TRIALS: Final = ("other_trials", "other_trial")
-"""Parameters that hold paths of other trials, as a list or separated by commas."""
 
 OFFERED: Final = ("action_str", "other_trials", "clock")
 """Arguments that are passed to any class that takes them."""
@@ -69,11 +63,13 @@ def create_rule(
     if not isinstance(rule_name, str):
         raise SMDebugTypeError(f"rule_name must be the name of a rule of the catalog (got {rule_name!r})")
     rule_class = find_rule_class(rule_name)
-    given = copy_parameters(parameters)
+    reference = RuleReference(rule=rule_name, parameters=copy_parameters(parameters))
     if isolation is not None:
-        return _isolate(rule_name, base_trial, given, other_trials, isolation, action_handlers)
-    own = _own(given) if issubclass(rule_class, BuiltinRule) else get_rule_spec(rule_name).parse_parameters(given)
-    return _make(rule_class, base_trial, given, own, other_trials, clock, action_handlers)
+        return _isolate(reference, base_trial, other_trials, isolation, action_handlers)
+    own = reference.own_parameters
+    if not issubclass(rule_class, BuiltinRule):  # built-in rules parse their parameters themselves
+        own = get_rule_spec(rule_name).parse_parameters(reference.parameters)
+    return _make(rule_class, reference, own, base_trial, other_trials, clock, action_handlers)
 
 
 def find_rule_class(rule_name: str, source: str | Path | None = None) -> type[Rule]:
@@ -129,62 +125,59 @@ def create_custom_rule(
         raise SMDebugTypeError(f"source must be the path of a Python file (got {source!r})")
     if not isinstance(rule_to_invoke, str):
         raise SMDebugTypeError(f"rule_to_invoke must be the name of a class in source (got {rule_to_invoke!r})")
-    given = copy_parameters(parameters)
+    path = str(Path(source).expanduser().absolute())
+    reference = RuleReference(rule=rule_to_invoke, parameters=copy_parameters(parameters), source=path)
     if isolation is not None:
-        options = {"source": str(Path(source).expanduser().absolute()), "smdebug_alias": smdebug_alias}
-        return _isolate(rule_to_invoke, base_trial, given, other_trials, isolation, action_handlers, **options)
+        return _isolate(reference, base_trial, other_trials, isolation, action_handlers, smdebug_alias=smdebug_alias)
     with _alias() if smdebug_alias else contextlib.nullcontext():
         rule_class = load_rule_file(source, rule_to_invoke)
-    return _make(rule_class, base_trial, given, _own(given), other_trials, clock, action_handlers)
+    return _make(rule_class, reference, reference.own_parameters, base_trial, other_trials, clock, action_handlers)
 
 
-def _own(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in parameters.items()
-        if name not in (*NOT_FOR_THE_RULE, *OTHER_TRIALS) and not other_trial_paths({name: value})
-    }
+def make_rule(reference: RuleReference, base_trial: Trial) -> Rule:
+    """Make the rule of a reference over a trial, in this process."""
+    if reference.source is None:
+        return create_rule(reference.rule, base_trial, reference.parameters)
+    return create_custom_rule(reference.source, reference.rule, base_trial, reference.parameters)
 
 
 def _make(
     rule_class: type[Rule],
+    reference: RuleReference,
+    own_parameters: Mapping[str, Any],
     base_trial: Trial,
-    given: Mapping[str, Any],
-    own: Mapping[str, Any],
     other_trials: Sequence[Trial] | None,
     clock: Callable[[], float],
     action_handlers: Mapping[str, ActionHandler] | None,
 ) -> Rule:
-    """Make the rule, then give it its actions: constructors of custom rules seldom pass them on."""
-    check_trial(base_trial, "base_trial")  # here, as a class of the user's may not hand it on
-    trials = list_trials(other_trials) or [_open_trial(path) for path in _other_paths(given)]
-    rule = rule_class(base_trial, **_arguments(rule_class, own, trials, clock))
+    """Make the rule, then give it its actions, because constructors of custom rules seldom pass them on."""
+    check_trial(base_trial, "base_trial")  # here, because a custom class may not pass it to the constructor of Rule
+    trials = list_trials(other_trials) or [_open_trial(path) for path in reference.other_trial_paths]
+    rule = rule_class(base_trial, **_arguments(rule_class, own_parameters, trials, clock))
     if not hasattr(rule, "rule_name"):
         raise SMDebugCustomerError(f"the constructor of {rule_class.__name__} must call super().__init__(base_trial)")
-    rule.give_actions(Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers))
+    rule.give_actions(Actions(reference.actions, rule.rule_name, handlers=action_handlers))
     return rule
 
 
 def _isolate(
-    rule_name: str,
+    reference: RuleReference,
     base_trial: Trial,
-    given: Mapping[str, Any],
     other_trials: Sequence[Trial] | None,
     isolation: Isolation,
     action_handlers: Mapping[str, ActionHandler] | None,
-    **options: Any,
+    *,
+    smdebug_alias: bool = False,
 ) -> Rule:
-    """Make the rule in a process of its own; its actions stay here."""
+    """Make the rule in a process of its own; its actions stay in this process."""
     if not isinstance(isolation, Isolation):
         raise SMDebugTypeError(f"isolation must be an Isolation, such as Isolation() (got {isolation!r})")
     check_trial(base_trial, "base_trial")
-    parameters = {name: value for name, value in given.items() if name != ACTIONS_PARAMETER}
-    parameters.update({f"other_trial_{number}": trial.path for number, trial in enumerate(list_trials(other_trials))})
-    recipe = Recipe(
-        rule_name=rule_name, trial_path=base_trial.path, parameters=check_json(parameters, rule_name), **options
-    )
-    rule = IsolatedRule(base_trial, recipe, isolation)
-    rule.give_actions(Actions(given.get(ACTIONS_PARAMETER), rule.rule_name, handlers=action_handlers))
+    paths = {f"other_trial_{number}": trial.path for number, trial in enumerate(list_trials(other_trials))}
+    parameters = {**reference.without_actions().parameters, **paths}
+    sent = attrs.evolve(reference, parameters=check_json(parameters, reference.rule))
+    rule = IsolatedRule(base_trial, sent, isolation, smdebug_alias=smdebug_alias)
+    rule.give_actions(Actions(reference.actions, rule.rule_name, handlers=action_handlers))
     return rule
 
 
@@ -192,12 +185,6 @@ def _alias() -> contextlib.AbstractContextManager[None]:
     from sagemaker_debug_ext.compat import smdebug_alias  # noqa: PLC0415 - few files need it
 
     return smdebug_alias()
-
-
-def _other_paths(given: Mapping[str, Any]) -> list[Any]:
-    """Return the paths of other trials that parameters name, in the order that they give."""
-    listed = next((given[name] for name in OTHER_TRIALS if given.get(name)), None)
-    return other_trial_paths(given) or parse_list_from_str(listed)
 
 
 def _open_trial(path: Any) -> Trial:

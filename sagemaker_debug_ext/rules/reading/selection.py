@@ -1,28 +1,22 @@
-"""Which tensors of a step a rule looks at: members of collections, united with names of some pattern or role."""
+"""`Selection`: the tensors that a rule reads, by collection, name pattern or role."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
-
-if TYPE_CHECKING:
-    from sagemaker_debug_ext.trials import Trial
-
-
-import re
-from collections.abc import Collection
-from typing import TYPE_CHECKING
-
 from sagemaker_debug_ext.config.collection import compile_pattern
-from sagemaker_debug_ext.rules.reading.tensor_roles import Role
+from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.rules.reading.step_view import StepView
     from sagemaker_debug_ext.trials import Trial
+
+
+class _TensorView(Protocol):
+    def selected(self, selection: Selection) -> list[str]: ...
 
 
 def _compiled(patterns: Iterable[str] | None) -> tuple[re.Pattern[str], ...]:
@@ -62,7 +56,7 @@ class Selection:
         """Whether no choice was made."""
         return self in (ALL_TENSORS, ALL_WITHOUT_GAPS)
 
-    def names(self, view: StepView) -> list[str]:
+    def names(self, view: _TensorView) -> list[str]:
         """Return the selected tensors among those saved at the step, sorted by name."""
         return view.selected(self)
 

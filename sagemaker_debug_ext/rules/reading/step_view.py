@@ -6,7 +6,7 @@ import bisect
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, is_numer
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.rules.evaluation.blocks import StepBlock
     from sagemaker_debug_ext.rules.reading.selection import Selection
     from sagemaker_debug_ext.trials import Trial
 
@@ -42,6 +41,13 @@ def numeric_value(trial: Trial, name: str, step: int, mode: ModeKeys = ModeKeys.
     except (TensorUnavailableForStep, TensorUnavailable, StepUnavailable):
         return None
     return value if value.size and is_numeric(value.dtype) else None
+
+
+class ValueSource(Protocol):
+    """Values that are already in memory, such as those of a block of steps."""
+
+    def value(self, name: str, step: int) -> Array | None:
+        """Return a tensor's value at a global step; None if it is not in memory."""
 
 
 class StepView:
@@ -140,7 +146,7 @@ class StepReader:
         self._looked_back: set[str] = set()
         self._selected: dict[tuple[Selection, int], tuple[int, list[str], int]] = {}
         self._names: dict[tuple[int, ...], tuple[list[object], tuple[str, ...]]] = {}
-        self._blocks: tuple[StepBlock, ...] = ()
+        self._sources: tuple[ValueSource, ...] = ()
         self._saved_steps: dict[tuple[str, ModeKeys], list[int]] = {}
 
     def at(self, step: int) -> StepView:
@@ -158,7 +164,7 @@ class StepReader:
         for kept in (self._values, self._earlier):
             if key in kept:
                 return kept[key]
-        value = next((found for block in self._blocks if (found := block.value(name, step)) is not None), None)
+        value = next((found for source in self._sources if (found := source.value(name, step)) is not None), None)
         if value is None:
             value = numeric_value(self.trial, name, step)
         if not keeps:
@@ -182,10 +188,10 @@ class StepReader:
             _, dropped = self._earlier.popitem(last=False)
             self._kept_bytes -= 0 if dropped is None else dropped.nbytes
 
-    def use(self, block: StepBlock) -> None:
-        """Take values from a block of steps, and from the block used before, rather than read them again."""
-        if not self._blocks or self._blocks[0] is not block:
-            self._blocks = (block, *self._blocks[:1])
+    def use(self, source: ValueSource) -> None:
+        """Look values up in a source, and in the source used before it, before reading them."""
+        if not self._sources or self._sources[0] is not source:
+            self._sources = (source, *self._sources[:1])
 
     def names_at(self, step: int) -> tuple[str, ...]:
         """Return the names of the tensors saved at a global step, sorted: the very same object for the same names."""

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.reading.bounds import least_non_zero
 from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -46,10 +48,10 @@ class AllZero(TensorRule):
         """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
 
-    def screen(self, column: TensorSeries) -> Screening:
-        """Tell where enough elements are not 0."""
-        share = 100.0 * (column.sizes - column.some_non_zero) / column.sizes
-        return column.pass_where(share < self.parameters["threshold"])
+    def screen(self, series: TensorSeries) -> Screening:
+        """Pass the steps at which enough elements are certainly not 0."""
+        share = 100.0 * (series.sizes - least_non_zero(series)) / series.sizes
+        return pass_where(share < self.parameters["threshold"])
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of zeros."""

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, Matrix, confusion_matrix, joined_ids
 from sagemaker_debug_ext.rules.issue import Issue
+from sagemaker_debug_ext.rules.reading.screening import Screen, Screening, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
-from sagemaker_debug_ext.rules.reading.series import CLEAR, UNSURE, Screening, TensorSeries
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 Flags = npt.NDArray[np.bool_]
@@ -131,18 +132,20 @@ class Confusion(BuiltinRule):
         names = [*of_labels, *of_predictions]
         return [self.found(view, worst.text, tensors=names, value=worst.value, threshold=worst.threshold)]
 
-    def screen_block(self, columns: Mapping[str, TensorSeries], num_steps: int) -> Screening:
-        """Tell where classes that are whole numbers are not confused."""
-        screen = np.full(num_steps, UNSURE, np.int8)
-        found = [columns[name].alike for what in self._collections if (name := self.parameters[what]) in columns]
-        parts = [part for part in found if part and part.dtype.kind in "iu" and math.prod(part.shape) <= _MAX_LABELS]
-        if len(parts) == 2 and np.array_equal(parts[0].positions, parts[1].positions):
-            labels, predictions = (part.flat.astype(np.int64) for part in parts)
+    def screen_block(self, series: Mapping[str, TensorSeries], num_steps: int) -> Screening:
+        """Pass the steps at which no classes are confused, if labels and predictions are integers."""
+        screening = undecided(num_steps)
+        found = [series[name].uniform for what in self._collections if (name := self.parameters[what]) in series]
+        chunks = [
+            chunk for chunk in found if chunk and chunk.dtype.kind in "iu" and math.prod(chunk.shape) <= _MAX_LABELS
+        ]
+        if len(chunks) == 2 and np.array_equal(chunks[0].positions, chunks[1].positions):
+            labels, predictions = (chunk.flat.astype(np.int64) for chunk in chunks)
             matrices = confusion_matrices(labels, predictions, self.parameters["category_no"])
             if matrices is not None:
                 clear = are_clear(matrices, self.parameters["min_diag"], self.parameters["max_off_diag"])
-                screen[parts[0].positions[clear]] = CLEAR
-        return screen
+                screening[chunks[0].positions[clear]] = Screen.PASS
+        return screening
 
     def _names(self, view: StepView, what: str) -> list[str]:
         name: str = self.parameters[what]

@@ -8,9 +8,11 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.activations import is_inferred, may_be_rectified
+from sagemaker_debug_ext.rules.reading.bounds import active_units, num_leading_samples
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
+from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries, num_telling_samples
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
@@ -65,16 +67,16 @@ class DeadRelu(TensorRule):
         """Choose the tensors."""
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
 
-    def screen(self, column: TensorSeries) -> Screening:
-        """Tell where the first samples show that enough units are alive."""
-        if self._is_guess():  # whether the outputs are of ReLU shows in all their values
-            return column.all_undecided()
+    def screen(self, series: TensorSeries) -> Screening:
+        """Pass the steps at which the leading samples prove that enough units are alive."""
+        if self._is_guess():  # only all values together show whether the outputs are those of a ReLU
+            return undecided(len(series.positions))
         limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
-        return column.pass_where(column.have_active_units(lambda output: output > 0, *limits))
+        return pass_where(active_units(series, lambda output: output > 0, *limits))
 
     def num_leading(self, num_entries: int) -> int:
         """Return how many samples `screen` looks at."""
-        return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
+        return num_leading_samples(self.parameters["threshold_inactivity"], num_entries)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of dead units of a layer."""

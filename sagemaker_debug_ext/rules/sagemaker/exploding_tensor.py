@@ -12,8 +12,10 @@ from sagemaker_debug_ext.rules.inference.statistics import (
     count_nan,
     find_counter,
 )
+from sagemaker_debug_ext.rules.reading.bounds import all_finite
+from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where
 from sagemaker_debug_ext.rules.reading.selection import ALL_WITHOUT_GAPS, Selection, TensorRequirement
-from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import ReductionKey, StepView
 
 EXTREMES: Final = (frozenset({("min", False), ("max", False)}), frozenset({("max", True)}))
@@ -71,9 +73,9 @@ class ExplodingTensor(TensorRule):
         """Return the tensors, values or reductions of them."""
         return (TensorRequirement("tensors", self.selection, takes_reductions=True),)
 
-    def screen(self, column: TensorSeries) -> Screening:
-        """Tell where all elements are finite."""
-        return column.pass_where(column.are_finite)
+    def screen(self, series: TensorSeries) -> Screening:
+        """Pass the steps at which all elements are certainly finite."""
+        return pass_where(all_finite(series))
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return how many elements are not finite; of reductions, whether one is not."""

@@ -104,7 +104,7 @@ class LossNotDecreasing(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue that names the losses that do not fall, the one with the largest rise first."""
-        checks = {name: check for name in self.selection.names(view) if (check := self._check(view, name))}
+        checks = {name: check for name in view.selected(self.selection) if (check := self._check(view, name))}
         failed = {name: check for name, check in checks.items() if self._is_failed(check)}
         if failed:
             return [self._describe(view, failed)]

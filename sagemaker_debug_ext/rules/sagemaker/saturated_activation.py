@@ -8,9 +8,11 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.activations import infer_preactivation, is_inferred
+from sagemaker_debug_ext.rules.reading.bounds import active_units, num_leading_samples
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
+from sagemaker_debug_ext.rules.reading.screening import Screen, Screening, pass_where, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import NOTHING, Screening, TensorSeries, num_telling_samples
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
@@ -88,21 +90,21 @@ class SaturatedActivation(TensorRule):
             kind: (given[f"threshold_{kind}_min"], given[f"threshold_{kind}_max"]) for kind in ("tanh", "sigmoid")
         }
 
-    def screen(self, column: TensorSeries) -> Screening:
-        """Tell where the first samples show that enough inputs lie between the limits."""
+    def screen(self, series: TensorSeries) -> Screening:
+        """Pass the steps at which the leading samples prove that enough nodes are not saturated."""
         if is_inferred(self.selection, Role.SATURATING_INPUT, self.base_trial):
-            return column.all_undecided()
-        kind = activation_of(column.name)
+            return undecided(len(series.positions))
+        kind = activation_of(series.name)
         if kind is None:
-            return np.full(len(column.positions), NOTHING, np.int8)
+            return np.full(len(series.positions), Screen.NO_DATA, np.int8)
         low, high = self._limits[kind]
         limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
-        proved = column.have_active_units(lambda inputs: (inputs > low) & (inputs < high), *limits)
-        return column.pass_where(proved)
+        proved = active_units(series, lambda inputs: (inputs > low) & (inputs < high), *limits)
+        return pass_where(proved)
 
     def num_leading(self, num_entries: int) -> int:
         """Return how many samples `screen` looks at."""
-        return num_telling_samples(self.parameters["threshold_inactivity"], num_entries)
+        return num_leading_samples(self.parameters["threshold_inactivity"], num_entries)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of saturated nodes of a layer."""

@@ -8,8 +8,10 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.statistics import variance
+from sagemaker_debug_ext.rules.reading.bounds import MARGIN
+from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
-from sagemaker_debug_ext.rules.reading.series import MARGIN, Screening, TensorSeries
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -48,16 +50,16 @@ class TensorVariance(TensorRule):
         """Return the tensors, values or reductions of them."""
         return (TensorRequirement("tensors", self.selection, takes_reductions=True),)
 
-    def screen(self, column: TensorSeries) -> Screening:
-        """Tell where the variance is within both limits."""
-        squares = column.mean_squares
+    def screen(self, series: TensorSeries) -> Screening:
+        """Pass the steps at which the variance is certainly within both limits."""
+        squares = series.mean_squares
         high, low = self.parameters["max_threshold"], self.parameters["min_threshold"]
-        proved = np.isfinite(squares) & (column.sizes > 1)
+        proved = np.isfinite(squares) & (series.sizes > 1)
         if high is not None:
             proved &= squares * (1 + MARGIN) < high  # the variance is not above the mean square
         if low is not None:
-            proved &= squares * (1 - MARGIN) - np.square(column.sums / column.sizes) > low
-        return column.pass_where(proved)
+            proved &= squares * (1 - MARGIN) - np.square(series.sums / series.sizes) > low
+        return pass_where(proved)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the variance of a tensor."""

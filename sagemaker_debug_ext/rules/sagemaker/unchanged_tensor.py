@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.reading.bounds import differs
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection
-from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
@@ -54,14 +56,14 @@ class UnchangedTensor(TensorRule):
         """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
 
-    def screen(self, column: TensorSeries) -> Screening:
-        """Tell where a tensor differs from its value before, those before that being known as well."""
-        if not column.is_gapless:
-            return column.all_undecided()
-        proved = column.differ_from_the_one_before(self.parameters["atol"], self.parameters["rtol"])
-        # whether enough was saved before the first ones is not known here
-        proved[: max(self.parameters["num_steps"] - 1 - column.num_before, 0)] = False
-        return column.pass_where(proved)
+    def screen(self, series: TensorSeries) -> Screening:
+        """Pass the steps at which the tensor certainly differs from its previous value."""
+        if not series.is_gapless:
+            return undecided(len(series.positions))
+        proved = differs(series, self.parameters["atol"], self.parameters["rtol"])
+        # whether enough values were saved before the first ones is unknown here, so these are evaluated
+        proved[: max(self.parameters["num_steps"] - 1 - series.num_before, 0)] = False
+        return pass_where(proved)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return for how many saved steps the tensor has not changed."""

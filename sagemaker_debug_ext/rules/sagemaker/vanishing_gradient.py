@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.statistics import mean_abs
+from sagemaker_debug_ext.rules.reading.bounds import mean_abs_above
+from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
-from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -40,9 +42,9 @@ class VanishingGradient(TensorRule):
         """Return the gradients, values or reductions of them."""
         return (TensorRequirement("gradients", self.selection, takes_reductions=True),)
 
-    def screen(self, column: TensorSeries) -> Screening:
-        """Tell where a gradient is large enough."""
-        return column.pass_where(column.have_mean_abs_above(self.parameters["threshold"]))
+    def screen(self, series: TensorSeries) -> Screening:
+        """Pass the steps at which the mean absolute value is certainly above the threshold."""
+        return pass_where(mean_abs_above(series, self.parameters["threshold"]))
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the mean absolute value, that of the saved reductions where there is no other."""

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.updates import update_ratio
+from sagemaker_debug_ext.rules.reading.bounds import update_ratio_within
 from sagemaker_debug_ext.rules.reading.numeric import Array
+from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
-from sagemaker_debug_ext.rules.reading.series import Screening, TensorSeries
+from sagemaker_debug_ext.rules.reading.series import TensorSeries
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -64,16 +66,16 @@ class WeightUpdateRatio(TensorRule):
         """Return the weights."""
         return (TensorRequirement("weights", self.selection),)
 
-    def screen(self, column: TensorSeries) -> Screening:
-        """Tell where a weight changed by as much as it should since the step before."""
+    def screen(self, series: TensorSeries) -> Screening:
+        """Pass the steps at which the update ratio is certainly within both limits."""
         mode = ModeKeys.TRAIN if self._has_trained() else ModeKeys.GLOBAL
-        weights = column.of_mode(mode)
-        known = column.all_undecided()
+        weights = series.of_mode(mode)
+        screening = undecided(len(series.positions))
         if self.parameters["num_steps"] is None and len(weights.positions) and weights.is_gapless:
             limits = self.parameters["small_threshold"], self.parameters["large_threshold"]
-            proved = weights.have_update_ratio_within(*limits, self.parameters["epsilon"])
-            known[column.are_of(mode)] = weights.pass_where(proved)
-        return known
+            proved = update_ratio_within(weights, *limits, self.parameters["epsilon"])
+            screening[series.are_of(mode)] = pass_where(proved)
+        return screening
 
     def _has_trained(self) -> bool:
         """Tell whether the trial has a step of training."""

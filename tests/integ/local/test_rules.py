@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from sagemaker_debug_ext.local import (
@@ -18,6 +19,7 @@ from sagemaker_debug_ext.local import (
     RuleStatusChanged,
     run_training_job,
 )
+from sagemaker_debug_ext.rules.evaluation.results import RESULT_SCHEMA
 
 MakeRequest = Callable[..., dict[str, Any]]
 
@@ -111,10 +113,15 @@ def test_rule_with_stop_action_stops_the_running_job(
     output = tmp_path / "s3/bucket/out/Job-1/rule-output"
     result = json.loads((output / "High" / "rule-result.json").read_text())
     assert (result["status"], result["first_issue_step"]) == ("IssuesFound", 2)
+    assert (result["name"], result["rule"], result["num_issues"]) == ("High", "LossAbove", 1)
     assert [issue["step"] for issue in result["issues"]] == [2]
     assert [action["name"] for action in result["actions"]] == ["stoptraining", "email"]
     assert "not sent" in result["actions"][1]["outcome"]
-    assert json.loads((output / "Never" / "rule-result.json").read_text())["status"] == "NoIssuesFound"
+    other = json.loads((output / "Never" / "rule-result.json").read_text())
+    assert other["status"] == "NoIssuesFound"
+    for described in (result, other):
+        jsonschema.validate(described, RESULT_SCHEMA)
+        assert described["modified_at"].endswith("+00:00")
 
 
 def test_rule_with_another_prefix_stops_nothing(

@@ -107,13 +107,13 @@ class NoSkill(BuiltinRule):
         """Return what was found at the last steps, if no others are to come."""
         return [
             self._without_skill(
-                view, {name: reading.value or 0.0 for name, reading in measurements.items()}, FROM_INPUTS
+                view, {name: measurement.value or 0.0 for name, measurement in measurements.items()}, FROM_INPUTS
             )
             for view, measurements in self._pending.take()
         ]
 
     def _settled(self, view: StepView, name: str, gain: float) -> Measurement:
-        """Return a reading that fires if a loss is not better than a constant, and it is time to say so."""
+        """Return a measurement that fires if a loss is not better than a constant, and it is time to say so."""
         limit: float = self.parameters["min_gain_percent"]
         is_late = self._baseline.num_seen(name) >= self.parameters["patience_running"] and self._best_gain[name] < limit
         return self._pending.settle(view, name, Measurement(gain, fires=gain < limit), is_late=is_late)

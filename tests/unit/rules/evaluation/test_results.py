@@ -5,6 +5,7 @@ import json
 import math
 
 import boto3
+import jsonschema
 import numpy as np
 import pytest
 from botocore.validate import ParamValidator
@@ -12,6 +13,7 @@ from botocore.validate import ParamValidator
 from sagemaker_debug_ext.rules import RuleStatus, create_rule, evaluate, exit_code
 from sagemaker_debug_ext.rules.evaluation import results as results_module
 from sagemaker_debug_ext.rules.evaluation.results import write_result
+from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 STEPS = {(ModeKeys.TRAIN, step): {"x": np.full(2, math.nan)} for step in range(4)}
@@ -39,6 +41,8 @@ def test_results_of_a_rule_are_written_when_it_ends(make_trial, tmp_path):
     assert path.parent.parent == tmp_path / "out"
     assert (found["name"], found["status"], found["num_issues"]) == ("../my rule", "IssuesFound", 4)
     assert [issue["step"] for issue in found["issues"]] == [0, 1, 2, 3]
+    assert (found["rule"], found["modified_at"]) == ("ExplodingTensor", "1970-01-01T00:00:05+00:00")
+    jsonschema.validate(found, results_module.RESULT_SCHEMA)
 
 
 def test_issues_beyond_a_number_are_counted_only(make_trial, tmp_path, monkeypatch):
@@ -52,7 +56,7 @@ def test_issues_beyond_a_number_are_counted_only(make_trial, tmp_path, monkeypat
 
 def test_a_result_that_cannot_be_written_is_logged(caplog):
     """The evaluation is what matters."""
-    write_result("/dev/null/x", RuleStatus(name="a", rule="A"), [])
+    write_result(LocalBackend("/dev/null/x"), RuleStatus(name="a", rule="A"), [])
     assert "could not be written" in caplog.text
 
 

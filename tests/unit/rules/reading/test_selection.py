@@ -30,15 +30,15 @@ STEPS = {
 def test_names_are_members_of_collections_and_matches_of_patterns(make_trial, selection, names):
     """Sorted, and only those saved at the step."""
     trial = make_trial(STEPS)
-    assert selection.names(StepView(trial, 0)) == names
-    assert selection.names(StepView(trial, 1)) == [name for name in names if name == "w"]
+    assert StepView(trial, 0).selected(selection) == names
+    assert StepView(trial, 1).selected(selection) == [name for name in names if name == "w"]
 
 
 def test_asking_for_an_unknown_collection_does_not_create_it(make_trial):
     """The trial stays as it was."""
     trial = make_trial(STEPS)
     before = set(trial.collections())
-    Selection(("unknown",)).names(StepView(trial, 0))
+    StepView(trial, 0).selected(Selection(("unknown",)))
     assert set(trial.collections()) == before
 
 
