@@ -18,7 +18,13 @@ from types import TracebackType
 from typing import Any, ClassVar, Final, TypeVar
 
 from sagemaker_debug_ext.config.collection import Collection
-from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
+from sagemaker_debug_ext.config.hook_options import (
+    DEFAULT_MEMORY_LIMIT_BYTES,
+    DEFAULT_SPILL_LIMIT_BYTES,
+    HookOptions,
+    to_names,
+)
+from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief, meant_mode
 from sagemaker_debug_ext.hooks import registry
@@ -30,25 +36,17 @@ from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue,
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.framework import FrameworkAdapter
 from sagemaker_debug_ext.hooks.options.arguments import (
-    check_count,
-    check_flag,
-    check_policy,
-    check_reduction_config,
-    check_tensorboard_dir,
-    check_workers,
     complete_save_config,
-    list_names,
-    list_patterns,
+    open_folder,
     open_out_dir,
+    warn_about_workers,
 )
 from sagemaker_debug_ext.hooks.options.config_file import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.options.signature import reject_unknown_arguments, signature_of
-from sagemaker_debug_ext.hooks.output.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.output.checkpoint_state import CheckpointState
 from sagemaker_debug_ext.hooks.output.dispatcher import StepDispatcher
 from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder, RecordingTrigger
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
-from sagemaker_debug_ext.hooks.output.spill_file import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.output.tensorboard import TensorBoardOutput, summary_spec_for
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, TrialOutput, Worker
 from sagemaker_debug_ext.hooks.process.exit import current_exception_id, is_exiting_with_error, on_exit
@@ -152,37 +150,56 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         spill_limit_bytes: int = DEFAULT_SPILL_LIMIT_BYTES,
         handle_sigterm: bool = True,
     ) -> None:
-        self.backend = open_out_dir(out_dir)
+        options = HookOptions(
+            out_dir=out_dir,
+            export_tensorboard=export_tensorboard,
+            tensorboard_dir=tensorboard_dir,
+            dry_run=dry_run,
+            reduction_config=reduction_config,
+            save_config=save_config,
+            include_regex=include_regex,
+            include_collections=include_collections,
+            save_all=save_all,
+            include_workers=include_workers,
+            strict=strict,
+            memory_limit_bytes=memory_limit_bytes,
+            statistics=statistics,
+            when_full=when_full,
+            flight_recorder=flight_recorder,
+            spill_limit_bytes=spill_limit_bytes,
+            handle_sigterm=handle_sigterm,
+        )
+        self.backend = open_out_dir(options.out_dir)
         self.out_dir = self.backend.url
-        self.dry_run = check_flag(dry_run, "dry_run")
-        self.strict = check_flag(strict, "strict")
-        self.save_all = check_flag(save_all, "save_all")
-        self.include_workers = check_workers(include_workers)
-        self.export_tensorboard = check_flag(export_tensorboard, "export_tensorboard") or tensorboard_dir is not None
-        self.tensorboard_dir = check_tensorboard_dir(tensorboard_dir)
-        self.statistics = check_statistics(list_names(statistics, "statistics"))
-        self.save_config = complete_save_config(save_config, self.default_save_interval)
-        self.reduction_config = check_reduction_config(reduction_config)
+        self.dry_run = options.dry_run
+        self.strict = options.strict
+        self.save_all = options.save_all
+        self.include_workers = options.include_workers
+        warn_about_workers(options.include_workers)
+        self.export_tensorboard = options.writes_tensorboard
+        self.tensorboard_dir = options.tensorboard_dir
+        if options.tensorboard_dir is not None:
+            open_folder(options.tensorboard_dir, "tensorboard_dir")
+        self.statistics = options.statistics
+        self.save_config = complete_save_config(options.save_config, self.default_save_interval)
+        self.reduction_config = options.reduction_config
         self.failure: Exception | None = None
         """What went wrong first; None as long as all is well."""
         self._collections = CollectionSet(
             self.collection_class,
             self.builtin_patterns,
-            saved=(*self.default_collections, *list_names(include_collections, "include_collections")),
+            saved=(*self.default_collections, *options.include_collections),
             save_all=self.save_all,
         )
-        if patterns := list_patterns(include_regex):
-            self._collections.save(CollectionKeys.DEFAULT, patterns)
+        if options.include_regex:
+            self._collections.save(CollectionKeys.DEFAULT, options.include_regex)
         if self.save_all:
             self._collections.save(CollectionKeys.ALL, [".*"])
-        self._memory_limit_bytes = memory_limit_bytes = check_count(memory_limit_bytes, "memory_limit_bytes", least=1)
-        check_policy(when_full)
-        self._drops_steps = when_full == "drop"
-        spill_limit_bytes = check_count(spill_limit_bytes, "spill_limit_bytes", least=1)
-        self._spill_limit_bytes = spill_limit_bytes if when_full == "spill" else 0
-        num_recorded = check_count(flight_recorder, "flight_recorder", least=0)
+        self._memory_limit_bytes = memory_limit_bytes = options.memory_limit_bytes
+        self._drops_steps = options.when_full == "drop"
+        self._spill_limit_bytes = options.spill_limit_bytes if options.when_full == "spill" else 0
+        num_recorded = options.flight_recorder
         self._recorder = FlightRecorder(num_recorded, self._memory_limit_bytes) if num_recorded else None
-        handle_sigterm = check_flag(handle_sigterm, "handle_sigterm")
         self._counters = StepCounters()
         self._skipped = SkippedSteps()
         self._step_begun = -1
@@ -204,7 +221,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         registry.enter(self, self.backend)
         registry.set_hook(self, BaseHook)
         self._forget_end = on_exit(self.close)
-        self._forget_sigterm = on_sigterm(self._terminate) if handle_sigterm else None
+        self._forget_sigterm = on_sigterm(self._terminate) if options.handle_sigterm else None
         self._requests = RecordingTrigger(self.backend, self.write_recording) if num_recorded else None
 
     # --- creation -----------------------------------------------------------------------------------------------------
@@ -347,7 +364,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         """
         if not isinstance(tensor_name, str):
             raise SMDebugTypeError(f"tensor_name must be a text (got {brief(tensor_name)})")
-        names = list_names(
+        names = to_names(
             [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write,
             "collections_to_write",
         )
@@ -364,7 +381,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
                     self._invalidate_plan()
                 self._collections.get(name).add_tensor_name(tensor_name)
             self._skipped.forget()  # its collections may be due when none of those to be saved is
-            self._custom_tensors.add(tensor_name, captured, tuple(names))
+            self._custom_tensors.add(tensor_name, captured, names)
 
     def should_save_tensor_or_collection(self, tensor_name: str, collection_name: str) -> bool:
         """Tell whether the open step saves the tensor or the collection; false before the first step."""

@@ -15,6 +15,7 @@ from mxnet.gluon.utils import HookHandle
 from mxnet.ndarray import NDArray
 
 from sagemaker_debug_ext.config.collection import Collection as BaseCollection
+from sagemaker_debug_ext.config.hook_options import to_flag
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import registry
@@ -34,7 +35,6 @@ from sagemaker_debug_ext.hooks.mxnet.blocks import (
 )
 from sagemaker_debug_ext.hooks.mxnet.symbol_graphs import GraphWatch, Place
 from sagemaker_debug_ext.hooks.mxnet.trainers import TrainerWatch
-from sagemaker_debug_ext.hooks.options.arguments import check_flag
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -104,7 +104,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def __init__(self, *args: Any, mode_follows_autograd: bool = False, **kwargs: Any) -> None:
         if not mx.__version__.startswith("1."):
             raise SMDebugRuntimeError(f"MXNet must be of version 1, from 1.9 on (got {mx.__version__})")
-        self.mode_follows_autograd = check_flag(mode_follows_autograd, "mode_follows_autograd")
+        self.mode_follows_autograd = to_flag(mode_follows_autograd, "mode_follows_autograd")
         """Whether the mode of a step is TRAIN or EVAL as autograd says, instead of what `set_mode` said last."""
         self._models: list[gluon.Block] = []
         self._losses: list[gluon.Block] = []

@@ -19,6 +19,7 @@ from torch.optim.optimizer import (
 )
 
 from sagemaker_debug_ext.config.collection import Collection as BaseCollection
+from sagemaker_debug_ext.config.hook_options import to_flag
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks import registry
@@ -26,7 +27,6 @@ from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
-from sagemaker_debug_ext.hooks.options.arguments import check_flag
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.pytorch.buffer_pool import BufferPool
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
@@ -102,13 +102,13 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     reduction_ddof: ClassVar[int] = 1
 
     def __init__(self, *args: Any, explicit_steps: bool = False, detect_losses: bool = False, **kwargs: Any) -> None:
-        self.explicit_steps = check_flag(explicit_steps, "explicit_steps")
+        self.explicit_steps = to_flag(explicit_steps, "explicit_steps")
         """Whether a step ends when the script calls `step`, instead of with the next forward pass of a model."""
         self.mode_follows_model = False
         """Whether the mode of a step is TRAIN or EVAL as the model is, instead of what `set_mode` said last."""
         self._is_step_over = False
         self._saved_roots: set[int] = set()
-        self._detector = LossDetector(self._on_backward) if check_flag(detect_losses, "detect_losses") else None
+        self._detector = LossDetector(self._on_backward) if to_flag(detect_losses, "detect_losses") else None
         self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots = ModuleRegistry()
         self._watching = ModuleHooks(self._roots, self._is_own, self._on_gradient, self._on_module)
