@@ -281,7 +281,7 @@ class TestCore:
         found = accumulator.EventAccumulator(str(tmp_path / "tb" / "TRAIN"), {"scalars": 0, "histograms": 0})
         found.Reload()
         assert found.Tags()["scalars"] == ["softmaxcrossentropyloss0_output_0"]
-        summaries = [event.value for event in found.PendingScalars("softmaxcrossentropyloss0_output_0")]
+        summaries = [event.value for event in found.Scalars("softmaxcrossentropyloss0_output_0")]
         assert summaries == pytest.approx(losses)
         assert found.Tags()["histograms"] == ["weights/conv0_weight", "weights/dense0_weight"]
 
