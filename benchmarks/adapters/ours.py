@@ -29,4 +29,4 @@ def attach(out_dir: str, interval: int, collections: list[str], reductions: list
 
 def wait(hook: Any) -> None:
     """Wait until all that the hook was given is written."""
-    hook._delivery.output.flush()  # noqa: SLF001 - scripts have no reason to wait, and so no way to
+    hook._dispatcher.output.flush()  # noqa: SLF001 - scripts have no reason to wait, and so no way to

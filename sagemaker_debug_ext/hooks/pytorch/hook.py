@@ -125,8 +125,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._left_out: set[str] = set()
         self._num_seen: dict[str, int] = {}
         super().__init__(*args, **kwargs)
-        self._copies = BufferPool(self._memory_limit_bytes)
-        self._reducer = Reducer(self._copies, may_copy=self._recorder is None)
+        self._copies = BufferPool(self._options.memory_limit_bytes)
+        self._reducer = Reducer(self._copies, may_copy=self._dispatcher.flight_recorder is None)
         if self._detector is not None:
             self._detector.attach()
 
@@ -170,7 +170,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             )
         loss = RegisteredModule.of_loss(loss_module)
         if self._register(loss):
-            self._invalidate_plan()
+            self._steps.invalidate_plan()
             self._collections.include_outputs(CollectionKeys.LOSSES, of=loss.name)
             plan = self._current_plan()
             if plan:  # a step is open, to which the loss may belong
@@ -186,7 +186,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if not isinstance(tensor_value, Tensor):
             raise SMDebugTypeError(f"tensor_value must be a torch.Tensor (got {brief(tensor_value)})")
-        if self._is_open_for("record_tensor_value"):
+        if self._lifecycle.accepts("record_tensor_value"):
             self._record_outputs(tensor_name, tensor_value)
 
     @property
@@ -195,7 +195,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
         Ending steps is for hooks with `explicit_steps`: the forward passes since the last call are one step.
         """
-        return StepNumber(self._last_step, self._end_step)
+        return StepNumber(self._steps.last_begun, self._end_step)
 
     def _end_step(self) -> None:
         if not self.explicit_steps:
@@ -220,7 +220,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             SMDebugRuntimeError: A step has begun already.
             SMDebugValueError: A pattern is no regular expression.
         """
-        if self._last_step >= 0:
+        if self._steps.last_begun >= 0:
             raise SMDebugRuntimeError("gather() must be called before the first step")
         self._wholes.add(patterns)
 
@@ -245,14 +245,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
         if not self.explicit_steps and self._skipped.begin():
             return
-        if self.explicit_steps and self._step is not None and not self._is_step_over:
+        if self.explicit_steps and self._steps.open is not None and not self._is_step_over:
             plan = self._current_plan()
             if plan:
                 self._save_late_weights(plan, module)
             return
         self._is_step_over = False
         self._release_step()
-        plan = self._begin_step(hand_over=False)
+        plan = self._begin_step(submit=False)
         try:
             if plan is None:
                 self._watching.stop()
@@ -264,7 +264,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @fail_safe
     def _on_gradient(self, name: str, gradient: Tensor) -> None:
-        if self._custom_tensors:
+        if self._recorder.tensors:
             self._save_custom_tensors()
         if name not in self._used:
             self._capture(name, gradient)
@@ -272,12 +272,12 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     @fail_safe
     def _on_updated(self, optimizer: Optimizer, *_: Any) -> None:
         """Keep the gradients that an update has used: the backward pass of another model may go through this one."""
-        if self._watching.gradients and self._step is not None:
+        if self._watching.gradients and self._steps.open is not None:
             updated = _parameters_of(optimizer)
             self._used.update(
                 name
                 for name, parameter in self._watching.gradients.items()
-                if id(parameter) in updated and self._step.has(name)
+                if id(parameter) in updated and self._steps.open.has(name)
             )
 
     @fail_safe
@@ -300,7 +300,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         for tensor in tensors:
             if not isinstance(tensor, Tensor) or any(captured() is tensor for captured in self._captured_losses):
                 continue
-            if is_single(tensor) and self._is_active():
+            if is_single(tensor) and self._lifecycle.is_active():
                 self._offer_numbered("loss_output", tensor)
 
     @fail_safe
@@ -319,7 +319,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _register(self, root: RegisteredModule) -> bool:
-        if not self._is_open_for("register_module" if root.is_model else "register_loss"):
+        if not self._lifecycle.accepts("register_module" if root.is_model else "register_loss"):
             return False
         is_new = self._roots.add(root)
         if is_new:
@@ -332,7 +332,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """Save what the script has given to the step that it ends."""
         self._save_custom_tensors()
         has_models = any(root.is_model for root in self._roots)
-        if has_models and self._last_step < 0 and self._is_active() and not self._has_told_of_methods:
+        if has_models and self._steps.last_begun < 0 and self._lifecycle.is_active() and not self._has_told_of_methods:
             self._has_told_of_methods = True
             LOG.warning(
                 "step() ends no step, as no forward pass of what is registered was seen: where the script calls other "
@@ -401,7 +401,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         def save(updated: set[int]) -> None:
             for name in [name for name, parameter in waiting.items() if id(parameter) in updated]:
                 gradient = waiting.pop(name).grad
-                if gradient is not None and self._step is not None and not self._step.has(name):
+                if gradient is not None and self._steps.open is not None and not self._steps.open.has(name):
                     self._capture(name, gradient)
 
         self._before_updates(gradients, save)
@@ -444,8 +444,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _release_step(self) -> None:
         """Forget what was noted of a step for that step alone."""
-        if self._awaited_gradients and not self._have_gradients_come and self._step is not None:
-            self._have_gradients_come = any(map(self._step.has, self._awaited_gradients))
+        if self._awaited_gradients and not self._have_gradients_come and self._steps.open is not None:
+            self._have_gradients_come = any(map(self._steps.open.has, self._awaited_gradients))
         self._awaited_gradients.clear()
         self._before_update.clear()
         self._used.clear()
@@ -510,10 +510,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if not (is_tensor and self._reducer.take_statistics(step, name, value, self.statistics, now)):
             super()._save_statistics(step, name, value, now)
 
-    def _finish_step(self) -> None:
-        if self._step is not None and self._step.deferred:
-            self._reducer.send(self._step.deferred)
-        super()._finish_step()
+    def _before_end(self, step: StepBuffer) -> None:
+        if step.deferred:
+            self._reducer.send(step.deferred)
 
     def _capture(self, name: str, value: Any) -> None:
         plan = self._current_plan()
@@ -539,8 +538,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             if is_partial(value) and not name.startswith("gradient/"):  # a gradient is what this process adds to it
                 self._say_left_out(name, "what the processes hold of it has yet to be added up")
                 return None
-            if self._step is not None:
-                self._step.shapes[name] = tuple(value.shape)
+            if self._steps.open is not None:
+                self._steps.open.shapes[name] = tuple(value.shape)
             value = local_shard(value)
         value = without_subclass(value)
         if can_capture(value):
@@ -557,7 +556,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _detach(self) -> None:
         unseen = [root.name for root in self._roots if root.is_model]
-        if unseen and self._last_step < 0 and not (self._is_off or self._has_told_of_methods):
+        if unseen and self._steps.last_begun < 0 and not (self._lifecycle.is_off or self._has_told_of_methods):
             LOG.warning(
                 "nothing was captured: no forward pass of %s was seen; a model is to be compiled before it is "
                 "registered, what is registered must be what the script calls, and begin_step(model) must come before "
@@ -565,7 +564,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 ", ".join(unseen),
             )
         self._release_step()
-        if self._is_watching_updates and not (self._have_gradients_come or self._is_off):
+        if self._is_watching_updates and not (self._have_gradients_come or self._lifecycle.is_off):
             LOG.warning(
                 "gradients that are spread over processes were not saved: no update by an optimizer was seen; inside "
                 "compiled code none is"

@@ -115,7 +115,7 @@ class TestResult:
 
         hook = make_hook(Gated(tmp_path / "b"), when_full="spill", memory_limit_bytes=1, **settings)
         attached = trainer(hook).train(6)
-        assert hook._delivery.output._spill._places, "all steps but the first should wait in the file"
+        assert hook._dispatcher.output._spill._places, "all steps but the first should wait in the file"
         gate.set()
         assert result(attached) == result(without)
         left, right = open_trial(at_once), open_trial(hook)

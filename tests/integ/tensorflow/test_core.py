@@ -52,9 +52,9 @@ def test_steps_when_the_job_was_killed_then_go_on(build, fit, make_hook):
     fit(build(), hook, epochs=1, validation_data=None)
     hook.export_collections()
     hook._begin_step()
-    hook._delivery.output.flush()
-    hook._delivery = None  # as if the process had been killed
-    hook._is_off = True
+    hook._dispatcher.output.flush()
+    hook._dispatcher.output = None  # as if the process had been killed
+    hook._lifecycle.is_off = True
     from sagemaker_debug_ext.store import claims
 
     claims.release_claim(hook.backend)
