@@ -12,11 +12,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import (
-    Optimizer,
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
+from torch.optim.optimizer import Optimizer
 
 from sagemaker_debug_ext.config.collection import Collection as BaseCollection
 from sagemaker_debug_ext.config.hook_options import to_flag
@@ -34,20 +30,20 @@ from sagemaker_debug_ext.hooks.pytorch.distributed import find_worker, is_partia
 from sagemaker_debug_ext.hooks.pytorch.full_tensors import FullTensorSaver
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.pytorch.module_hooks import Due, HookCallback, ModuleHooks, Removable, Scripting
+from sagemaker_debug_ext.hooks.pytorch.optimizer_hooks import OptimizerHooks
 from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, RegisteredModule
 from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import Reducer
 from sagemaker_debug_ext.hooks.pytorch.tensors import (
     PlainTensor,
     as_dense,
-    can_capture,
-    can_store,
+    capturable,
+    check_can_store,
     flatten_tensors,
     is_plain,
     is_single,
     plain_tensor,
     reduce_tensor,
     tensor_to_array,
-    without_subclass,
 )
 from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
 from sagemaker_debug_ext.store.format.messages import Array
@@ -112,14 +108,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots = ModuleRegistry()
         self._watching = ModuleHooks(self._roots, self._is_own, self._on_gradient, self._on_module)
-        self._wholes = FullTensorSaver(self._roots, self._save)
+        self._full_tensors = FullTensorSaver(self._roots, self._save)
         self._handles: list[Removable] = []
-        self._before_update: list[Callable[[set[int]], object]] = []
-        self._is_watching_updates = False
-        self._is_watching_use = False
-        self._used: set[str] = set()
-        self._awaited_gradients: list[str] = []
-        self._have_gradients_come = False
+        self._optimizers = OptimizerHooks(self._on_update, self._on_updated)
         self._scripting = Scripting()
         self._has_told_of_methods = False
         self._left_out: set[str] = set()
@@ -222,7 +213,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if self._steps.last_begun >= 0:
             raise SMDebugRuntimeError("gather() must be called before the first step")
-        self._wholes.add(patterns)
+        self._full_tensors.add(patterns)
 
     def begin_step(self, module: nn.Module) -> None:
         """Begin a step of a registered model whose forward pass the script does not start by calling the model.
@@ -266,19 +257,12 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _on_gradient(self, name: str, gradient: Tensor) -> None:
         if self._recorder.tensors:
             self._save_custom_tensors()
-        if name not in self._used:
+        if name not in self._optimizers.used:
             self._capture(name, gradient)
 
     @fail_safe
     def _on_updated(self, optimizer: Optimizer, *_: Any) -> None:
-        """Keep the gradients that an update has used: the backward pass of another model may go through this one."""
-        if self._watching.gradients and self._steps.open is not None:
-            updated = _parameters_of(optimizer)
-            self._used.update(
-                name
-                for name, parameter in self._watching.gradients.items()
-                if id(parameter) in updated and self._steps.open.has(name)
-            )
+        self._optimizers.note_used(optimizer, self._watching.gradients, self._steps.open)
 
     @fail_safe
     def _on_module(
@@ -305,11 +289,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @fail_safe
     def _on_update(self, optimizer: Optimizer, *_: Any) -> None:
-        self._have_gradients_come = True
-        if self._before_update:
-            updated = _parameters_of(optimizer)  # a script may have several optimizers
-            for function in self._before_update:
-                function(updated)
+        self._optimizers.run_before(optimizer)
 
     @fail_safe
     def _record_outputs(self, name: str, outputs: Any) -> None:
@@ -344,27 +324,17 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._saved_roots = {id(module)}
         is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
         watch = self._watching.begin(plan, is_training, with_modules=not self._is_helper)
-        if self.explicit_steps and watch.gradients and not self._is_watching_use:
-            self._is_watching_use = True
-            self._handles.append(register_optimizer_step_post_hook(HookCallback(self._on_updated)))
+        if self.explicit_steps and watch.gradients:
+            self._optimizers.keep_used_gradients()
         if watch.shards:
-            self._save_shards_before_update(watch.shards)
-        if self._wholes.gathering is not None:
-            self._save_wholes(plan, is_training)
+            self._optimizers.save_shards(watch.shards, self._capture_missing)
+        if self._full_tensors.gathering is not None:
+            self._full_tensors.begin_step(plan, is_training, self.strict, self._optimizers)
         self._save_weights(watch.weights.get(id(module), []))
 
     def _is_own(self, name: str) -> bool:
         """Tell whether this process saves what it has of a tensor, instead of handing it to the first worker."""
-        return not (self._is_helper or self._wholes.has(name))
-
-    def _save_wholes(self, plan: StepPlan, is_training: bool) -> None:
-        """Have the tensors gathered that are due: weights now, gradients as the optimizer finds them."""
-        self._wholes.save_weights(plan, self.strict)
-        owners = self._wholes.gradients_due(plan) if is_training else None
-        if owners is not None:
-            self._before_updates(
-                owners, lambda updated: self._wholes.save_gradients(plan, owners, updated, self.strict)
-            )
+        return not (self._is_helper or self._full_tensors.has(name))
 
     def _save_late_weights(self, plan: StepPlan, module: nn.Module) -> None:
         """Save the parameters of a model that runs for the first time in a step that another model has begun."""
@@ -394,31 +364,10 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             taken = Captured(next(copies), now) if decision.value else None
             self._save(name, value, decision, taken)
 
-    def _save_shards_before_update(self, gradients: Mapping[str, nn.Parameter]) -> None:
-        """Save gradients that a sharding library hands to the optimizer without a backward hook on the parameter."""
-        waiting = dict(gradients)
-
-        def save(updated: set[int]) -> None:
-            for name in [name for name, parameter in waiting.items() if id(parameter) in updated]:
-                gradient = waiting.pop(name).grad
-                if gradient is not None and self._steps.open is not None and not self._steps.open.has(name):
-                    self._capture(name, gradient)
-
-        self._before_updates(gradients, save)
-
-    def _before_updates(self, gradients: Iterable[str], function: Callable[[set[int]], object]) -> None:
-        """Have a function called before every update in this step, with the `id` of each parameter that is updated.
-
-        Args:
-            gradients: What the function saves.
-            function: What to call.
-        """
-        self._awaited_gradients += gradients
-        if not self._is_watching_updates:
-            self._is_watching_updates = True
-            # It stays: at every change of what is registered a compiled optimizer would be compiled anew.
-            self._handles.append(register_optimizer_step_pre_hook(HookCallback(self._on_update)))
-        self._before_update.append(function)
+    def _capture_missing(self, name: str, value: Any) -> None:
+        """Save a tensor unless the open step has it already."""
+        if self._steps.open is not None and not self._steps.open.has(name):
+            self._capture(name, value)
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
         try:
@@ -444,11 +393,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _release_step(self) -> None:
         """Forget what was noted of a step for that step alone."""
-        if self._awaited_gradients and not self._have_gradients_come and self._steps.open is not None:
-            self._have_gradients_come = any(map(self._steps.open.has, self._awaited_gradients))
-        self._awaited_gradients.clear()
-        self._before_update.clear()
-        self._used.clear()
+        self._optimizers.end_step(self._steps.open)
         self._num_seen.clear()
         self._captured_losses.clear()
 
@@ -458,10 +403,10 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         return find_worker()
 
     def _joins_collectives(self) -> bool:
-        return self._wholes.needs_all_processes()
+        return self._full_tensors.needs_all_processes()
 
     def _sync_last_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
-        return self._wholes.agree_on_steps(last_steps)
+        return self._full_tensors.agree_on_steps(last_steps)
 
     def _is_step_complete(self) -> bool:
         return self.explicit_steps and self._is_step_over
@@ -478,8 +423,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             return self._copies.copy_array(value)
         if not isinstance(value, Tensor):
             return super()._copy_value(value)
-        if not can_store(value.dtype):
-            raise SMDebugTypeError(f"there is no way to store {value.dtype}")
+        check_can_store(value.dtype)
         return self._copies.copy(as_dense(value))
 
     def _view(self, value: Any) -> Array:
@@ -541,14 +485,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             if self._steps.open is not None:
                 self._steps.open.shapes[name] = tuple(value.shape)
             value = local_shard(value)
-        value = without_subclass(value)
-        if can_capture(value):
-            if can_store(value.dtype):
-                return value
-            self._say_left_out(name, f"there is no way to store {value.dtype}")
+        try:
+            found = capturable(value)
+        except SMDebugTypeError as error:
+            self._say_left_out(name, error)
             return None
-        LOG.debug("%s is not saved: a %s of layout %s", name, type(value).__name__, value.layout)
-        return None
+        if found is None:
+            LOG.debug("%s is not saved: a %s whose values cannot be read", name, type(value).__name__)
+        return found
 
     def _end(self) -> None:
         super()._end()
@@ -564,12 +508,13 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 ", ".join(unseen),
             )
         self._release_step()
-        if self._is_watching_updates and not (self._have_gradients_come or self._lifecycle.is_off):
+        if self._optimizers.has_missed_gradients and not self._lifecycle.is_off:
             LOG.warning(
                 "gradients that are spread over processes were not saved: no update by an optimizer was seen; inside "
                 "compiled code none is"
             )
         self._watching.end()
+        self._optimizers.detach()
         if self._detector is not None:
             self._detector.detach()
         for handle in self._handles:
@@ -578,11 +523,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._scripting.detach()
         self._roots.clear()
         self._watching.forget_plans()
-
-
-def _parameters_of(optimizer: Optimizer) -> set[int]:
-    """Return the `id` of each parameter that an optimizer updates."""
-    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
 
 
 def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = False) -> Hook | None:
