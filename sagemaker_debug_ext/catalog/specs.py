@@ -16,7 +16,7 @@ import attrs
 from sagemaker_debug_ext.config._fields import is_pipeline_variable, render_value
 from sagemaker_debug_ext.config.collection import compile_pattern
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
-from sagemaker_debug_ext.config.hook_options import split_patterns
+from sagemaker_debug_ext.config.text_forms import split_patterns
 from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
 
 ParameterValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | tuple[float, ...] | None"

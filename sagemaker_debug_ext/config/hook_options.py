@@ -1,149 +1,259 @@
-"""The parameters that a hook reads from its configuration file, and the checks of their values.
+"""The arguments of a hook, and the parameters of its configuration file: one entry each.
 
 Names, types and meaning are those of the store format, section 9.1. Hooks of this package alone read `dry_run`,
-`flight_recorder`, `handle_sigterm`, `memory_limit_bytes`, `spill_limit_bytes`, `statistics` and `when_full`, which are
-the arguments of these names. Save settings may carry a mode in front, such as ``train.save_interval``. Values arrive
-rendered; pipeline variables are not looked at.
+`flight_recorder`, `handle_sigterm`, `memory_limit_bytes`, `spill_limit_bytes`, `statistics` and `when_full`. Save
+settings may carry a mode in front, such as ``train.save_interval``. Parameters arrive rendered; pipeline variables are
+not checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+import functools
+import numbers
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
+import attrs
+
+from sagemaker_debug_ext.config import text_forms
 from sagemaker_debug_ext.config._fields import Parameters
-from sagemaker_debug_ext.config.collection import compile_pattern
-from sagemaker_debug_ext.config.reductions import check_statistics, parse_reductions
-from sagemaker_debug_ext.config.saving import SAVE_KEYS, SaveConfigMode
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
+from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
+from sagemaker_debug_ext.config.text_forms import TextForm
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief, did_you_mean
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+DEFAULT_OUT_DIR: Final = "/opt/ml/output/tensors"
+
+DEFAULT_MEMORY_LIMIT_BYTES: Final = 1 << 30
+"""1 GiB: some steps of a model of a hundred million parameters."""
+
+DEFAULT_SPILL_LIMIT_BYTES: Final = 8 << 30
+"""8 GiB: some hundred steps of a model of ten million parameters."""
+
+FULL_POLICIES: Final = ("block", "drop", "spill")
+"""What a hook can do when the memory limit is reached."""
 
 MODE_PREFIXES: Final = tuple(f"{mode.name.lower()}." for mode in ModeKeys)
 
-BOOLEAN_SPELLINGS: Final = ("True", "true", "False", "false")
-"""The only spellings of a boolean that the container reads."""
+_NUMPY_BOOLEANS: Final = frozenset({("numpy", "bool"), ("numpy", "bool_")})
+"""Module and name of NumPy's boolean, which is no number to Python; this layer does not import NumPy."""
 
-FULL_POLICIES: Final = ("block", "drop", "spill")
-"""What a hook can do when too much waits to be written."""
-
-_Check: TypeAlias = Callable[[str, str], None]
+_TEXT_FORM: Final = "text_form"
 
 
-def _check_boolean(text: str, where: str) -> None:
-    if text not in BOOLEAN_SPELLINGS:
-        raise SMDebugValueError(f"{where} must be a boolean: one of {', '.join(BOOLEAN_SPELLINGS)} (got {text!r})")
+# --- arguments --------------------------------------------------------------------------------------------------------
 
 
-def _check_patterns(text: str, where: str) -> None:
-    for pattern in split_patterns(text, where):
-        compile_pattern(pattern, where)
+def to_flag(value: Any, what: str) -> bool:
+    """Return a boolean of Python or NumPy, or the number 0 or 1, as a bool.
+
+    Args:
+        value: The value.
+        what: Name of the argument.
+
+    Raises:
+        SMDebugTypeError: The value is anything else. Texts are refused because "false" would count as true.
+    """
+    kind = type(value)
+    is_flag = isinstance(value, numbers.Integral) or (kind.__module__, kind.__name__) in _NUMPY_BOOLEANS
+    if is_flag and value in (0, 1):
+        return bool(value)
+    raise SMDebugTypeError(f"{what} must be True or False (got {brief(value)})")
 
 
-def _check_reductions(text: str, where: str) -> None:
-    try:
-        parse_reductions(text)
-    except SMDebugValueError as error:
-        raise SMDebugValueError(f"{where}: {error}") from error
+def to_count(value: Any, what: str, least: int) -> int:
+    """Return a whole number as an int; ``1e9`` is one.
+
+    Args:
+        value: The number.
+        what: Name of the argument.
+        least: Smallest number allowed.
+
+    Raises:
+        SMDebugTypeError: The value is not a whole number.
+        SMDebugValueError: It is less than `least`.
+    """
+    if not _is_whole(value):
+        raise SMDebugTypeError(f"{what} must be a whole number of at least {least} (got {brief(value)})")
+    if value < least:
+        raise SMDebugValueError(f"{what} must be a whole number of at least {least} (got {brief(value)})")
+    return int(value)
 
 
-def _check_statistics(text: str, where: str) -> None:
-    try:
-        check_statistics(text.replace(" ", "").split(","))
-    except SMDebugValueError as error:
-        raise SMDebugValueError(f"{where}: {error}") from error
+def _is_whole(value: object) -> bool:
+    if isinstance(value, numbers.Rational):
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return isinstance(value, numbers.Real) and float(value).is_integer()
 
 
-def _check_policy(text: str, where: str) -> None:
-    if text not in FULL_POLICIES:
-        raise SMDebugValueError(f"{where} must be one of {', '.join(FULL_POLICIES)} (got {text!r})")
+def to_path(value: object, what: str) -> str:
+    """Return a path as text.
+
+    Raises:
+        SMDebugTypeError: The value is not a path.
+        SMDebugValueError: It is blank.
+    """
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise SMDebugTypeError(f"{what} must be a path (got {brief(value)})")
+    if not text.strip():
+        raise SMDebugValueError(f"{what} must be a path (got {brief(value)})")
+    return text
 
 
-def _check_count(least: int) -> _Check:
-    def check(text: str, where: str) -> None:
-        if not text.isdecimal() or int(text) < least:
-            raise SMDebugValueError(f"{where} must be a whole number, at least {least} (got {text!r})")
+def to_names(value: Iterable[str] | None, what: str) -> tuple[str, ...]:
+    """Return names as a tuple, an empty one for None.
 
-    return check
+    Args:
+        value: The names.
+        what: Name of the argument.
 
-
-def _check_workers(text: str, where: str) -> None:
-    if text not in ("one", "all"):
-        raise SMDebugValueError(f"{where} must be 'one' or 'all' (got {text!r})")
-
-
-def _check_steps(text: str, where: str) -> None:
-    try:
-        steps = [int(step) for step in text.split(",")]
-    except ValueError:
-        steps = [-1]
-    if min(steps) < 0:
-        raise SMDebugValueError(f"{where} must be step numbers joined by commas (got {text!r})")
+    Raises:
+        SMDebugTypeError: The value is a single text or not iterable, or one of the names is not a text.
+    """
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise SMDebugTypeError(f"{what} must be a list of texts (got {brief(value)})")
+    names = list(value)
+    if not all(isinstance(name, str) for name in names):
+        raise SMDebugTypeError(f"{what} must hold texts only (got {brief(names)})")
+    return tuple(names)
 
 
-def _check_save_number(key: str) -> _Check:
-    def check(text: str, where: str) -> None:
-        try:
-            SaveConfigMode.from_dict({key: text})
-        except (SMDebugTypeError, SMDebugValueError) as error:
-            raise SMDebugValueError(f"{where}: {error}") from error
-
-    return check
+def _to_patterns(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,) if value else ()
+    return to_names(value, "include_regex")
 
 
-def _accept(text: str, where: str) -> None:
-    """Accept any text."""
+def _to_collections(value: Iterable[str] | None) -> tuple[str, ...]:
+    return to_names(value, "include_collections")
 
 
-_SAVE_CHECKS: Final[Mapping[str, _Check]] = {
-    key: _check_steps if key == "save_steps" else _check_save_number(key) for key in SAVE_KEYS
+def _to_statistics(value: Iterable[str] | None) -> tuple[str, ...]:
+    return check_statistics(to_names(value, "statistics"))
+
+
+def _to_tensorboard_dir(value: str | os.PathLike[str] | None) -> str | None:
+    return None if value is None else to_path(value, "tensorboard_dir")
+
+
+def _to_save_config(value: SaveConfig | SaveConfigMode | Mapping[Any, Any] | None) -> SaveConfig | None:
+    return SaveConfig.parse(value)
+
+
+def _flag(name: str, default: bool, form: TextForm | None = text_forms.BOOLEAN) -> Any:
+    return attrs.field(default=default, converter=functools.partial(to_flag, what=name), metadata=_text_form(form))
+
+
+def _count(name: str, default: int, least: int) -> Any:
+    convert = functools.partial(to_count, what=name, least=least)
+    return attrs.field(default=default, converter=convert, metadata=_text_form(text_forms.count(least)))
+
+
+def _text_form(form: TextForm | None) -> dict[str, TextForm]:
+    return {} if form is None else {_TEXT_FORM: form}
+
+
+def _is_reduction_config(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and not isinstance(value, ReductionConfig):
+        raise SMDebugTypeError(f"{attribute.name} must be a ReductionConfig or None (got {brief(value)})")
+
+
+def _is_policy(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if value not in FULL_POLICIES:
+        raise SMDebugValueError(f"{attribute.name} must be 'block', 'drop' or 'spill' (got {value!r})")
+
+
+@attrs.frozen(kw_only=True)
+class HookOptions:
+    """The arguments of a hook; `BaseHook` describes their meaning.
+
+    The metadata of an argument holds its text form if the configuration file has it among ``HookParameters``.
+
+    Raises:
+        SMDebugTypeError: An argument has the wrong type.
+        SMDebugValueError: An argument has no meaning.
+    """
+
+    out_dir: Any = DEFAULT_OUT_DIR
+    """A path, or a back end of the store, which this layer does not know."""
+
+    export_tensorboard: bool = _flag("export_tensorboard", False)
+    tensorboard_dir: str | None = attrs.field(
+        default=None, converter=_to_tensorboard_dir, metadata=_text_form(text_forms.PATH)
+    )
+    dry_run: bool = _flag("dry_run", False)
+    reduction_config: ReductionConfig | None = attrs.field(default=None, validator=_is_reduction_config)
+    save_config: SaveConfig | None = attrs.field(default=None, converter=_to_save_config)
+    include_regex: tuple[str, ...] = attrs.field(
+        default=(), converter=_to_patterns, metadata=_text_form(text_forms.PATTERNS)
+    )
+    include_collections: tuple[str, ...] = attrs.field(default=(), converter=_to_collections)
+    save_all: bool = _flag("save_all", False)
+    include_workers: str = attrs.field(default="one", metadata=_text_form(text_forms.WORKERS))
+    """``all``; everything else means ``one``, as it does to the original."""
+
+    strict: bool = _flag("strict", False, form=None)
+    memory_limit_bytes: int = _count("memory_limit_bytes", DEFAULT_MEMORY_LIMIT_BYTES, least=1)
+    statistics: tuple[str, ...] = attrs.field(
+        default=(), converter=_to_statistics, metadata=_text_form(text_forms.STATISTICS)
+    )
+    when_full: str = attrs.field(
+        default="block", validator=_is_policy, metadata=_text_form(text_forms.choice(FULL_POLICIES))
+    )
+    flight_recorder: int = _count("flight_recorder", 0, least=0)
+    spill_limit_bytes: int = _count("spill_limit_bytes", DEFAULT_SPILL_LIMIT_BYTES, least=1)
+    handle_sigterm: bool = _flag("handle_sigterm", True)
+
+    @property
+    def writes_tensorboard(self) -> bool:
+        """Whether TensorBoard files are wanted; a folder for them alone asks for them."""
+        return self.export_tensorboard or self.tensorboard_dir is not None
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+HOOK_ARGUMENTS: Final[Mapping[str, TextForm]] = {
+    field.name: field.metadata[_TEXT_FORM] for field in attrs.fields(HookOptions) if _TEXT_FORM in field.metadata
+}
+"""The arguments of a hook that are parameters of its configuration file, with their text forms."""
+
+_SHARED_PARAMETERS: Final[Mapping[str, TextForm]] = {
+    **{prefix + key: form for prefix in ("", *MODE_PREFIXES) for key, form in text_forms.SAVE_SETTINGS.items()},
+    "include_regex": text_forms.PATTERNS,
+    "reductions": text_forms.REDUCTIONS,
+    "save_raw_tensor": text_forms.BOOLEAN,
+    "save_shape": text_forms.BOOLEAN,
 }
 
-_SHARED_CHECKS: Final[Mapping[str, _Check]] = {
-    **_SAVE_CHECKS,
-    **{prefix + key: check for prefix in MODE_PREFIXES for key, check in _SAVE_CHECKS.items()},
-    "include_regex": _check_patterns,
-    "reductions": _check_reductions,
-    "save_raw_tensor": _check_boolean,
-    "save_shape": _check_boolean,
-}
+COLLECTION_PARAMETERS: Final[Mapping[str, TextForm]] = {**_SHARED_PARAMETERS, "save_histogram": text_forms.BOOLEAN}
+"""The parameters of a collection, with their text forms."""
 
-COLLECTION_PARAMETERS: Final[Mapping[str, _Check]] = {**_SHARED_CHECKS, "save_histogram": _check_boolean}
-"""What a collection can be told, and the check of each value."""
-
-HOOK_PARAMETERS: Final[Mapping[str, _Check]] = {
-    **_SHARED_CHECKS,
-    "dry_run": _check_boolean,
-    "export_tensorboard": _check_boolean,
-    "flight_recorder": _check_count(0),
-    "handle_sigterm": _check_boolean,
-    "include_workers": _check_workers,
-    "memory_limit_bytes": _check_count(1),
-    "save_all": _check_boolean,
-    "spill_limit_bytes": _check_count(1),
-    "statistics": _check_statistics,
-    "tensorboard_dir": _accept,
-    "when_full": _check_policy,
-}
-"""What a hook can be told, and the check of each value."""
+HOOK_PARAMETERS: Final[Mapping[str, TextForm]] = {**_SHARED_PARAMETERS, **HOOK_ARGUMENTS}
+"""The parameters of a hook, with their text forms."""
 
 
-def check_parameters(parameters: Parameters, checks: Mapping[str, _Check], where: str) -> None:
-    """Refuse unknown names and values that a hook could not use.
+def check_parameters(parameters: Parameters, known: Mapping[str, TextForm], where: str) -> None:
+    """Raise if a name is unknown, or a value is one that a hook could not use.
 
     Args:
         parameters: The parameters, rendered.
-        checks: `COLLECTION_PARAMETERS` or `HOOK_PARAMETERS`.
+        known: `COLLECTION_PARAMETERS` or `HOOK_PARAMETERS`.
         where: What they belong to, for error messages.
 
     Raises:
-        SMDebugValueError: A name is not among those of `checks`, a value is not allowed, or an end step lies at or
+        SMDebugValueError: A name is not among those of `known`, a value is not allowed, or an end step lies at or
             before its start step.
     """
     for name, value in parameters.items():
-        if name not in checks:
-            raise SMDebugValueError(_unknown_name(name, checks, where))
+        if name not in known:
+            raise SMDebugValueError(_unknown_name(name, known, where))
         if isinstance(value, str):
-            checks[name](value, f"{name} of {where}")
+            known[name].check(value, f"{name} of {where}")
     for prefix in ("", *MODE_PREFIXES):
         start, end = parameters.get(f"{prefix}start_step"), parameters.get(f"{prefix}end_step")
         if isinstance(start, str) and isinstance(end, str) and int(end) <= int(start):
@@ -152,39 +262,10 @@ def check_parameters(parameters: Parameters, checks: Mapping[str, _Check], where
             )
 
 
-def _unknown_name(name: str, checks: Mapping[str, _Check], where: str) -> str:
-    plain = sorted(known for known in checks if "." not in known)
+def _unknown_name(name: str, known: Mapping[str, TextForm], where: str) -> str:
+    plain = sorted(parameter for parameter in known if "." not in parameter)
+    save_keys = ", ".join(text_forms.SAVE_SETTINGS)
     return (
-        f"parameters of {where} must be among {', '.join(plain)}; {', '.join(SAVE_KEYS)} also with "
-        f"{', '.join(MODE_PREFIXES)} in front (got {name!r}){did_you_mean(name, tuple(checks))}"
+        f"parameters of {where} must be among {', '.join(plain)}; {save_keys} also with "
+        f"{', '.join(MODE_PREFIXES)} in front (got {name!r}){did_you_mean(name, tuple(known))}"
     )
-
-
-def split_patterns(text: str, where: str) -> list[str]:
-    """Split regular expressions at their commas as the container does; blanks and empty items are dropped.
-
-    Raises:
-        SMDebugValueError: A comma stands inside a pattern, where the split would tear it apart.
-    """
-    if any(text[at] == "," and depth for at, depth in _depths(text)):
-        raise SMDebugValueError(
-            f"{where} must not have a comma inside a pattern, because the container splits it at every comma; "
-            f"write 'a|b' for a choice and repeat the item for a count (got {text!r})"
-        )
-    return [pattern.strip() for pattern in text.split(",") if pattern.strip()]
-
-
-def _depths(text: str) -> Iterator[tuple[int, int]]:
-    """Yield each position of a pattern with the number of brackets open there; an escape counts as one."""
-    closing: list[str] = []
-    escaped = False
-    for at, character in enumerate(text):
-        yield at, len(closing) + escaped
-        if escaped:
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif closing and character == closing[-1]:
-            closing.pop()
-        elif character in "([{" and closing[-1:] != ["]"]:
-            closing.append({"(": ")", "[": "]", "{": "}"}[character])

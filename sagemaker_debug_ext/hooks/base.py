@@ -15,64 +15,49 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sagemaker_debug_ext.config.collection import Collection
-from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
+from sagemaker_debug_ext.config.hook_options import (
+    DEFAULT_MEMORY_LIMIT_BYTES,
+    DEFAULT_SPILL_LIMIT_BYTES,
+    HookOptions,
+    to_names,
+)
+from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief, meant_mode
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
-from sagemaker_debug_ext.hooks.capture.counters import SkippedSteps, StepCounters
-from sagemaker_debug_ext.hooks.capture.pending import PendingScalars, PendingTensors, Scalar
+from sagemaker_debug_ext.hooks.capture.pending import Scalar
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, SavePlan, StepPlan
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
+from sagemaker_debug_ext.hooks.capture.step_recorder import StepRecorder
+from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.framework import FrameworkAdapter
 from sagemaker_debug_ext.hooks.options.arguments import (
-    check_count,
-    check_flag,
-    check_policy,
-    check_reduction_config,
-    check_tensorboard_dir,
-    check_workers,
     complete_save_config,
-    list_names,
-    list_patterns,
+    open_folder,
     open_out_dir,
+    warn_about_workers,
 )
 from sagemaker_debug_ext.hooks.options.config_file import JOB_NAME_VARIABLE, HookConfiguration, read_configuration
 from sagemaker_debug_ext.hooks.options.signature import reject_unknown_arguments, signature_of
-from sagemaker_debug_ext.hooks.output.background import DEFAULT_MEMORY_LIMIT_BYTES
 from sagemaker_debug_ext.hooks.output.checkpoint_state import CheckpointState
 from sagemaker_debug_ext.hooks.output.dispatcher import StepDispatcher
-from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder, RecordingTrigger
+from sagemaker_debug_ext.hooks.output.flight_recorder import RecordingTrigger
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
-from sagemaker_debug_ext.hooks.output.spill_file import DEFAULT_SPILL_LIMIT_BYTES
-from sagemaker_debug_ext.hooks.output.tensorboard import TensorBoardOutput, summary_spec_for
-from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, TrialOutput, Worker
-from sagemaker_debug_ext.hooks.process.exit import current_exception_id, is_exiting_with_error, on_exit
-from sagemaker_debug_ext.hooks.process.fork import PROCESS
-from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS, on_sigterm
-from sagemaker_debug_ext.store.backends import Backend, open_backend
-from sagemaker_debug_ext.vocabulary import SCALAR_COLLECTIONS, CollectionKeys, ModeKeys
+from sagemaker_debug_ext.hooks.output.trial_output import CHIEF
+from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
+from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS
+from sagemaker_debug_ext.hooks.profiling import ProfilerCalls
+from sagemaker_debug_ext.store.backends import Backend
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
 
-_METRIC_COLLECTIONS: Final = frozenset({CollectionKeys.LOSSES, CollectionKeys.METRICS, CollectionKeys.SM_METRICS})
-
 _SelfT = TypeVar("_SelfT", bound="BaseHook")
-
-
-class ProfilerCalls:
-    """Profiler methods of `smdebug` hooks, answered as in a job without a profiler."""
-
-    def record_trace_events(self, *_: Any, **__: Any) -> None:
-        """Do nothing: without a profiler there is no timeline to add an event to."""
-
-    def should_save_dataloader_metrics(self, metrics_name: str) -> bool:  # noqa: ARG002 - smdebug's signature
-        """Return False: without a profiler no data loader metrics are saved."""
-        return False
 
 
 class BaseHook(FrameworkAdapter, ProfilerCalls):
@@ -152,60 +137,69 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         spill_limit_bytes: int = DEFAULT_SPILL_LIMIT_BYTES,
         handle_sigterm: bool = True,
     ) -> None:
-        self.backend = open_out_dir(out_dir)
-        self.out_dir = self.backend.url
-        self.dry_run = check_flag(dry_run, "dry_run")
-        self.strict = check_flag(strict, "strict")
-        self.save_all = check_flag(save_all, "save_all")
-        self.include_workers = check_workers(include_workers)
-        self.export_tensorboard = check_flag(export_tensorboard, "export_tensorboard") or tensorboard_dir is not None
-        self.tensorboard_dir = check_tensorboard_dir(tensorboard_dir)
-        self.statistics = check_statistics(list_names(statistics, "statistics"))
-        self.save_config = complete_save_config(save_config, self.default_save_interval)
-        self.reduction_config = check_reduction_config(reduction_config)
-        self.failure: Exception | None = None
-        """What went wrong first; None as long as all is well."""
-        self._collections = CollectionSet(
-            self.collection_class,
-            self.builtin_patterns,
-            saved=(*self.default_collections, *list_names(include_collections, "include_collections")),
-            save_all=self.save_all,
+        options = HookOptions(
+            out_dir=out_dir,
+            export_tensorboard=export_tensorboard,
+            tensorboard_dir=tensorboard_dir,
+            dry_run=dry_run,
+            reduction_config=reduction_config,
+            save_config=save_config,
+            include_regex=include_regex,
+            include_collections=include_collections,
+            save_all=save_all,
+            include_workers=include_workers,
+            strict=strict,
+            memory_limit_bytes=memory_limit_bytes,
+            statistics=statistics,
+            when_full=when_full,
+            flight_recorder=flight_recorder,
+            spill_limit_bytes=spill_limit_bytes,
+            handle_sigterm=handle_sigterm,
         )
-        if patterns := list_patterns(include_regex):
-            self._collections.save(CollectionKeys.DEFAULT, patterns)
-        if self.save_all:
-            self._collections.save(CollectionKeys.ALL, [".*"])
-        self._memory_limit_bytes = memory_limit_bytes = check_count(memory_limit_bytes, "memory_limit_bytes", least=1)
-        check_policy(when_full)
-        self._drops_steps = when_full == "drop"
-        spill_limit_bytes = check_count(spill_limit_bytes, "spill_limit_bytes", least=1)
-        self._spill_limit_bytes = spill_limit_bytes if when_full == "spill" else 0
-        num_recorded = check_count(flight_recorder, "flight_recorder", least=0)
-        self._recorder = FlightRecorder(num_recorded, self._memory_limit_bytes) if num_recorded else None
-        handle_sigterm = check_flag(handle_sigterm, "handle_sigterm")
-        self._counters = StepCounters()
-        self._skipped = SkippedSteps()
-        self._step_begun = -1
-        self._metrics = MetricsFile.find(os.environ)
-        self._checkpoints = CheckpointState.find(os.environ)
-        if self._checkpoints is not None:
-            self._checkpoints.restore(self._counters)
-        self._open: StepBuffer | None = None
-        self._ended_step: StepBuffer | None = None
-        self._plan: SavePlan | None = None
-        self._step_plan: StepPlan | None = None
-        self._custom_tensors = PendingTensors(memory_limit_bytes)
-        self._scalars = PendingScalars()
-        self._delivery: StepDispatcher | None = None
-        self._has_raised = self._is_off = self._is_closed = self._has_said_closed = False
-        self._error_at_begin = current_exception_id()
-        self._process = PROCESS.mark
+        self.backend = open_out_dir(options.out_dir)
+        self.out_dir = self.backend.url
+        self.dry_run = options.dry_run
+        self.strict = options.strict
+        self.save_all = options.save_all
+        self.include_workers = options.include_workers
+        warn_about_workers(options.include_workers)
+        self.export_tensorboard = options.writes_tensorboard
+        self.tensorboard_dir = options.tensorboard_dir
+        if options.tensorboard_dir is not None:
+            open_folder(options.tensorboard_dir, "tensorboard_dir")
+        self.statistics = options.statistics
+        self.save_config = complete_save_config(options.save_config, self.default_save_interval)
+        self.reduction_config = options.reduction_config
+        self._options = options
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
+        self._collections = self._make_collections(options)
+        self._steps = StepTracker(self._make_plan, self._before_end, self._lock, self.reduction_ddof)
+        self._skipped = self._steps.skipped  # asked at every step: a further attribute look-up would show
+        metrics, checkpoints = MetricsFile.find(os.environ), CheckpointState.find(os.environ)
+        if checkpoints is not None:
+            checkpoints.restore(self._steps.counters)
+        self._recorder = StepRecorder(self, self._collections, options.memory_limit_bytes, metrics is not None)
+        self._dispatcher = StepDispatcher(
+            self.backend, options, self._collections, self._to_array, self._lock, metrics, checkpoints
+        )
+        self._lifecycle = HookLifecycle(self.out_dir, self._lock)
         registry.enter(self, self.backend)
         registry.set_hook(self, BaseHook)
-        self._forget_end = on_exit(self.close)
-        self._forget_sigterm = on_sigterm(self._terminate) if handle_sigterm else None
-        self._requests = RecordingTrigger(self.backend, self.write_recording) if num_recorded else None
+        self._lifecycle.attach(self.close, self._finish_early if options.handle_sigterm else None)
+        self._trigger = RecordingTrigger(self.backend, self.write_recording) if options.flight_recorder else None
+
+    def _make_collections(self, options: HookOptions) -> CollectionSet:
+        collections = CollectionSet(
+            self.collection_class,
+            self.builtin_patterns,
+            saved=(*self.default_collections, *options.include_collections),
+            save_all=options.save_all,
+        )
+        if options.include_regex:
+            collections.save(CollectionKeys.DEFAULT, options.include_regex)
+        if options.save_all:
+            collections.save(CollectionKeys.ALL, [".*"])
+        return collections
 
     # --- creation -----------------------------------------------------------------------------------------------------
 
@@ -241,12 +235,12 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         Raises:
             SMDebugValueError: There is none of that name, and `create` is false.
         """
-        self._invalidate_plan()
+        self._steps.invalidate_plan()
         return self._collections.get(name, create)
 
     def get_collections(self) -> dict[str, Collection]:
         """Return all collections by name."""
-        self._invalidate_plan()
+        self._steps.invalidate_plan()
         return {collection.name: collection for collection in self._collections}
 
     def add_collection(self, collection: Collection) -> None:
@@ -255,11 +249,11 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         Raises:
             SMDebugTypeError: It is no `Collection`.
         """
-        self._invalidate_plan()
+        self._steps.invalidate_plan()
         self._collections.add(collection)
 
     def has_default_hook_configuration(self) -> bool:
-        """Tell whether exactly the framework's default collections are saved."""
+        """Return whether exactly the framework's default collections are saved."""
         return self._collections.saved == set(self.default_collections)
 
     has_default_configuration = has_default_hook_configuration
@@ -267,22 +261,27 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
     # --- what the script says -----------------------------------------------------------------------------------------
 
     @property
+    def failure(self) -> Exception | None:
+        """The first failure of the hook; None as long as there is none."""
+        return self._lifecycle.failure
+
+    @property
     def mode(self) -> ModeKeys:
-        """Mode of the steps to come."""
-        return self._counters.mode
+        """Mode of the following steps."""
+        return self._steps.counters.mode
 
     @property
     def step(self) -> int:
         """Global step of the last step begun; -1 before the first."""
-        return self._last_step
+        return self._steps.last_begun
 
     @property
     def num_dropped_steps(self) -> int:
-        """How many steps were left out because too much waited to be written."""
-        return 0 if self._delivery is None else self._delivery.num_dropped_steps
+        """How many steps were dropped because the memory limit was reached."""
+        return self._dispatcher.num_dropped_steps
 
     def set_mode(self, mode: ModeKeys) -> None:
-        """Say what the steps to come are for.
+        """Set the mode of the following steps.
 
         Raises:
             SMDebugValueError: It is no mode.
@@ -291,7 +290,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
             raise SMDebugValueError(
                 f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){meant_mode(mode)}"
             )
-        self._enter_mode(mode)
+        self._steps.enter_mode(mode)
 
     def save_scalar(
         self,
@@ -317,13 +316,14 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         """
         if not isinstance(name, str):
             raise SMDebugTypeError(f"name must be a text (got {brief(name)})")
-        captured = Captured(self._copy_scalar(value, name), time.time() if timestamp is None else float(timestamp))
-        if not self._is_open_for("save_scalar"):
+        copied = self._recorder.copy_scalar(value, name)
+        captured = Captured(copied, time.time() if timestamp is None else float(timestamp))
+        if not self._lifecycle.accepts("save_scalar"):
             return
         with self._lock:
             self._skipped.forget()
-            scalar = Scalar(captured, self._counters.mode, sm_metric)
-            self._scalars.save(f"scalar/{name}", scalar, self._step, self.export_tensorboard)
+            scalar = Scalar(captured, self._steps.counters.mode, sm_metric)
+            self._recorder.save_scalar(self._steps.open, f"scalar/{name}", scalar)
 
     def save_tensor(
         self, tensor_name: str, tensor_value: Any, collections_to_write: str | Sequence[str] = CollectionKeys.DEFAULT
@@ -347,64 +347,61 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         """
         if not isinstance(tensor_name, str):
             raise SMDebugTypeError(f"tensor_name must be a text (got {brief(tensor_name)})")
-        names = list_names(
+        names = to_names(
             [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write,
             "collections_to_write",
         )
-        if not self._is_open_for("save_tensor"):
+        if not self._lifecycle.accepts("save_tensor"):
             return
         try:
-            captured = Captured(self._copy_value(tensor_value), time.time())
+            captured = self._recorder.copy_tensor(tensor_value)
         except Exception as error:  # noqa: BLE001 - whatever a value does when it is copied, training goes on
             LOG.warning("tensor %r is not saved: %s", tensor_name, error)
             return
         with self._lock:
             for name in names:
                 if name not in self._collections:
-                    self._invalidate_plan()
+                    self._steps.invalidate_plan()
                 self._collections.get(name).add_tensor_name(tensor_name)
             self._skipped.forget()  # its collections may be due when none of those to be saved is
-            self._custom_tensors.add(tensor_name, captured, tuple(names))
+            self._recorder.tensors.add(tensor_name, captured, names)
 
     def should_save_tensor_or_collection(self, tensor_name: str, collection_name: str) -> bool:
-        """Tell whether the open step saves the tensor or the collection; false before the first step."""
+        """Return whether the open step saves the tensor or the collection; false before the first step."""
         plan = self._current_plan()
         return plan is not None and (collection_name in plan.saved or plan.decide(tensor_name) is not None)
 
     @fail_safe
     def write_recording(self) -> None:
-        """Write the steps that the flight recorder keeps, but not the open one; without a recorder nothing happens."""
-        if self._is_active():
+        """Write the steps that the flight recorder keeps, but not the open one; a no-op without a recorder."""
+        if self._lifecycle.is_active():
             with self._lock:
-                if not self._is_closed:  # meanwhile
-                    self._write_recorded()
+                if not self._lifecycle.is_closed:  # by another thread while this one waited
+                    self._dispatcher.write_recording(self.dry_run)
 
     def export_collections(self) -> None:
         """Write the collections file as it is now."""
-        if self._is_active():
+        if self._lifecycle.is_active():
             self._export_and_wait()
 
     def close(self) -> None:
-        """Write what is left, mark the trial as ended, and leave the model as it was before.
+        """Flush pending steps, mark the trial as ended, and detach from the model.
 
-        Inside a SageMaker job the platform marks the end. Closing twice does nothing.
+        Inside a SageMaker job the platform marks the end. Closing twice is a no-op.
         """
-        if self._is_closed or PROCESS.mark is not self._process:
+        if not self._lifecycle.begin_close():
             return
-        self._is_closed = True
         self._skipped.forget()
         registry.note_closed(self, self.out_dir)
-        if self._requests is not None:
-            self._requests.close()
-        self._forget_end()
+        if self._trigger is not None:
+            self._trigger.close()
         self._detach()
         self._finish()
-        self._say_if_nothing_was_saved()
+        self._warn_if_nothing_was_saved()
         self._end()
-        if self._forget_sigterm is not None:
-            self._forget_sigterm()
-        if self.failure is not None and self.strict:
-            raise self.failure
+        self._lifecycle.detach()
+        if self.strict:
+            self._lifecycle.raise_failure()
 
     def __enter__(self: _SelfT) -> _SelfT:
         return self
@@ -412,105 +409,49 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._has_raised = error is not None
+        self._lifecycle.has_raised = error is not None
         self.close()
 
     # --- what the framework's hook calls ------------------------------------------------------------------------------
 
-    def _begin_step(self, hand_over: bool = True) -> StepPlan | None:
+    def _begin_step(self, submit: bool = True) -> StepPlan | None:
         """End the open step and begin the next; return what is due at it, None if nothing.
 
         Args:
-            hand_over: Whether the writing thread may have the step that has ended right away. If not, `_submit_step` is
-                to be called once the framework's hook has done its own work, which then does not compete with the
-                writing thread for the interpreter.
+            submit: Whether the writing thread gets the ended step at once. If not, the framework's hook calls
+                `_submit_step` after its own work, which then does not compete with that thread for the interpreter.
         """
         if self._skipped.begin():
             return None
-        if not self._is_active():
-            self._step = self._ended_step = None  # let go of what was captured before saving was switched off
-            if self.failure is not None and self.strict:
-                raise self.failure
+        if not self._lifecycle.is_active():
+            self._steps.discard()  # of a hook that was switched off
+            if self.strict:
+                self._lifecycle.raise_failure()
             return None
+        steps, recorder = self._steps, self._recorder
         with self._lock:
-            if self._scalars.waiting:
-                self._flush_scalars()
-            self._finish_step()
-            if hand_over:
+            recorder.flush_scalars(steps.open, steps.counters.mode)
+            steps.end()
+            if submit:
                 self._submit_step()
             if not self._has_output():
                 return None
-            self._open_step()
+            step = self._open_step()
             self._save_custom_tensors()
-            plan, step = self._current_plan(), self._step
-            has_nothing_to_do = not (plan or step or self._custom_tensors) and self._checkpoints is None
-            if has_nothing_to_do and step is not None and self._plan is not None:
-                self._skipped.skip_until(step.position, self._plan)
+            plan = self._current_plan()
+            if not (plan or step or recorder.tensors) and self._dispatcher.checkpoints is None:
+                steps.skip_until_due()
             return plan or None
 
-    @property
-    def _step(self) -> StepBuffer | None:
-        """The open step."""
-        if self._skipped.num_begun:
-            self._catch_up()
-        return self._open
-
-    @_step.setter
-    def _step(self, step: StepBuffer | None) -> None:
-        self._open = step
-
-    @property
-    def _last_step(self) -> int:
-        """Global step of the last step begun; -1 before the first."""
-        if self._skipped.num_begun:
-            self._catch_up()
-        return self._step_begun
-
-    def _catch_up(self) -> None:
-        """Count the idle steps that have begun: nothing is in the open step, which gets the number of the last."""
-        with self._lock:
-            num_steps = self._skipped.take_skipped()
-            if num_steps and self._open is not None:
-                self._open.position = self._counters.advance(num_steps)
-                self._step_begun = self._open.position.global_step
-                self._step_plan = None
-
-    def _enter_mode(self, mode: ModeKeys) -> None:
-        """Have the steps to come be of a mode."""
-        if mode is not self._counters.mode:
-            with self._lock:
-                self._catch_up()
-                self._skipped.forget()
-                self._counters.mode = mode
-
-    def _invalidate_plan(self) -> None:
-        """Find out anew what is due, at the next step at the latest."""
-        self._catch_up()
-        self._plan = None
-        self._skipped.forget()
-
-    def _cancel_step(self) -> None:
-        """Forget the open step, which did not take place after all; the next one takes its numbers.
-
-        The step before it is open again, unless it has been handed over.
-        """
-        with self._lock:
-            if self._step is not None:
-                self._skipped.forget()
-                self._counters.retreat(self._step.position)
-                self._step_begun = self._counters.last_global_step
-                self._step, self._ended_step = self._ended_step, None
-                self._step_plan = None
+    def _submit_step(self) -> None:
+        """Submit the step that has ended."""
+        step = self._steps.take_ended()
+        if step:
+            self._dispatcher.submit(step, self.dry_run)
 
     def _current_plan(self) -> StepPlan | None:
-        """Return what is due at the open step; None if nothing is saved (any more)."""
-        if self._step is None or self._is_off:
-            return None
-        if self._plan is None:
-            self._step_plan = None
-        if self._step_plan is None:
-            self._step_plan = self._complete_collections().at(self._step.position.mode, self._step.position.mode_step)
-        return self._step_plan
+        """Return what is due at the open step; None if nothing is saved."""
+        return None if self._lifecycle.is_off else self._steps.current_plan()
 
     def _capture(self, name: str, value: Any) -> None:
         """Save a tensor of the framework with the open step, if that is decided."""
@@ -520,238 +461,127 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
             self._save(name, value, decision)
 
     def _save(self, name: str, value: Any, decision: SaveDecision, taken: Captured | None = None) -> None:
-        """Capture what was decided of a tensor; `taken` is a copy of it, if there is one already."""
-        step = self._step
-        shape = tuple(value.shape)
-        if step is None or 0 in shape:
-            return
-        now = time.time() if taken is None else taken.wall_time
-        if decision.reductions:
-            self._save_reductions(step, name, value, decision.reductions, now)
-        if self.statistics and SCALAR_COLLECTIONS.isdisjoint(decision.collections):
-            self._save_statistics(step, name, value, now)
-        if decision.shape:
-            step.shapes[name] = shape
-        if decision.value:
-            step.tensors[name] = Captured(self._copy_value(value), now) if taken is None else taken
-        if self.export_tensorboard or self._metrics is not None:
-            self._observe(step, name, value, decision, now, taken)
-        self._collections.note(name, decision.collections)
-
-    def _observe(
-        self, step: StepBuffer, name: str, value: Any, decision: SaveDecision, now: float, taken: Captured | None
-    ) -> None:
-        """Note that a tensor is a metric of the job, and how TensorBoard shows it."""
-        if self._metrics is not None and not _METRIC_COLLECTIONS.isdisjoint(decision.collections):
-            step.metrics.add(name)
-        summaries = summary_spec_for(name, decision.collections, self._collections) if self.export_tensorboard else None
-        if summaries is None:
-            return
-        step.summaries[name] = summaries
-        if not (summaries.is_scalar or decision.value):
-            step.summary_values[name] = Captured(self._copy_value(value), now) if taken is None else taken
+        """Save what was decided of a tensor with the open step; `taken` is a copy of it, if there is one already."""
+        step = self._steps.open
+        if step is not None:
+            self._recorder.save(step, name, value, decision, taken)
 
     def _save_custom_tensors(self) -> None:
         """Save the script's own tensors whose collections are due."""
-        plan = self._current_plan() if self._custom_tensors else None
-        if plan is None:
-            return
-        with self._lock:
-            for name, captured, decision in self._custom_tensors.take_due(plan):
-                self._save(name, captured.value, decision, captured)
+        plan = self._current_plan() if self._recorder.tensors else None
+        step = self._steps.open
+        if plan is not None and step is not None:
+            with self._lock:
+                self._recorder.save_pending(step, plan)
+
+    def _disable(self, error: Exception) -> None:
+        """Switch saving off because of an error; called from any thread."""
+        self._lifecycle.switch_off(error, self.strict)
+        self._skipped.forget()
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _is_active(self) -> bool:
-        return not (self._is_off or self._is_closed) and PROCESS.mark is self._process
+    def _make_plan(self) -> SavePlan:
+        """Complete the collections, as their file shows them, and return when they are due."""
+        self._before_plan()
+        return self._collections.plan(self.save_config, self.reduction_config, self.strict)
 
-    def _is_open_for(self, call: str) -> bool:
-        """Tell whether a call of the script does anything; if not because the hook is closed, that is said once."""
-        if self._is_closed and not self._has_said_closed:
-            self._has_said_closed = True
-            LOG.warning("%s() does nothing: the hook for %r is closed", call, self.out_dir)
-        return self._is_active()
-
-    def _copy_scalar(self, value: Any, name: str) -> Any:
-        try:
-            copied = self._copy_value(value)
-        except Exception as error:
-            raise SMDebugTypeError(f"scalar {name!r} must be one number (got {brief(value)})") from error
-        is_text = not isinstance(copied, PooledValue) and self._to_array(copied).dtype.kind == "U"
-        if is_text or copied.shape not in ((), (1,) * len(copied.shape)):
-            raise SMDebugTypeError(f"scalar {name!r} must be one number (got {brief(value)})")
-        return copied
+    def _open_step(self) -> StepBuffer:
+        self._dispatcher.update_checkpoints(self._steps.counters, self._steps.ended)
+        step = self._steps.begin()
+        self._recorder.begin_step(step)
+        return step
 
     def _has_output(self) -> bool:
-        """Find out, the first time, who this process is and whether it writes; tell whether it does."""
-        if self._delivery is None and not (self._is_off or self._is_helper):
-            worker = self._find_worker()
-            everyone = self.include_workers == "all"
-            if worker.name != CHIEF:
-                self._checkpoints = None
-            if everyone or worker.name == CHIEF:
-                output = self._open_output(worker, worker.num_workers if everyone else 1)
-                registry.mark_written(self.out_dir)
-                self._delivery = StepDispatcher(
-                    output, self._collections, self._to_array, self._recorder, self._lock, self._drops_steps
-                )
-                self._resume(self._sync_last_steps(output.last_steps()))
-                is_shared = everyone and worker.num_workers > 1
-                self._is_only_writer = self._counters.last_global_step < 0 and not is_shared
-            else:
-                LOG.debug("%s saves nothing, because include_workers is %r", worker.name, self.include_workers)
-                self._is_helper = self._joins_collectives()
-                self._is_off = not self._is_helper
-                self._resume(self._sync_last_steps({}))
-        return not self._is_off
+        """Resolve this process's rank on first use, and return whether it writes."""
+        if self._dispatcher.output is None and not (self._lifecycle.is_off or self._is_helper):
+            self._open_output()
+        return not self._lifecycle.is_off
 
-    def _open_output(self, worker: Worker, num_writers: int) -> TrialOutput:
-        folder = self.tensorboard_dir or f"{self.out_dir}/tensorboard"
-        return TrialOutput(
-            self.backend,
-            worker,
-            num_writers,
-            self._memory_limit_bytes,
-            self._disable,
-            TensorBoardOutput(open_backend(folder)) if self.export_tensorboard else None,
-            self._metrics,
-            self._spill_limit_bytes,
-        )
+    def _open_output(self) -> None:
+        worker, all_write = self._find_worker(), self.include_workers == "all"
+        if worker.name != CHIEF:
+            self._dispatcher.checkpoints = None
+        if not (all_write or worker.name == CHIEF):
+            LOG.debug("%s saves nothing, because include_workers is %r", worker.name, self.include_workers)
+            self._is_helper = self._joins_collectives()
+            self._lifecycle.is_off = not self._is_helper
+            self._resume(self._sync_last_steps({}))
+            return
+        folder = (self.tensorboard_dir or f"{self.out_dir}/tensorboard") if self.export_tensorboard else None
+        last_steps = self._dispatcher.open(worker, worker.num_workers if all_write else 1, folder, self._disable)
+        self._resume(self._sync_last_steps(last_steps))
+        is_shared = all_write and worker.num_workers > 1
+        self._is_only_writer = self._steps.counters.last_global_step < 0 and not is_shared
 
     def _resume(self, last_steps: Mapping[ModeKeys, int]) -> None:
-        """Count on behind the steps that an earlier run, which was killed, has left in the folder."""
-        last = last_steps.get(ModeKeys.GLOBAL, -1)
-        if last <= self._counters.last_global_step:
-            return
-        self._counters.resume_after(
-            last, {mode: step for mode, step in last_steps.items() if mode is not ModeKeys.GLOBAL}
-        )
-        LOG.warning("%s holds steps of an earlier run: counting goes on after step %d", self.out_dir, last)
-
-    def _open_step(self) -> None:
-        """Begin a step with the scalars that waited for it."""
-        if self._checkpoints is not None:
-            self._note_checkpoints(self._checkpoints)
-        position = self._counters.advance()
-        self._step_begun = position.global_step
-        self._step_plan = None
-        self._step = StepBuffer(position, reduction_ddof=self.reduction_ddof)
-        if self._scalars.waiting:
-            self._scalars.begin(self._step, self.export_tensorboard)
-
-    def _note_checkpoints(self, checkpoints: CheckpointState) -> None:
-        try:
-            ended = self._ended_step
-            saved = -1 if self._delivery is None else self._delivery.last_saved_step
-            checkpoints.update(self._counters, ended.position.global_step if ended else saved)
-        except OSError:
-            LOG.exception("the state of checkpoints is no longer written")
-            self._checkpoints = None
-
-    def _flush_scalars(self, is_final: bool = False) -> None:
-        """Give the open step the scalars that waited for a step which is not coming."""
-        if self._step is not None:
-            self._scalars.flush_to(self._step, self._counters.mode, is_final, self.export_tensorboard)
-
-    def _finish_step(self) -> None:
-        """Close the open step; nothing here holds on to its tensors once it is handed over."""
-        self._ended_step, self._step = self._step, None
-
-    def _submit_step(self) -> None:
-        """Give the step that has ended to the writing thread."""
-        step, self._ended_step = self._ended_step, None
-        if step and self._delivery is not None:
-            self._delivery.take(step, self.dry_run)
-
-    def _write_recorded(self) -> None:
-        if self._delivery is not None:
-            self._delivery.write_recorded(self.dry_run)
+        """Continue counting after the steps that an earlier run, which was killed, has left in the folder."""
+        if self._continues_counting() and self._steps.resume_after(last_steps):
+            last = last_steps[ModeKeys.GLOBAL]
+            LOG.warning("%s holds steps of an earlier run: counting goes on after step %d", self.out_dir, last)
 
     @fail_safe
     def _export_and_wait(self) -> None:
         with self._lock:
-            if self._has_output() and self._delivery is not None:
-                self._complete_collections()
-                self._delivery.export()
-        if self._delivery is not None:
-            self._delivery.output.flush()
+            if self._has_output():
+                self._steps.save_plan()
+                self._dispatcher.export_collections()
+        self._dispatcher.flush()
 
     @fail_safe
     def _finish(self) -> None:
-        """Write what is left to write when no step will follow.
+        """Flush the last step and the pending scalars and tensors.
 
-        Where another hook has written, one that has captured nothing has nothing to add, not even the end.
+        A hook that has captured nothing leaves a folder alone that another hook has written.
         """
+        steps, recorder = self._steps, self._recorder
         with self._lock:
-            if self._delivery is None and not self._scalars.waiting and registry.is_written(self.out_dir):
+            is_unused = self._dispatcher.output is None and not recorder.scalars.waiting
+            if is_unused and registry.is_written(self.out_dir):
                 return
-            if self._is_off or not self._has_output() or self._delivery is None:
+            if self._lifecycle.is_off or not self._has_output() or self._dispatcher.output is None:
                 return
-            self._submit_step()  # of the step before one that is running right now
-            if self._step is None and self._scalars.waiting:
+            self._submit_step()  # the step before one that is running right now
+            if steps.open is None and recorder.scalars.waiting:
                 self._open_step()
-            self._flush_scalars(is_final=True)
+            recorder.flush_scalars(steps.open, steps.counters.mode, is_final=True)
             self._save_custom_tensors()
-            self._finish_step()
+            steps.end()
             self._submit_step()
-            if self._has_raised or is_exiting_with_error(since=self._error_at_begin):
-                self._write_recorded()
-            self._complete_collections()
-            self._delivery.export_collections_if_changed()
+            if self._lifecycle.has_error_exit():
+                self._dispatcher.write_recording(self.dry_run)
+            steps.save_plan()
+            self._dispatcher.export_collections_if_changed()
 
-    def _say_if_nothing_was_saved(self) -> None:
-        is_wanted = self._is_only_writer and not (self.dry_run or self._recorder or self._is_off)
-        if is_wanted and self._last_step >= 0 and self._delivery is not None and not self._delivery.has_taken:
+    def _warn_if_nothing_was_saved(self) -> None:
+        dispatcher, num_steps = self._dispatcher, self._steps.last_begun + 1
+        is_intended = self.dry_run or dispatcher.flight_recorder is not None or self._lifecycle.is_off
+        if self._is_only_writer and num_steps > 0 and not (is_intended or dispatcher.has_taken):
             LOG.warning(
-                "nothing was saved in %s: up to step %d no tensor of collections %s came when it was due; "
-                "look at save intervals, patterns, and what is registered",
+                "no tensors were saved to %s in %d steps: none matched the due collections %s; check the save "
+                "interval, the collection patterns and the registered modules",
                 self.out_dir,
-                self._last_step,
+                num_steps,
                 ", ".join(sorted(self._collections.saved)),
             )
 
-    def _terminate(self, ends_process: bool) -> None:
-        """Write what is complete; if the process is about to end, end the trial too.
+    def _finish_early(self, ends_process: bool) -> None:
+        """Write the complete steps at SIGTERM, and end the trial if the process is about to end.
 
-        Runs between two instructions of the script. The open step is among what is complete only if the framework's
-        hook can tell.
+        Runs between two instructions of the script, so that the open step may be incomplete.
         """
-        if self._is_closed or PROCESS.mark is not self._process or not self._lock.acquire(timeout=GRACE_SECONDS):
+        if not self._dispatcher.flush(GRACE_SECONDS):
             return
-        try:
-            output = None if self._delivery is None else self._delivery.output
-            if output is None or not output.flush(GRACE_SECONDS):
-                return
-            self._write_recorded()
-            if ends_process:
-                if self._step is not None and not self._is_step_complete():
-                    self._step = None
-                    self._scalars.waiting.clear()
-                self._is_closed = True
-                self._finish()
-            if output.flush(GRACE_SECONDS) and ends_process:
-                self._end()
-        finally:
-            self._lock.release()
+        self._dispatcher.write_recording(self.dry_run)
+        if ends_process:
+            if self._steps.open is not None and not self._is_step_complete():
+                self._steps.discard_open()
+                self._recorder.scalars.waiting.clear()
+            self._lifecycle.is_closed = True
+            self._finish()
+        if self._dispatcher.flush(GRACE_SECONDS) and ends_process:
+            self._end()
 
     @fail_safe
     def _end(self) -> None:
-        if self._delivery is not None:
-            self._delivery.output.close(mark_end=JOB_NAME_VARIABLE not in os.environ)
-
-    def _complete_collections(self) -> SavePlan:
-        """Fill in what collections leave to the hook, as the collections file shows it; return when they are due."""
-        if self._plan is None:
-            self._before_plan()
-            self._plan = self._collections.plan(self.save_config, self.reduction_config, self.strict)
-        return self._plan
-
-    def _disable(self, error: Exception) -> None:
-        """Switch saving off because of an error; called from any thread."""
-        self._is_off = True
-        self._skipped.forget()
-        if self.failure is not None:
-            return
-        self.failure = error
-        if not self.strict:
-            LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
+        self._dispatcher.finish(mark_end=JOB_NAME_VARIABLE not in os.environ)

@@ -37,7 +37,10 @@ class FrameworkAdapter:
     default_save_interval: ClassVar[int] = DEFAULT_SAVE_INTERVAL
 
     statistics: tuple[str, ...]
-    """What is saved of every tensor beside its reductions; the hook knows."""
+    """Statistics to save of every tensor beside its reductions; set by the hook."""
+
+    export_tensorboard: bool
+    """Whether TensorBoard files are written; set by the hook."""
 
     reduction_ddof: ClassVar[int] = 0
     """What the framework subtracts from the count in `std` and `variance`."""
@@ -95,8 +98,15 @@ class FrameworkAdapter:
         """Tell whether it is certain that the open step will get nothing more."""
         return False
 
+    def _continues_counting(self) -> bool:
+        """Return whether steps are counted on from those that an earlier run has left in the folder."""
+        return True
+
     def _before_plan(self) -> None:
         """Complete collections by what only the framework's hook knows."""
+
+    def _before_end(self, step: StepBuffer) -> None:
+        """Complete the open step before it ends."""
 
     def _detach(self) -> None:
         """Remove everything from the framework's objects."""

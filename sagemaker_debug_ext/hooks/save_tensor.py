@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from sagemaker_debug_ext.config.collection import Collection
+from sagemaker_debug_ext.config.hook_options import DEFAULT_OUT_DIR
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.options.config_file import (
     CONFIG_PATH_VARIABLE,
     DEFAULT_CONFIG_PATH,
-    DEFAULT_OUT_DIR,
     read_configuration,
 )
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF
@@ -100,4 +100,5 @@ def _convert(value: Any) -> Array:
 def _job_folder() -> str:
     if not os.path.exists(os.environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH):
         return DEFAULT_OUT_DIR
-    return read_configuration(None, os.environ).out_dir
+    out_dir: str = read_configuration(None, os.environ).options.out_dir
+    return out_dir

@@ -13,4 +13,4 @@ attach = functools.partial(attach_hook, smd)
 
 def wait(hook: Any) -> None:
     """Wait until everything that the hook has captured is written."""
-    hook._delivery.output.flush()  # noqa: SLF001 - there is no public way, because scripts need not wait
+    hook._dispatcher.output.flush()  # noqa: SLF001 - there is no public way, because scripts need not wait

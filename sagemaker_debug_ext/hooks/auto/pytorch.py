@@ -41,7 +41,7 @@ class AutoHook(Hook):
     @property
     def is_closed(self) -> bool:
         """Whether the script has closed it."""
-        return self._is_closed
+        return self._lifecycle.is_closed
 
     def join(self, module: nn.Module) -> None:
         """Register a module whose forward pass is just beginning."""

@@ -118,7 +118,7 @@ class TensorHook(BaseHook):
         if key not in self._wanted:
             self._belongs(name, collection_name)
             if self._all_due is None:
-                self._complete_collections()
+                self._steps.save_plan()
                 self._all_due = StepPlan(list(self._collections), frozenset(self._collections.saved))
             self._wanted[key] = self._all_due.selects(name)
         return self._wanted[key]

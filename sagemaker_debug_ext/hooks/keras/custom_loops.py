@@ -150,7 +150,7 @@ class CustomLoopHook(TensorHook):
     @fail_safe
     def _begin_tape_step(self) -> bool:
         """Begin a step of a loop of the script's own; tell whether it saves anything."""
-        self._enter_mode(ModeKeys.TRAIN)
+        self._steps.enter_mode(ModeKeys.TRAIN)
         return bool(self._begin_step())
 
     def _tape_hook(self, what: str) -> Any:
@@ -165,7 +165,7 @@ class CustomLoopHook(TensorHook):
 
             access = HookAccess(
                 begin=self._begin_tape_step,
-                is_saving=self._is_active,
+                is_saving=self._lifecycle.is_active,
                 offer=self._capture,
                 save_waiting=self._save_custom_tensors,
                 wants=self._wants,

@@ -129,13 +129,13 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     @fail_safe
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Save what the model logs for the epoch with the step that is open."""
-        if self._step is None or not self._is_active():
+        if self._steps.open is None or not self._lifecycle.is_active():
             return
-        self._complete_collections()
+        self._steps.save_plan()
         own = dict(flatten(logs or {}))
         for name, value in own.items():
             # Where the open step is one of validation, its `loss` is that of validation.
-            in_evaluation = self._step.position.mode is ModeKeys.EVAL
+            in_evaluation = self._steps.open.position.mode is ModeKeys.EVAL
             self._save_of_epoch(name, own.get(f"val_{name}", value) if in_evaluation else value)
         if own:
             self._save_of_epoch("batch", np.int64(self._batch))
@@ -174,7 +174,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     @fail_safe
     def _attach(self, phase: Phase) -> None:
-        if not self._is_active():
+        if not self._lifecycle.is_active():
             return
         if phase is not Phase.TRAIN:
             self._batch = self._batches[phase] = -1
@@ -234,16 +234,16 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             batches_per_call = int(getattr(self.model, "steps_per_execution", 1) or 1)
             batch = self._batches.get(phase, -1) + batches_per_call
         self._batch = self._batches[phase] = batch
-        self._enter_mode(phase.mode)
+        self._steps.enter_mode(phase.mode)
         self._is_in_step = True
-        plan = self._begin_step(hand_over=False)
+        plan = self._begin_step(submit=False)
         return self._can_record() and plan is not None and self._has_to_record(plan, phase)
 
     @fail_safe
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
         """Save what is due of a step that has ended."""
         try:
-            if self._is_active():
+            if self._lifecycle.is_active():
                 self._submit_step()
             plan = self._current_plan()
             if plan:
@@ -267,16 +267,16 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     @fail_safe
     def _cancel(self) -> None:
         self._is_in_step = False
-        self._cancel_step()
+        self._steps.cancel()
 
     def _save_of_epoch(self, name: str, value: Any) -> None:
         """Save a number of the epoch, unless its collection is not saved or has come to its end."""
-        assert self._step is not None
+        assert self._steps.open is not None
         collection = self._collections.get(collection_of_log(name))
         config = collection.save_config
         if collection.name not in self._collections.saved or config is None:
             return
-        _, mode, mode_step = self._step.position
+        _, mode, mode_step = self._steps.open.position
         end = config.get_save_config(mode).end_step
         if end is None or mode_step < end:
             self._belongs(name, collection.name)
@@ -284,7 +284,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._save(name, np.asarray(value).reshape(1) if np.ndim(value) == 0 else np.asarray(value), decision)
 
     def _may_record(self, phase: Phase) -> bool:
-        if not (self._can_record() and self._is_active()) or self._step is None:
+        if not (self._can_record() and self._lifecycle.is_active()) or self._steps.open is None:
             return False
         return self._asks_for_recorded(phase, self._wants)
 

@@ -15,6 +15,7 @@ from mxnet.gluon.utils import HookHandle
 from mxnet.ndarray import NDArray
 
 from sagemaker_debug_ext.config.collection import Collection as BaseCollection
+from sagemaker_debug_ext.config.hook_options import to_flag
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import registry
@@ -34,7 +35,6 @@ from sagemaker_debug_ext.hooks.mxnet.blocks import (
 )
 from sagemaker_debug_ext.hooks.mxnet.symbol_graphs import GraphWatch, Place
 from sagemaker_debug_ext.hooks.mxnet.trainers import TrainerWatch
-from sagemaker_debug_ext.hooks.options.arguments import check_flag
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -104,7 +104,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def __init__(self, *args: Any, mode_follows_autograd: bool = False, **kwargs: Any) -> None:
         if not mx.__version__.startswith("1."):
             raise SMDebugRuntimeError(f"MXNet must be of version 1, from 1.9 on (got {mx.__version__})")
-        self.mode_follows_autograd = check_flag(mode_follows_autograd, "mode_follows_autograd")
+        self.mode_follows_autograd = to_flag(mode_follows_autograd, "mode_follows_autograd")
         """Whether the mode of a step is TRAIN or EVAL as autograd says, instead of what `set_mode` said last."""
         self._models: list[gluon.Block] = []
         self._losses: list[gluon.Block] = []
@@ -151,7 +151,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if not self._register(block, self._losses):
             return
-        self._invalidate_plan()
+        self._steps.invalidate_plan()
         self._collections.include_outputs(CollectionKeys.LOSSES, of=block_name(block))
         plan = self._current_plan()
         if plan:  # in the middle of a step, whose blocks are watched already
@@ -162,7 +162,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     @fail_safe
     def _on_forward(self, block: gluon.Block, inputs: tuple[Any, ...]) -> None:
         if has_symbols(inputs):
-            if self._step is None:
+            if self._steps.open is None:
                 self._report(
                     f"block {block_name(block)!r} is asked for its graph: inside a hybridised block it makes no "
                     "steps, and that block is to be registered"
@@ -178,7 +178,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             return
         self._save_parameters()
         self._release_step()
-        plan = self._begin_step(hand_over=False)
+        plan = self._begin_step(submit=False)
         self._begun = begun
         try:
             if plan is not None:
@@ -227,7 +227,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     def _register(self, block: gluon.Block, blocks: list[gluon.Block]) -> bool:
         known = [*self._models, *self._losses]
         check_block(block)
-        if not self._is_open_for("register_block"):
+        if not self._lifecycle.accepts("register_block"):
             return False
         if any(each is block for each in known):
             LOG.warning("block %r is registered already", block_name(block))
@@ -248,7 +248,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         last = self._begun
         if (
             last is None
-            or self._step is None
+            or self._steps.open is None
             or begun.block is not last.block
             or begun.mode is not last.mode
             or begun.is_recorded is not last.is_recorded

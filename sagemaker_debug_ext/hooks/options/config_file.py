@@ -1,9 +1,8 @@
-"""The hook configuration file (store format, section 9): what a job's submitter wants the hook to do.
+"""The hook configuration file (store format, section 9): the settings that a job's submitter makes for the hook.
 
 `read_configuration` reads it where SageMaker puts it, `parse_configuration` makes values of its content. Numbers and
-booleans may stand as such or as text, because SageMaker hands text through. Unknown keys never stop a job: they are
-logged once, with the nearest known key. A value without meaning is an error that names file, collection, parameter and
-value.
+booleans may be JSON values or text, because SageMaker passes text through. Unknown keys never stop a job: they are
+logged once, with the nearest known key. An invalid value is an error that names file, collection, parameter and value.
 """
 
 from __future__ import annotations
@@ -18,13 +17,18 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from sagemaker_debug_ext.config.collection import Collection, compile_pattern
-from sagemaker_debug_ext.config.hook_options import COLLECTION_PARAMETERS, FULL_POLICIES, HOOK_PARAMETERS
-from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics, parse_reductions
+from sagemaker_debug_ext.config.collection import Collection
+from sagemaker_debug_ext.config.hook_options import (
+    COLLECTION_PARAMETERS,
+    DEFAULT_OUT_DIR,
+    HOOK_ARGUMENTS,
+    HOOK_PARAMETERS,
+    HookOptions,
+)
+from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
+from sagemaker_debug_ext.config.text_forms import BOOLEAN, PATTERNS, REDUCTIONS, SAVE_SETTINGS, parse_text
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugTypeError, SMDebugValueError, brief, did_you_mean
-from sagemaker_debug_ext.hooks.output.background import DEFAULT_MEMORY_LIMIT_BYTES
-from sagemaker_debug_ext.hooks.output.spill_file import DEFAULT_SPILL_LIMIT_BYTES
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -36,8 +40,6 @@ DEFAULT_TENSORBOARD_PATH: Final = "/opt/ml/input/config/tensorboardoutputconfig.
 JOB_NAME_VARIABLE: Final = "TRAINING_JOB_NAME"
 """Set inside a SageMaker job, whatever its value."""
 
-DEFAULT_OUT_DIR: Final = "/opt/ml/output/tensors"
-
 _DOCUMENT_KEYS: Final = ("S3OutputPath", "S3Path", "LocalPath", "HookParameters", "CollectionConfigurations")
 _ENTRY_KEYS: Final = ("CollectionName", "CollectionParameters")
 _MODE_NAMES: Final = {mode: mode.name.lower() for mode in ModeKeys}
@@ -47,12 +49,12 @@ _Value = TypeVar("_Value")
 
 @attrs.frozen(kw_only=True)
 class CollectionSettings:
-    """What the file says of one collection.
+    """The settings of one collection in the file.
 
     Args:
         name: Name of the collection.
         save_config: When to save it; None takes the hook's setting.
-        reduction_config: What to save of its members; None takes the hook's setting.
+        reduction_config: The numbers to save of its members; None takes the hook's setting.
         include_regex: Patterns to add to the collection's own.
         save_histogram: Whether TensorBoard output shows histograms; None leaves the default.
     """
@@ -64,7 +66,7 @@ class CollectionSettings:
     save_histogram: bool | None = None
 
     def apply_to(self, collection: Collection) -> None:
-        """Have a collection be as the file says."""
+        """Apply the settings to a collection."""
         collection.include(self.include_regex)
         collection.save_config = self.save_config
         collection.reduction_config = self.reduction_config
@@ -74,62 +76,38 @@ class CollectionSettings:
 
 @attrs.frozen(kw_only=True)
 class HookConfiguration:
-    """What the file says as a whole; every field means what the hook argument of that name means.
+    """The content of the file.
 
     Args:
-        out_dir: Where to write.
-        save_config: When to save, complete for all modes.
-        reduction_config: What to save of tensors; None means their values.
-        include_regex: Patterns for the collection ``default``.
+        options: The arguments of the hook.
         collections: The collections listed, in order, each name once.
-        save_all: Whether to save everything.
-        include_workers: ``all``, or anything else for the first worker only.
-        export_tensorboard: Whether TensorBoard files are wanted.
-        tensorboard_dir: Where to; None means a folder inside `out_dir`.
-        dry_run: Whether to write no tensors.
-        statistics: What to save of tensors beside their reductions.
-        handle_sigterm: Whether to finish when SIGTERM comes.
-        memory_limit_bytes: How much may wait to be written.
-        when_full: What happens when that is reached.
-        spill_limit_bytes: How much may wait in a file then.
-        flight_recorder: How many steps to keep in memory instead of writing them.
-        remarks: What of the file has no effect, and why; no argument of a hook.
+        warnings: The parts of the file that have no effect, and why.
     """
 
-    out_dir: str = DEFAULT_OUT_DIR
-    save_config: SaveConfig = attrs.field(factory=SaveConfig)
-    reduction_config: ReductionConfig | None = None
-    include_regex: tuple[str, ...] = ()
+    options: HookOptions = attrs.field(factory=lambda: HookOptions(save_config=SaveConfig()))
     collections: tuple[CollectionSettings, ...] = ()
-    save_all: bool = False
-    include_workers: str = "one"
-    export_tensorboard: bool = False
-    tensorboard_dir: str | None = None
-    dry_run: bool = False
-    statistics: tuple[str, ...] = ()
-    handle_sigterm: bool = True
-    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
-    when_full: str = "block"
-    spill_limit_bytes: int = DEFAULT_SPILL_LIMIT_BYTES
-    flight_recorder: int = 0
-    remarks: tuple[str, ...] = attrs.field(default=(), eq=False)
+    warnings: tuple[str, ...] = attrs.field(default=(), eq=False)
 
     def log_warnings(self) -> None:
-        """Log what of the file has no effect; whoever makes a hook of it does so, once."""
-        if self.remarks:
-            LOG.warning("parts of the hook configuration have no effect: %s", "; ".join(self.remarks))
+        """Log the parts of the file that have no effect; called once, by the code that makes a hook of it."""
+        if self.warnings:
+            LOG.warning("parts of the hook configuration have no effect: %s", "; ".join(self.warnings))
 
     def relative_to(self, folder: str) -> HookConfiguration:
-        """Return what means the same wherever the process goes, if this is meant as seen from `folder`."""
-        tensorboard_dir = self.tensorboard_dir and _seen_from(folder, self.tensorboard_dir)
-        return attrs.evolve(self, out_dir=_seen_from(folder, self.out_dir), tensorboard_dir=tensorboard_dir)
+        """Return the same configuration with relative paths resolved against `folder`."""
+        tensorboard_dir = self.options.tensorboard_dir
+        return self.evolve_options(
+            out_dir=_join_path(folder, self.options.out_dir),
+            tensorboard_dir=tensorboard_dir and _join_path(folder, tensorboard_dir),
+        )
+
+    def evolve_options(self, **changes: Any) -> HookConfiguration:
+        """Return the same configuration with other arguments of the hook."""
+        return attrs.evolve(self, options=attrs.evolve(self.options, **changes))
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of a hook; what the file says of each collection is no argument."""
-        given = attrs.asdict(self, recurse=False)
-        del given["remarks"]
-        given["include_collections"] = [settings.name for settings in given.pop("collections")]
-        return given
+        """Return the arguments of a hook; ``strict`` is left to the hook, because the file cannot set it."""
+        return attrs.asdict(self.options, recurse=False, filter=attrs.filters.exclude(attrs.fields(HookOptions).strict))
 
 
 def read_configuration(
@@ -180,11 +158,9 @@ def load_configuration(path: str | None, environ: Mapping[str, str]) -> Callable
     document = _read_object(tensorboard) if tensorboard.is_file() else None
 
     def parse_both(default_save_interval: int) -> HookConfiguration:
+        folder = None if document is None else _Section(str(tensorboard), document).read("LocalPath", parse_text)
         configuration = parse(default_save_interval)
-        if document is None:
-            return attrs.evolve(configuration, export_tensorboard=False, tensorboard_dir=None)
-        folder = _Parameters(str(tensorboard), document).read("LocalPath", _to_text)
-        return attrs.evolve(configuration, export_tensorboard=True, tensorboard_dir=folder)
+        return configuration.evolve_options(export_tensorboard=document is not None, tensorboard_dir=folder)
 
     return parse_both
 
@@ -202,41 +178,33 @@ def parse_configuration(
     Raises:
         SMDebugValueError: A value has no meaning.
     """
-    top = _Parameters(where, document)
-    hook = _Parameters(f"{where}: HookParameters", top.read("HookParameters", _to_object) or {})
+    top = _Section(where, document)
+    hook = _Section(f"{where}: HookParameters", top.read("HookParameters", _to_object) or {})
     defaults = dict.fromkeys(ModeKeys, SaveConfigMode(save_interval=default_save_interval))
     schedules = _schedules(hook, defaults)
     entries = top.read("CollectionConfigurations", _to_list) or []
     named = [_named_parameters(entry, f"{where}: CollectionConfigurations[{at}]") for at, entry in enumerate(entries)]
-    tensorboard_dir = hook.read("tensorboard_dir", _to_text)
-    handle_sigterm = hook.read("handle_sigterm", _to_bool)
+    given = {name: hook.read(name, form.parse) for name, form in HOOK_ARGUMENTS.items()}
+    collections = _collections(named, schedules)
     return HookConfiguration(
-        out_dir=top.read("LocalPath", _to_text) or DEFAULT_OUT_DIR,
-        save_config=SaveConfig(schedules),
-        reduction_config=_reductions(hook),
-        include_regex=hook.read("include_regex", _to_patterns) or (),
-        collections=_collections(named, schedules),
-        save_all=hook.read("save_all", _to_bool) or False,
-        include_workers=hook.read("include_workers", _to_text) or "one",
-        export_tensorboard=tensorboard_dir is not None or hook.read("export_tensorboard", _to_bool) or False,
-        tensorboard_dir=tensorboard_dir,
-        dry_run=hook.read("dry_run", _to_bool) or False,
-        statistics=hook.read("statistics", _to_statistics) or (),
-        handle_sigterm=handle_sigterm is not False,
-        memory_limit_bytes=hook.read("memory_limit_bytes", _to_positive) or DEFAULT_MEMORY_LIMIT_BYTES,
-        when_full=hook.read("when_full", _to_policy) or "block",
-        spill_limit_bytes=hook.read("spill_limit_bytes", _to_positive) or DEFAULT_SPILL_LIMIT_BYTES,
-        flight_recorder=hook.read("flight_recorder", _to_natural) or 0,
-        remarks=(
-            *top.remarks(_DOCUMENT_KEYS),
-            *hook.remarks(HOOK_PARAMETERS),
+        options=HookOptions(
+            out_dir=top.read("LocalPath", parse_text) or DEFAULT_OUT_DIR,
+            save_config=SaveConfig(schedules),
+            reduction_config=_reductions(hook),
+            include_collections=[settings.name for settings in collections],
+            **{name: value for name, value in given.items() if value is not None},
+        ),
+        collections=collections,
+        warnings=(
+            *top.warnings(_DOCUMENT_KEYS),
+            *hook.warnings(HOOK_PARAMETERS),
             *_repeated(where, [name for name, _ in named]),
-            *_remarks_on_collections(where, entries, named),
+            *_collection_warnings(where, entries, named),
         ),
     )
 
 
-def _seen_from(folder: str, path: str) -> str:
+def _join_path(folder: str, path: str) -> str:
     is_elsewhere = path.startswith("~") or "://" in path or path[:3].casefold() == "s3:"  # the last is refused later
     return path if is_elsewhere else os.path.join(folder, path)
 
@@ -256,27 +224,27 @@ def _read_object(file: Path) -> dict[str, Any]:
     return content
 
 
-def _named_parameters(entry: object, where: str) -> tuple[str, _Parameters]:
-    fields = _Parameters(where, entry if isinstance(entry, dict) else {})
-    name = fields.read("CollectionName", _to_text)
+def _named_parameters(entry: object, where: str) -> tuple[str, _Section]:
+    fields = _Section(where, entry if isinstance(entry, dict) else {})
+    name = fields.read("CollectionName", parse_text)
     if not name:
         raise SMDebugValueError(f"{where}: must be an object with a CollectionName (got {entry!r})")
-    return name, _Parameters(f"{where} {name!r}", fields.read("CollectionParameters", _to_object) or {})
+    return name, _Section(f"{where} {name!r}", fields.read("CollectionParameters", _to_object) or {})
 
 
-def _collection(name: str, parameters: _Parameters, hook: Mapping[ModeKeys, SaveConfigMode]) -> CollectionSettings:
+def _collection(name: str, parameters: _Section, hook: Mapping[ModeKeys, SaveConfigMode]) -> CollectionSettings:
     own = _schedules(parameters, hook)
     return CollectionSettings(
         name=name,
         save_config=None if own == hook else SaveConfig(own),
         reduction_config=_reductions(parameters),
-        include_regex=parameters.read("include_regex", _to_patterns) or (),
-        save_histogram=parameters.read("save_histogram", _to_bool),
+        include_regex=parameters.read("include_regex", PATTERNS.parse) or (),
+        save_histogram=parameters.read("save_histogram", BOOLEAN.parse),
     )
 
 
 def _collections(
-    named: Iterable[tuple[str, _Parameters]], hook: Mapping[ModeKeys, SaveConfigMode]
+    named: Iterable[tuple[str, _Section]], hook: Mapping[ModeKeys, SaveConfigMode]
 ) -> tuple[CollectionSettings, ...]:
     """Return the collections, each name once: an estimator of the SDK sends it twice where a rule wants it too."""
     collections: dict[str, CollectionSettings] = {}
@@ -288,21 +256,21 @@ def _collections(
     return tuple(collections.values())
 
 
-def _remarks_on_collections(
-    where: str, entries: Iterable[Mapping[str, Any]], named: Iterable[tuple[str, _Parameters]]
+def _collection_warnings(
+    where: str, entries: Iterable[Mapping[str, Any]], named: Iterable[tuple[str, _Section]]
 ) -> Iterator[str]:
     for at, ((_, parameters), entry) in enumerate(zip(named, entries, strict=True)):
-        yield from _Parameters(f"{where}: CollectionConfigurations[{at}]", entry).remarks(_ENTRY_KEYS)
-        yield from parameters.remarks(COLLECTION_PARAMETERS)
+        yield from _Section(f"{where}: CollectionConfigurations[{at}]", entry).warnings(_ENTRY_KEYS)
+        yield from parameters.warnings(COLLECTION_PARAMETERS)
 
 
-def _schedules(parameters: _Parameters, inherited: Mapping[ModeKeys, SaveConfigMode]) -> dict[ModeKeys, SaveConfigMode]:
+def _schedules(parameters: _Section, inherited: Mapping[ModeKeys, SaveConfigMode]) -> dict[ModeKeys, SaveConfigMode]:
     """Lay a section's save settings over those it inherits: its plain keys, then its keys for the mode."""
     schedules = {}
     for mode, prefix in _MODE_NAMES.items():
         changes: dict[str, Any] = {}
-        for key, to_value in _SAVE_VALUES.items():
-            plain, for_mode = parameters.read(key, to_value), parameters.read(f"{prefix}.{key}", to_value)
+        for key, form in SAVE_SETTINGS.items():
+            plain, for_mode = parameters.read(key, form.parse), parameters.read(f"{prefix}.{key}", form.parse)
             value = plain if for_mode is None else for_mode
             if value is not None:
                 changes[key] = value
@@ -310,11 +278,11 @@ def _schedules(parameters: _Parameters, inherited: Mapping[ModeKeys, SaveConfigM
     return schedules
 
 
-def _reductions(parameters: _Parameters) -> ReductionConfig | None:
+def _reductions(parameters: _Section) -> ReductionConfig | None:
     """Return a section's reduction settings; None unless it has ``reductions``, be it an empty text."""
-    reductions = parameters.read("reductions", _to_reductions)
-    save_raw_tensor = parameters.read("save_raw_tensor", _to_bool) or False
-    save_shape = parameters.read("save_shape", _to_bool) or False
+    reductions = parameters.read("reductions", REDUCTIONS.parse)
+    save_raw_tensor = parameters.read("save_raw_tensor", BOOLEAN.parse) or False
+    save_shape = parameters.read("save_shape", BOOLEAN.parse) or False
     if reductions is None:
         return None
     return ReductionConfig.from_reductions(reductions, save_raw_tensor=save_raw_tensor, save_shape=save_shape)
@@ -329,7 +297,7 @@ def _repeated(where: str, names: list[str]) -> list[str]:
 
 
 @attrs.frozen
-class _Parameters:
+class _Section:
     """One section of the file; reading a value says where it stands if it has no meaning."""
 
     where: str
@@ -342,10 +310,10 @@ class _Parameters:
             return None
         try:
             return to_value(value)
-        except (DebugExtError, _MeaninglessError) as error:
+        except DebugExtError as error:
             raise SMDebugValueError(f"{self.where}: {key}: {error}") from error
 
-    def remarks(self, known: Iterable[str]) -> list[str]:
+    def warnings(self, known: Iterable[str]) -> list[str]:
         """Describe keys that are unknown, and known ones that do nothing here."""
         unknown = [_unknown(self.where, key, known) for key in self.values if key not in known]
         if self.values.get("reductions") is None:
@@ -361,98 +329,13 @@ def _unknown(where: str, key: str, known: Iterable[str]) -> str:
     return f"{where}: {key!r} is not known{did_you_mean(key, known)}"
 
 
-class _MeaninglessError(ValueError):
-    """A value has no meaning; becomes an `SMDebugValueError` that says where it stands."""
-
-
-def _to_int(value: object, least: int) -> int:
-    number = value
-    if isinstance(value, str):
-        try:
-            number = int(value)
-        except ValueError:
-            number = None
-    elif isinstance(value, float) and value.is_integer():
-        number = int(value)
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise _MeaninglessError(f"must be a whole number, at least {least} (got {value!r})")
-    return number
-
-
-def _to_positive(value: object) -> int:
-    return _to_int(value, least=1)
-
-
-def _to_natural(value: object) -> int:
-    return _to_int(value, least=0)
-
-
-def _to_policy(value: object) -> str:
-    if value not in FULL_POLICIES:
-        raise _MeaninglessError(f"must be one of {', '.join(FULL_POLICIES)} (got {value!r})")
-    return str(value)
-
-
-def _to_steps(value: object) -> tuple[int, ...]:
-    return tuple(_to_natural(item) for item in _items(value))
-
-
-_SAVE_VALUES: Final[dict[str, Callable[[Any], Any]]] = {
-    "save_interval": _to_positive,
-    "save_steps": _to_steps,
-    "start_step": _to_natural,
-    "end_step": _to_natural,
-}
-
-
-def _to_bool(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    text = value.strip().lower() if isinstance(value, str) else None
-    if text not in ("true", "false"):
-        raise _MeaninglessError(f"must be true or false (got {value!r})")
-    return text == "true"
-
-
-def _to_text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise _MeaninglessError(f"must be a text (got {value!r})")
-    return value.strip()
-
-
-def _to_reductions(value: object) -> tuple[Any, ...]:
-    return parse_reductions(",".join(str(item) for item in _items(value)))
-
-
-def _to_statistics(value: object) -> tuple[str, ...]:
-    return check_statistics([str(item) for item in _items(value)])
-
-
-def _to_patterns(value: object) -> tuple[str, ...]:
-    patterns = tuple(str(item) for item in _items(value))
-    for pattern in patterns:
-        compile_pattern(pattern, "it")
-    return patterns
-
-
-def _items(value: object) -> list[object]:
-    """Split a comma-separated text; a JSON list stays one."""
-    if isinstance(value, str):
-        return [item.strip() for item in value.split(",") if item.strip()]
-    if isinstance(value, int) and not isinstance(value, bool):
-        return [value]
-    if not isinstance(value, list):
-        raise _MeaninglessError(f"must be a comma-separated text (got {value!r})")
-    return value
-
-
 def _to_object(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _MeaninglessError(f"must be an object (got {value!r})")
+        raise SMDebugValueError(f"must be an object (got {value!r})")
     return value
 
 
 def _to_list(value: object) -> list[Any]:
     if not isinstance(value, list):
-        raise _MeaninglessError(f"must be a list (got {value!r})")
+        raise SMDebugValueError(f"must be a list (got {value!r})")
     return value

@@ -5,10 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple
-
-DEFAULT_MEMORY_LIMIT_BYTES: Final = 1 << 30
-"""How much may wait to be written: 1 GiB, some steps of a model of a hundred million parameters."""
+from typing import NamedTuple
 
 
 class _Job(NamedTuple):

@@ -1,4 +1,4 @@
-"""What becomes of the steps that have ended: written, left out, or kept by the flight recorder until it is asked."""
+"""What happens to finished steps: they are written, dropped, or kept by the flight recorder."""
 
 from __future__ import annotations
 
@@ -10,96 +10,182 @@ from typing import Any, Final
 
 import numpy as np
 
+from sagemaker_debug_ext.config.hook_options import HookOptions
+from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
+from sagemaker_debug_ext.hooks.capture.counters import StepCounters
 from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer
+from sagemaker_debug_ext.hooks.output.checkpoint_state import CheckpointState
 from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder
-from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput
+from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
+from sagemaker_debug_ext.hooks.output.tensorboard import TensorBoardOutput
+from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput, Worker
 from sagemaker_debug_ext.hooks.statistics.reductions import widen_extension_dtypes
+from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.format.messages import Array
-from sagemaker_debug_ext.vocabulary import CollectionKeys
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
 
 _SCALAR_LOSS: Final = re.compile("scalar/.*loss", re.IGNORECASE)
-"""A number that the script saves, and calls a loss."""
+"""A number of the script whose name says that it is a loss."""
 
 
 class StepDispatcher:
-    """Brings ended steps to where they are written, and before them the collections that their tensors belong to.
+    """Dispatch finished steps: write them, drop them, or hand them to the flight recorder.
+
+    Nothing is written before `open`, because the rank of the process is known only at the first step.
 
     Args:
-        output: Where steps are written.
+        backend: Where the trial is written.
+        options: The arguments of the hook.
         collections: The collections of the hook.
         to_array: Turns a captured value into an array; mostly called on the writing thread.
-        recorder: Keeps the steps instead, if there is one.
-        lock: Held while a step is given to the recorder: another thread may ask for what that keeps.
-        may_drop: Leave steps out rather than have training wait.
+        lock: The hook's lock, held while a step goes to the flight recorder, which other threads may empty.
+        metrics: The metrics file of the job, if it has one.
+        checkpoints: The state file beside the job's checkpoints, if it has any.
     """
 
     def __init__(
         self,
-        output: TrialOutput,
+        backend: Backend,
+        options: HookOptions,
         collections: CollectionSet,
         to_array: Callable[[Any], Array],
-        recorder: FlightRecorder | None,
         lock: threading.RLock,
-        may_drop: bool,
+        metrics: MetricsFile | None = None,
+        checkpoints: CheckpointState | None = None,
     ) -> None:
-        self.output = output
+        num_recorded = options.flight_recorder
+        self.output: TrialOutput | None = None
+        """Where steps are written; None as long as this process does not write."""
+        self.flight_recorder = FlightRecorder(num_recorded, options.memory_limit_bytes) if num_recorded else None
         self.last_saved_step = -1
-        """Global step of the last step written, or on its way; -1 before the first."""
+        """Global step of the last step written or submitted; -1 before the first."""
         self.num_dropped_steps = 0
-        """How many steps were left out."""
         self.has_taken = False
-        """Whether there was a step to write, or to leave out."""
+        """Whether any step was submitted."""
+        self.checkpoints = checkpoints
+        self._backend = backend
+        self._options = options
         self._collections = collections
         self._to_array = to_array
-        self._recorder = recorder
         self._lock = lock
-        self._may_drop = may_drop
+        self._metrics = metrics
         self._has_exported = False
 
-    def take(self, step: StepBuffer, is_dry: bool) -> None:
-        """Take a step that has ended.
+    def open(
+        self,
+        worker: Worker,
+        num_writers: int,
+        tensorboard_dir: str | None,
+        on_failure: Callable[[Exception], object],
+    ) -> dict[ModeKeys, int]:
+        """Begin to write as a worker of the job.
+
+        Args:
+            worker: The rank of this process.
+            num_writers: How many workers write.
+            tensorboard_dir: Where TensorBoard files go; None for no files.
+            on_failure: Called once, on the writing thread, with the first error.
+
+        Returns:
+            The last step that an earlier run of this worker has saved, over all modes and in each.
+
+        Raises:
+            SMDebugRuntimeError: Another process has claimed the folder.
+        """
+        options = self._options
+        self.output = TrialOutput(
+            self._backend,
+            worker,
+            num_writers,
+            options.memory_limit_bytes,
+            on_failure,
+            None if tensorboard_dir is None else TensorBoardOutput(open_backend(tensorboard_dir)),
+            self._metrics,
+            options.spill_limit_bytes if options.when_full == "spill" else 0,
+        )
+        registry.mark_written(self._backend.url)
+        return self.output.last_steps()
+
+    def submit(self, step: StepBuffer, is_dry: bool) -> None:
+        """Dispatch a step that has ended.
 
         Args:
             step: The step; nothing may change it any more.
             is_dry: Write no steps.
         """
+        if self.output is None:
+            return
         self.has_taken = True
-        # Before the step: a reader that meets new tensors then knows their collections.
+        # Before the step, so that a reader that meets new tensors knows their collections.
         self.export_collections_if_changed()
-        if self._recorder is not None:
+        if self.flight_recorder is not None:
             with self._lock:
-                self._record(self._recorder, step, is_dry)
+                self._record(self.flight_recorder, step, is_dry)
         elif not is_dry:
-            self._write(step)
+            self._write(self.output, step)
 
-    def write_recorded(self, is_dry: bool) -> None:
-        """Write the steps that the recorder keeps, if there is one."""
-        for step in self._recorder.take() if self._recorder is not None else ():
+    def write_recording(self, is_dry: bool) -> None:
+        """Write the steps that the flight recorder keeps, if there is one."""
+        if self.output is None or self.flight_recorder is None:
+            return
+        for step in self.flight_recorder.take():
             if not is_dry:
-                self._write(step)
+                self._write(self.output, step)
 
     def export_collections_if_changed(self) -> None:
         """Write the collections file if it does not show all collections and members."""
         if self._collections.has_news or not self._has_exported:
-            self.export()
+            self.export_collections()
 
-    def export(self) -> None:
+    def export_collections(self) -> None:
         """Write the collections file."""
-        self._has_exported = True
-        self.output.write_collections(self._collections.export())
+        if self.output is not None:
+            self._has_exported = True
+            self.output.write_collections(self._collections.export())
+
+    def update_checkpoints(self, counters: StepCounters, ended: StepBuffer | None) -> None:
+        """Write the state file of checkpoints if these have changed; give it up if that fails.
+
+        Args:
+            counters: The step counters of the hook.
+            ended: The step that has ended and is not submitted yet.
+        """
+        if self.checkpoints is None:
+            return
+        try:
+            self.checkpoints.update(counters, ended.position.global_step if ended else self.last_saved_step)
+        except OSError:
+            LOG.exception("the state of checkpoints is no longer written")
+            self.checkpoints = None
+
+    def flush(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until all submitted steps are written or writing has failed; return False on time-out."""
+        return self.output is not None and self.output.flush(timeout_seconds)
+
+    def finish(self, mark_end: bool) -> None:
+        """Write what is left, and end the trial.
+
+        Args:
+            mark_end: Whether to mark the trial as ended.
+
+        Raises:
+            OSError: The back end failed.
+        """
+        if self.output is not None:
+            self.output.close(mark_end)
 
     def _record(self, recorder: FlightRecorder, step: StepBuffer, is_dry: bool) -> None:
         is_alarming = self._is_alarming(step)
         recorder.add(step)
         if is_alarming:
             LOG.warning("a loss of step %s is not finite: the last steps are written", step.position.global_step)
-            self.write_recorded(is_dry)
+            self.write_recording(is_dry)
 
     def _is_alarming(self, step: StepBuffer) -> bool:
-        """Tell whether a loss of the step is not finite: of collection ``losses``, or a number that is called so."""
+        """Return whether a loss of the step is not finite: a member of ``losses``, or a number named a loss."""
         losses = self._collections.get(CollectionKeys.LOSSES)
         for name, captured in step.tensors.items():
             if losses.matches(name) or _SCALAR_LOSS.match(name):
@@ -108,8 +194,8 @@ class StepDispatcher:
                     return True
         return False
 
-    def _write(self, step: StepBuffer) -> None:
-        if self.output.write_step(step, self._to_array, may_drop=self._may_drop):
+    def _write(self, output: TrialOutput, step: StepBuffer) -> None:
+        if output.write_step(step, self._to_array, may_drop=self._options.when_full == "drop"):
             self.last_saved_step = step.position.global_step
             return
         step.release()

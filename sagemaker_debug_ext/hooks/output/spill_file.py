@@ -16,9 +16,6 @@ from sagemaker_debug_ext.store.backends.fileio import write_gathered
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.writer import StepData
 
-DEFAULT_SPILL_LIMIT_BYTES: Final = 8 << 30
-"""How much may wait on the disk: 8 GiB, some hundred steps of a model of ten million parameters."""
-
 _HEAD_BYTES: Final = 8
 
 

@@ -1,36 +1,39 @@
-"""What a fork leaves of a hook: whether this is still the process that it was made in, and locks that outlive forks."""
+"""Forks: how a hook recognises the process it was made in, and locks that no fork leaves held."""
 
 from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
 class _Process:
-    """Tells processes apart without asking the system, which takes as long as the rest of a step with nothing due."""
-
-    def __init__(self) -> None:
-        self.mark = object()
-        """Another one after a fork."""
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew)
-
-    def _renew(self) -> None:
-        self.mark = object()
+    token = object()
 
 
-PROCESS: Final = _Process()
-"""The process that runs this."""
+def fork_token() -> object:
+    """Return an object that stands for this process; a forked child gets another one.
+
+    `os.getpid` would do, but takes as long as the rest of a step at which nothing is due.
+    """
+    return _Process.token
+
+
+def _renew_token() -> None:
+    _Process.token = object()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_token)
 
 
 def fork_safe_lock() -> AbstractContextManager[bool]:
-    """Return a lock that no child process finds held by a thread that it does not have: forks wait for it.
+    """Return a reentrant lock that no child process inherits in a held state, because forks wait for it.
 
-    The thread that holds it may take it again, such as in a signal's handler.
+    It is reentrant so that a signal handler may take it on the thread that holds it.
     """
     lock = threading.RLock()
     if hasattr(os, "register_at_fork"):

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from sagemaker_debug_ext.config.collection import compile_pattern
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
 from sagemaker_debug_ext.hooks.pytorch.distributed import is_distributed, is_partial, is_sharded, local_shard
+from sagemaker_debug_ext.hooks.pytorch.optimizer_hooks import OptimizerHooks
 from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -115,7 +116,7 @@ _GRADIENT: Final = "gradient/"
 
 
 class FullTensorSaver:
-    """Has the first worker save whole tensors, of which every process sends its shards.
+    """Gather sharded tensors on rank 0 and save them unsharded.
 
     Whether anything is exchanged depends on nothing that is another process's own.
 
@@ -156,6 +157,22 @@ class FullTensorSaver:
     def has(self, name: str) -> bool:
         """Tell whether a tensor is saved as a whole."""
         return self.gathering is not None and name in self.gathering.names
+
+    def begin_step(self, plan: StepPlan, is_training: bool, is_strict: bool, optimizers: OptimizerHooks) -> None:
+        """Gather the tensors that are due: weights now, gradients as the optimizer finds them.
+
+        Args:
+            plan: What is due.
+            is_training: Whether gradients may come.
+            is_strict: Raise errors, instead of gathering no more.
+            optimizers: Tell when gradients are there.
+        """
+        self.save_weights(plan, is_strict)
+        owners = self.gradients_due(plan) if is_training else None
+        if owners is not None:
+            optimizers.save_before_updates(
+                owners, lambda updated: self.save_gradients(plan, owners, updated, is_strict)
+            )
 
     def save_weights(self, plan: StepPlan, is_strict: bool) -> None:
         """Save the parameters that are due.

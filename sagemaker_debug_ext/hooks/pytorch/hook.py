@@ -12,13 +12,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import (
-    Optimizer,
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
+from torch.optim.optimizer import Optimizer
 
 from sagemaker_debug_ext.config.collection import Collection as BaseCollection
+from sagemaker_debug_ext.config.hook_options import to_flag
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks import registry
@@ -26,7 +23,6 @@ from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
-from sagemaker_debug_ext.hooks.options.arguments import check_flag
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.pytorch.buffer_pool import BufferPool
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
@@ -34,20 +30,20 @@ from sagemaker_debug_ext.hooks.pytorch.distributed import find_worker, is_partia
 from sagemaker_debug_ext.hooks.pytorch.full_tensors import FullTensorSaver
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.pytorch.module_hooks import Due, HookCallback, ModuleHooks, Removable, Scripting
+from sagemaker_debug_ext.hooks.pytorch.optimizer_hooks import OptimizerHooks
 from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, RegisteredModule
 from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import Reducer
 from sagemaker_debug_ext.hooks.pytorch.tensors import (
     PlainTensor,
     as_dense,
-    can_capture,
-    can_store,
+    capturable,
+    check_can_store,
     flatten_tensors,
     is_plain,
     is_single,
     plain_tensor,
     reduce_tensor,
     tensor_to_array,
-    without_subclass,
 )
 from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
 from sagemaker_debug_ext.store.format.messages import Array
@@ -102,31 +98,26 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     reduction_ddof: ClassVar[int] = 1
 
     def __init__(self, *args: Any, explicit_steps: bool = False, detect_losses: bool = False, **kwargs: Any) -> None:
-        self.explicit_steps = check_flag(explicit_steps, "explicit_steps")
+        self.explicit_steps = to_flag(explicit_steps, "explicit_steps")
         """Whether a step ends when the script calls `step`, instead of with the next forward pass of a model."""
         self.mode_follows_model = False
         """Whether the mode of a step is TRAIN or EVAL as the model is, instead of what `set_mode` said last."""
         self._is_step_over = False
         self._saved_roots: set[int] = set()
-        self._detector = LossDetector(self._on_backward) if check_flag(detect_losses, "detect_losses") else None
+        self._detector = LossDetector(self._on_backward) if to_flag(detect_losses, "detect_losses") else None
         self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots = ModuleRegistry()
         self._watching = ModuleHooks(self._roots, self._is_own, self._on_gradient, self._on_module)
-        self._wholes = FullTensorSaver(self._roots, self._save)
+        self._full_tensors = FullTensorSaver(self._roots, self._save)
         self._handles: list[Removable] = []
-        self._before_update: list[Callable[[set[int]], object]] = []
-        self._is_watching_updates = False
-        self._is_watching_use = False
-        self._used: set[str] = set()
-        self._awaited_gradients: list[str] = []
-        self._have_gradients_come = False
+        self._optimizers = OptimizerHooks(self._on_update, self._on_updated)
         self._scripting = Scripting()
         self._has_told_of_methods = False
         self._left_out: set[str] = set()
         self._num_seen: dict[str, int] = {}
         super().__init__(*args, **kwargs)
-        self._copies = BufferPool(self._memory_limit_bytes)
-        self._reducer = Reducer(self._copies, may_copy=self._recorder is None)
+        self._copies = BufferPool(self._options.memory_limit_bytes)
+        self._reducer = Reducer(self._copies, may_copy=self._dispatcher.flight_recorder is None)
         if self._detector is not None:
             self._detector.attach()
 
@@ -170,7 +161,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             )
         loss = RegisteredModule.of_loss(loss_module)
         if self._register(loss):
-            self._invalidate_plan()
+            self._steps.invalidate_plan()
             self._collections.include_outputs(CollectionKeys.LOSSES, of=loss.name)
             plan = self._current_plan()
             if plan:  # a step is open, to which the loss may belong
@@ -186,7 +177,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """
         if not isinstance(tensor_value, Tensor):
             raise SMDebugTypeError(f"tensor_value must be a torch.Tensor (got {brief(tensor_value)})")
-        if self._is_open_for("record_tensor_value"):
+        if self._lifecycle.accepts("record_tensor_value"):
             self._record_outputs(tensor_name, tensor_value)
 
     @property
@@ -195,7 +186,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
         Ending steps is for hooks with `explicit_steps`: the forward passes since the last call are one step.
         """
-        return StepNumber(self._last_step, self._end_step)
+        return StepNumber(self._steps.last_begun, self._end_step)
 
     def _end_step(self) -> None:
         if not self.explicit_steps:
@@ -220,9 +211,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             SMDebugRuntimeError: A step has begun already.
             SMDebugValueError: A pattern is no regular expression.
         """
-        if self._last_step >= 0:
+        if self._steps.last_begun >= 0:
             raise SMDebugRuntimeError("gather() must be called before the first step")
-        self._wholes.add(patterns)
+        self._full_tensors.add(patterns)
 
     def begin_step(self, module: nn.Module) -> None:
         """Begin a step of a registered model whose forward pass the script does not start by calling the model.
@@ -245,14 +236,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
         if not self.explicit_steps and self._skipped.begin():
             return
-        if self.explicit_steps and self._step is not None and not self._is_step_over:
+        if self.explicit_steps and self._steps.open is not None and not self._is_step_over:
             plan = self._current_plan()
             if plan:
                 self._save_late_weights(plan, module)
             return
         self._is_step_over = False
         self._release_step()
-        plan = self._begin_step(hand_over=False)
+        plan = self._begin_step(submit=False)
         try:
             if plan is None:
                 self._watching.stop()
@@ -264,21 +255,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @fail_safe
     def _on_gradient(self, name: str, gradient: Tensor) -> None:
-        if self._custom_tensors:
+        if self._recorder.tensors:
             self._save_custom_tensors()
-        if name not in self._used:
+        if name not in self._optimizers.used:
             self._capture(name, gradient)
 
     @fail_safe
     def _on_updated(self, optimizer: Optimizer, *_: Any) -> None:
-        """Keep the gradients that an update has used: the backward pass of another model may go through this one."""
-        if self._watching.gradients and self._step is not None:
-            updated = _parameters_of(optimizer)
-            self._used.update(
-                name
-                for name, parameter in self._watching.gradients.items()
-                if id(parameter) in updated and self._step.has(name)
-            )
+        self._optimizers.note_used(optimizer, self._watching.gradients, self._steps.open)
 
     @fail_safe
     def _on_module(
@@ -300,16 +284,12 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         for tensor in tensors:
             if not isinstance(tensor, Tensor) or any(captured() is tensor for captured in self._captured_losses):
                 continue
-            if is_single(tensor) and self._is_active():
+            if is_single(tensor) and self._lifecycle.is_active():
                 self._offer_numbered("loss_output", tensor)
 
     @fail_safe
     def _on_update(self, optimizer: Optimizer, *_: Any) -> None:
-        self._have_gradients_come = True
-        if self._before_update:
-            updated = _parameters_of(optimizer)  # a script may have several optimizers
-            for function in self._before_update:
-                function(updated)
+        self._optimizers.run_before(optimizer)
 
     @fail_safe
     def _record_outputs(self, name: str, outputs: Any) -> None:
@@ -319,7 +299,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _register(self, root: RegisteredModule) -> bool:
-        if not self._is_open_for("register_module" if root.is_model else "register_loss"):
+        if not self._lifecycle.accepts("register_module" if root.is_model else "register_loss"):
             return False
         is_new = self._roots.add(root)
         if is_new:
@@ -332,7 +312,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """Save what the script has given to the step that it ends."""
         self._save_custom_tensors()
         has_models = any(root.is_model for root in self._roots)
-        if has_models and self._last_step < 0 and self._is_active() and not self._has_told_of_methods:
+        if has_models and self._steps.last_begun < 0 and self._lifecycle.is_active() and not self._has_told_of_methods:
             self._has_told_of_methods = True
             LOG.warning(
                 "step() ends no step, as no forward pass of what is registered was seen: where the script calls other "
@@ -344,27 +324,17 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._saved_roots = {id(module)}
         is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
         watch = self._watching.begin(plan, is_training, with_modules=not self._is_helper)
-        if self.explicit_steps and watch.gradients and not self._is_watching_use:
-            self._is_watching_use = True
-            self._handles.append(register_optimizer_step_post_hook(HookCallback(self._on_updated)))
+        if self.explicit_steps and watch.gradients:
+            self._optimizers.keep_used_gradients()
         if watch.shards:
-            self._save_shards_before_update(watch.shards)
-        if self._wholes.gathering is not None:
-            self._save_wholes(plan, is_training)
+            self._optimizers.save_shards(watch.shards, self._capture_missing)
+        if self._full_tensors.gathering is not None:
+            self._full_tensors.begin_step(plan, is_training, self.strict, self._optimizers)
         self._save_weights(watch.weights.get(id(module), []))
 
     def _is_own(self, name: str) -> bool:
         """Tell whether this process saves what it has of a tensor, instead of handing it to the first worker."""
-        return not (self._is_helper or self._wholes.has(name))
-
-    def _save_wholes(self, plan: StepPlan, is_training: bool) -> None:
-        """Have the tensors gathered that are due: weights now, gradients as the optimizer finds them."""
-        self._wholes.save_weights(plan, self.strict)
-        owners = self._wholes.gradients_due(plan) if is_training else None
-        if owners is not None:
-            self._before_updates(
-                owners, lambda updated: self._wholes.save_gradients(plan, owners, updated, self.strict)
-            )
+        return not (self._is_helper or self._full_tensors.has(name))
 
     def _save_late_weights(self, plan: StepPlan, module: nn.Module) -> None:
         """Save the parameters of a model that runs for the first time in a step that another model has begun."""
@@ -394,31 +364,10 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             taken = Captured(next(copies), now) if decision.value else None
             self._save(name, value, decision, taken)
 
-    def _save_shards_before_update(self, gradients: Mapping[str, nn.Parameter]) -> None:
-        """Save gradients that a sharding library hands to the optimizer without a backward hook on the parameter."""
-        waiting = dict(gradients)
-
-        def save(updated: set[int]) -> None:
-            for name in [name for name, parameter in waiting.items() if id(parameter) in updated]:
-                gradient = waiting.pop(name).grad
-                if gradient is not None and self._step is not None and not self._step.has(name):
-                    self._capture(name, gradient)
-
-        self._before_updates(gradients, save)
-
-    def _before_updates(self, gradients: Iterable[str], function: Callable[[set[int]], object]) -> None:
-        """Have a function called before every update in this step, with the `id` of each parameter that is updated.
-
-        Args:
-            gradients: What the function saves.
-            function: What to call.
-        """
-        self._awaited_gradients += gradients
-        if not self._is_watching_updates:
-            self._is_watching_updates = True
-            # It stays: at every change of what is registered a compiled optimizer would be compiled anew.
-            self._handles.append(register_optimizer_step_pre_hook(HookCallback(self._on_update)))
-        self._before_update.append(function)
+    def _capture_missing(self, name: str, value: Any) -> None:
+        """Save a tensor unless the open step has it already."""
+        if self._steps.open is not None and not self._steps.open.has(name):
+            self._capture(name, value)
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
         try:
@@ -444,11 +393,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _release_step(self) -> None:
         """Forget what was noted of a step for that step alone."""
-        if self._awaited_gradients and not self._have_gradients_come and self._step is not None:
-            self._have_gradients_come = any(map(self._step.has, self._awaited_gradients))
-        self._awaited_gradients.clear()
-        self._before_update.clear()
-        self._used.clear()
+        self._optimizers.end_step(self._steps.open)
         self._num_seen.clear()
         self._captured_losses.clear()
 
@@ -458,10 +403,10 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         return find_worker()
 
     def _joins_collectives(self) -> bool:
-        return self._wholes.needs_all_processes()
+        return self._full_tensors.needs_all_processes()
 
     def _sync_last_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
-        return self._wholes.agree_on_steps(last_steps)
+        return self._full_tensors.agree_on_steps(last_steps)
 
     def _is_step_complete(self) -> bool:
         return self.explicit_steps and self._is_step_over
@@ -478,8 +423,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             return self._copies.copy_array(value)
         if not isinstance(value, Tensor):
             return super()._copy_value(value)
-        if not can_store(value.dtype):
-            raise SMDebugTypeError(f"there is no way to store {value.dtype}")
+        check_can_store(value.dtype)
         return self._copies.copy(as_dense(value))
 
     def _view(self, value: Any) -> Array:
@@ -510,10 +454,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if not (is_tensor and self._reducer.take_statistics(step, name, value, self.statistics, now)):
             super()._save_statistics(step, name, value, now)
 
-    def _finish_step(self) -> None:
-        if self._step is not None and self._step.deferred:
-            self._reducer.send(self._step.deferred)
-        super()._finish_step()
+    def _before_end(self, step: StepBuffer) -> None:
+        if step.deferred:
+            self._reducer.send(step.deferred)
 
     def _capture(self, name: str, value: Any) -> None:
         plan = self._current_plan()
@@ -539,17 +482,17 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             if is_partial(value) and not name.startswith("gradient/"):  # a gradient is what this process adds to it
                 self._say_left_out(name, "what the processes hold of it has yet to be added up")
                 return None
-            if self._step is not None:
-                self._step.shapes[name] = tuple(value.shape)
+            if self._steps.open is not None:
+                self._steps.open.shapes[name] = tuple(value.shape)
             value = local_shard(value)
-        value = without_subclass(value)
-        if can_capture(value):
-            if can_store(value.dtype):
-                return value
-            self._say_left_out(name, f"there is no way to store {value.dtype}")
+        try:
+            found = capturable(value)
+        except SMDebugTypeError as error:
+            self._say_left_out(name, error)
             return None
-        LOG.debug("%s is not saved: a %s of layout %s", name, type(value).__name__, value.layout)
-        return None
+        if found is None:
+            LOG.debug("%s is not saved: a %s whose values cannot be read", name, type(value).__name__)
+        return found
 
     def _end(self) -> None:
         super()._end()
@@ -557,7 +500,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _detach(self) -> None:
         unseen = [root.name for root in self._roots if root.is_model]
-        if unseen and self._last_step < 0 and not (self._is_off or self._has_told_of_methods):
+        if unseen and self._steps.last_begun < 0 and not (self._lifecycle.is_off or self._has_told_of_methods):
             LOG.warning(
                 "nothing was captured: no forward pass of %s was seen; a model is to be compiled before it is "
                 "registered, what is registered must be what the script calls, and begin_step(model) must come before "
@@ -565,12 +508,13 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 ", ".join(unseen),
             )
         self._release_step()
-        if self._is_watching_updates and not (self._have_gradients_come or self._is_off):
+        if self._optimizers.has_missed_gradients and not self._lifecycle.is_off:
             LOG.warning(
                 "gradients that are spread over processes were not saved: no update by an optimizer was seen; inside "
                 "compiled code none is"
             )
         self._watching.end()
+        self._optimizers.detach()
         if self._detector is not None:
             self._detector.detach()
         for handle in self._handles:
@@ -579,11 +523,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._scripting.detach()
         self._roots.clear()
         self._watching.forget_plans()
-
-
-def _parameters_of(optimizer: Optimizer) -> set[int]:
-    """Return the `id` of each parameter that an optimizer updates."""
-    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
 
 
 def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = False) -> Hook | None:

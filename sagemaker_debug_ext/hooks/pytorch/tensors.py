@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.config.reductions import Reduction
-from sagemaker_debug_ext.errors import MissingDependencyError
+from sagemaker_debug_ext.errors import MissingDependencyError, SMDebugTypeError
 from sagemaker_debug_ext.store.format.messages import Array
 
 LOG = logging.getLogger(__name__)
@@ -181,6 +181,29 @@ def can_store(dtype: torch.dtype) -> bool:
     except (RuntimeError, TypeError):
         return False
     return True
+
+
+def check_can_store(dtype: torch.dtype) -> None:
+    """Raise if a dtype cannot be stored.
+
+    Raises:
+        SMDebugTypeError: It cannot.
+    """
+    if not can_store(dtype):
+        raise SMDebugTypeError(f"there is no way to store {dtype}")
+
+
+def capturable(tensor: Tensor) -> Tensor | None:
+    """Return a tensor as PyTorch's own class; None if it holds no numbers that this process can read.
+
+    Raises:
+        SMDebugTypeError: There is no way to store its dtype.
+    """
+    plain = without_subclass(tensor)
+    if not can_capture(plain):
+        return None
+    check_can_store(plain.dtype)
+    return plain
 
 
 def is_single(tensor: Tensor) -> bool:

@@ -31,7 +31,7 @@ from sagemaker_debug_ext.hooks.xgboost.collections import (
 from sagemaker_debug_ext.hooks.xgboost.matrices import as_matrix
 from sagemaker_debug_ext.hooks.xgboost.models import OF_ONE_MODEL, ModelKind, number, parameter_value
 from sagemaker_debug_ext.hooks.xgboost.trees import describe_refreshed_round, describe_round, tree_table
-from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)
 
@@ -188,7 +188,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             raise SMDebugTypeError(f"model must be an xgboost.Booster (got {brief(model)})")
         if self._training is not None and self._training.model() is model:
             LOG.warning("the hook is among the callbacks twice; it captures once")
-        elif self._is_active():
+        elif self._lifecycle.is_active():
             kind = self._look_at(model)
             self._training = None if kind is None else self._prepare(model, kind)
         return model
@@ -218,8 +218,10 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
 
     def _cancel_round(self) -> None:
         """Give the number of a round that was not trained to its end to the next, unless the script saved something."""
-        if self._step is not None and not self._step:
-            self._cancel_step()
+        step = self._steps.open
+        if step is not None and not step:
+            self._written = None
+            self._steps.cancel()
 
     @fail_safe
     def _look_at(self, model: Any) -> ModelKind:
@@ -236,8 +238,9 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
                 self.get_collection(collection).add_tensor_name(f"{collection}/{BASE_VALUE}")
         self._check_data(kind)
         first = kind.num_rounds
-        if first and (self._last_step < 0 or first > self._counters.last_global_step + 1):
-            self._counters.resume_after(first - 1, {})
+        counters = self._steps.counters
+        if first and (self._steps.last_begun < 0 or first > counters.last_global_step + 1):
+            counters.resume_after(first - 1, {})
         return _Training(weakref.ref(model), kind, first)
 
     def _check_data(self, kind: ModelKind) -> None:
@@ -379,32 +382,30 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     def _is_step_complete(self) -> bool:
         return self._training is None or not self._training.is_open
 
-    def _resume(self, last_steps: Mapping[ModeKeys, int]) -> None:
+    def _continues_counting(self) -> bool:
         # A model that is trained further has its own count, by which rounds lost with an earlier run come again.
-        if self._training is None or not self._training.first_round:
-            super()._resume(last_steps)
+        return self._training is None or not self._training.first_round
 
     @fail_safe
     def _write_last_round(self) -> None:
-        """Write the open step now; what is added to it later has it written anew."""
+        """Write the open step now; it is written again if something is added to it later."""
         with self._lock:
-            if self._step is None or self._recorder is not None or not self._is_active():
+            steps = self._steps
+            if steps.open is None or self._dispatcher.flight_recorder is not None or not self._lifecycle.is_active():
                 return
-            self._flush_scalars(is_final=True)
+            self._recorder.flush_scalars(steps.open, steps.counters.mode, is_final=True)
             self._save_custom_tensors()
-            self._ended_step = self._written = self._step
-            self._step = StepBuffer(self._step.position)
+            steps.split()
+            self._written = steps.ended
             self._submit_step()
-        if self._delivery is not None:
-            self._delivery.output.flush()
+        self._dispatcher.flush()
 
-    def _finish_step(self) -> None:
+    def _before_end(self, step: StepBuffer) -> None:
         written, self._written = self._written, None
-        if self._step and written is not None:
-            self._step.tensors = {**written.tensors, **self._step.tensors}
-            self._step.summaries = {**written.summaries, **self._step.summaries}
-            self._step.summary_values = {**written.summary_values, **self._step.summary_values}
-        super()._finish_step()
+        if step and written is not None:
+            step.tensors = {**written.tensors, **step.tensors}
+            step.summaries = {**written.summaries, **step.summaries}
+            step.summary_values = {**written.summary_values, **step.summary_values}
 
     def _detach(self) -> None:
         self._training = None

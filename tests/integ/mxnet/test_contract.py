@@ -36,7 +36,7 @@ class TestMXNetHook(HookContract):
     observed_array = "conv0_relu_output_0"
 
     def break_capture(self, monkeypatch):
-        monkeypatch.setattr(gluon.StepBlock, "name", property(self.fail))
+        monkeypatch.setattr(gluon.Block, "name", property(self.fail))
 
     @staticmethod
     def read_board(folder):
@@ -45,7 +45,7 @@ class TestMXNetHook(HookContract):
         found.Reload()
         tags = found.Tags()
         return Board(
-            {tag: {event.step: event.value for event in found.PendingScalars(tag)} for tag in tags["scalars"]},
+            {tag: {event.step: event.value for event in found.Scalars(tag)} for tag in tags["scalars"]},
             {
                 tag: {event.step: event.histogram_value.num for event in found.Histograms(tag)}
                 for tag in tags["histograms"]

@@ -20,7 +20,7 @@ from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS
 TRAIN, EVAL, GLOBAL = smd.modes.TRAIN, smd.modes.EVAL, smd.modes.GLOBAL
 
 
-class Echo(gluon.StepBlock):
+class Echo(gluon.Block):
     """Returns what its function makes of its inputs."""
 
     def __init__(self, function, **kwargs):

@@ -95,7 +95,7 @@ class TestGather:
             for step in range(3):
                 model(torch.ones(1, 4))
                 if step == 0:
-                    dist.destroy_process_group(hook._wholes.gathering._group)
+                    dist.destroy_process_group(hook._full_tensors.gathering._group)
         assert hook.failure is None
         assert caplog.text.count("tensors are no longer gathered") == 1
         trial = create_trial(str(tmp_path / "out"))

@@ -33,8 +33,8 @@ def test_tensorboard_when_a_job_ran_then_shows_its_scalars_and_histograms(make_h
     hook.close()
     found = read(tmp_path / "tb" / "TRAIN")
     assert found.Tags()["scalars"] == ["CrossEntropyLoss_output_0", "scalar/lr"]
-    assert [event.step for event in found.PendingScalars("CrossEntropyLoss_output_0")] == [0, 1, 2, 3]
-    assert [event.value for event in found.PendingScalars("scalar/lr")] == [0.25] * 3
+    assert [event.step for event in found.Scalars("CrossEntropyLoss_output_0")] == [0, 1, 2, 3]
+    assert [event.value for event in found.Scalars("scalar/lr")] == [0.25] * 3
     names = found.Tags()["histograms"]
     assert "weights/Net_fc.weight" in names
     assert "gradients/gradient/Net_conv1.weight" in names
@@ -45,7 +45,7 @@ def test_tensorboard_when_a_job_ran_then_shows_its_scalars_and_histograms(make_h
     expected, _ = np.histogram(weight, [-np.inf, *np.nextafter(summaries.bucket_limit, np.inf)])
     np.testing.assert_allclose(summaries.bucket, expected, atol=1)
     evaluated = read(tmp_path / "tb" / "EVAL")
-    assert [event.step for event in evaluated.PendingScalars("CrossEntropyLoss_output_0")] == [4, 5]
+    assert [event.step for event in evaluated.Scalars("CrossEntropyLoss_output_0")] == [4, 5]
 
 
 def test_tensorboard_when_only_reductions_are_saved_then_shows_histograms_all_the_same(make_hook, trainer, open_trial):
@@ -71,4 +71,4 @@ def test_tensorboard_when_the_container_is_configured_then_goes_there(monkeypatc
     hook = smd.Hook.create_from_json_file(str(tmp_path / "hook.json"))
     trainer(hook).train(2)
     hook.close()
-    assert len(read(tmp_path / "summaries" / "TRAIN").PendingScalars("CrossEntropyLoss_output_0")) == 2
+    assert len(read(tmp_path / "summaries" / "TRAIN").Scalars("CrossEntropyLoss_output_0")) == 2

@@ -201,7 +201,7 @@ class Killing(xgb.callback.TrainingCallback):
         if epoch == 3:
             model.save_model(sys.argv[2])
         if epoch == 6:
-            hook._delivery.output.flush()
+            hook._dispatcher.output.flush()
             os._exit(9)
         return False
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig
-from sagemaker_debug_ext.config.hook_options import COLLECTION_PARAMETERS, HOOK_PARAMETERS, split_patterns
+from sagemaker_debug_ext.config.hook_options import COLLECTION_PARAMETERS, HOOK_PARAMETERS
+from sagemaker_debug_ext.config.text_forms import split_patterns
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from support.pipelines import Variable
 

@@ -168,7 +168,7 @@ class TestSteps:
                 elif call == "ask":
                     asked.append((hook.step, hook.should_save_tensor_or_collection("loss", "losses")))
                 else:
-                    hook._cancel_step()
+                    hook._steps.cancel()
             hook.close()
             return read_trial(backend).steps, [*asked, hook.step]
 
@@ -525,7 +525,7 @@ class TestCollectionsFile:
         hook = make_hook()
         hook.run_step({"loss": 1.0})
         hook.run_step({"other_loss": 1.0})
-        hook._delivery.output.flush()
+        hook._dispatcher.output.flush()
         assert trial.collections().collections["losses"]["tensor_names"] == ["loss"]
         hook.close()
         assert trial.collections().collections["losses"]["tensor_names"] == ["loss", "other_loss"]
@@ -544,7 +544,7 @@ class TestCollectionsFile:
         hook.close()
         [said] = caplog.messages
         assert said.startswith(
-            f"nothing was saved in {hook.out_dir}: up to step 2 no tensor of collections losses came"
+            f"no tensors were saved to {hook.out_dir} in 3 steps: none matched the due collections losses;"
         )
 
     @pytest.mark.parametrize("given", [{"dry_run": True}, {"flight_recorder": 2}, {}])
@@ -565,7 +565,7 @@ class TestCollectionsFile:
                 hook.run_step({"loss": 1.0})
             hook.close()
             (out_dir / "training_job_end.ts").unlink()
-        assert "nothing was saved" not in caplog.text
+        assert "no tensors were saved" not in caplog.text
 
     def test_close_when_other_workers_write_then_says_nothing(self, make_hook, caplog):
         """Of a pipeline only the last stage has a loss."""
@@ -808,7 +808,7 @@ class TestFailures:
         hook = make_hook(failing_backend(budget=0), strict=True)
         hook.run_step({"loss": 1})
         hook.run_step({"loss": 1})
-        hook._delivery.output.flush()
+        hook._dispatcher.output.flush()
         with pytest.raises(OSError, match="No space left"):
             hook.run_step({"loss": 1})
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import re
 
+import attrs
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.config.hook_options import HookOptions, to_flag
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.hooks import registry
-from sagemaker_debug_ext.hooks.options.arguments import check_count, check_flag
+from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.options.config_file import parse_configuration
 
 FLAGS = ("dry_run", "save_all", "export_tensorboard", "strict", "handle_sigterm")
@@ -34,7 +37,7 @@ def test_flag_when_it_is_no_bool_then_is_refused(make_hook, name, value):
 @pytest.mark.parametrize("value", [True, np.True_, 1, np.int64(1), False, np.False_, 0], ids=repr)
 def test_flag_when_it_stands_for_a_bool_then_becomes_one(make_hook, value):
     """Results of NumPy's comparisons, and the numbers 0 and 1."""
-    assert check_flag(value, "strict") is bool(value)
+    assert to_flag(value, "strict") is bool(value)
     assert make_hook(dry_run=value).dry_run is bool(value)
 
 
@@ -57,10 +60,18 @@ def test_count_when_it_is_too_small_then_is_refused(make_hook, name, value):
         make_hook(**{name: value})
 
 
+def test_arguments_when_none_is_given_then_the_options_have_the_defaults_of_the_signature():
+    """The signature that users read and the options hold the same arguments."""
+    parameters = inspect.signature(BaseHook).parameters
+    assert list(parameters) == [field.name for field in attrs.fields(HookOptions)]
+    defaults = {name: parameter.default for name, parameter in parameters.items() if name != "out_dir"}
+    assert HookOptions(**defaults) == HookOptions()
+
+
 @pytest.mark.parametrize("value", [7, np.int32(7), 7.0, np.float32(7)], ids=repr)
 def test_count_when_it_is_a_whole_number_then_becomes_an_int(value):
     """Also one of NumPy, or written as ``1e9``."""
-    count = check_count(value, "flight_recorder", least=0)
+    count = HookOptions(flight_recorder=value).flight_recorder
     assert (count, type(count)) == (7, int)
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext import modes
+from sagemaker_debug_ext.config.hook_options import HookOptions
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SAVE_KEYS, SaveConfigMode
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
@@ -34,8 +35,8 @@ class TestParse:
     def test_parse_when_file_is_empty_then_everything_has_its_default(self):
         """An empty object is a valid configuration."""
         assert parse_configuration({}, "hook.json") == HookConfiguration()
-        assert HookConfiguration().out_dir == "/opt/ml/output/tensors"
-        assert HookConfiguration().save_config.get_save_config(GLOBAL).save_interval == 500
+        assert HookConfiguration().options.out_dir == "/opt/ml/output/tensors"
+        assert HookConfiguration().options.save_config.get_save_config(GLOBAL).save_interval == 500
 
     def test_parse_when_members_are_null_then_they_count_as_missing(self):
         """SageMaker writes null for what was not given."""
@@ -60,8 +61,8 @@ class TestParse:
         assert weights.save_config.get_save_config(TRAIN) == SaveConfigMode(7, 5, 50)
         assert weights.save_config.get_save_config(EVAL) == SaveConfigMode(7, 5, 9, [1, 2, 3])
         assert losses.save_config is None
-        assert configuration.save_config.get_save_config(TRAIN) == SaveConfigMode(10, 5, 50)
-        assert configuration.save_config.get_save_config(GLOBAL) == SaveConfigMode(100, 5, 50)
+        assert configuration.options.save_config.get_save_config(TRAIN) == SaveConfigMode(10, 5, 50)
+        assert configuration.options.save_config.get_save_config(GLOBAL) == SaveConfigMode(100, 5, 50)
 
     @pytest.mark.parametrize("true", [True, "true", "True", " TRUE "])
     def test_parse_when_boolean_is_text_then_is_understood(self, true):
@@ -69,11 +70,11 @@ class TestParse:
         flags = {"save_all": true, "dry_run": true, "export_tensorboard": true}
         reduced = {"reductions": "", "save_raw_tensor": true, "save_shape": true}
         configuration = parse({**flags, **reduced}, ("weights", {**reduced, "save_histogram": true}))
-        assert configuration.save_all
-        assert configuration.dry_run
-        assert configuration.export_tensorboard
-        assert configuration.reduction_config == ReductionConfig(save_raw_tensor=True, save_shape=True)
-        assert configuration.collections[0].reduction_config == configuration.reduction_config
+        assert configuration.options.save_all
+        assert configuration.options.dry_run
+        assert configuration.options.export_tensorboard
+        assert configuration.options.reduction_config == ReductionConfig(save_raw_tensor=True, save_shape=True)
+        assert configuration.collections[0].reduction_config == configuration.options.reduction_config
         assert configuration.collections[0].save_histogram is True
 
     def test_parse_when_numbers_are_numbers_then_means_the_same_as_text(self):
@@ -85,20 +86,20 @@ class TestParse:
         assert typed == text
 
     def test_parse_when_reductions_are_missing_then_flags_beside_them_do_nothing(self):
-        """Without `reductions` there is no reduction setting, and a remark says why."""
+        """Without `reductions` there is no reduction setting, and a warning says why."""
         configuration = parse({"save_raw_tensor": "true"})
-        assert configuration.reduction_config is None
-        assert "'save_raw_tensor' counts only beside 'reductions'" in configuration.remarks[0]
+        assert configuration.options.reduction_config is None
+        assert "'save_raw_tensor' counts only beside 'reductions'" in configuration.warnings[0]
 
     def test_parse_when_patterns_are_given_then_are_split_at_commas(self):
         """Patterns come as one text."""
         configuration = parse({"include_regex": "relu, fc$"}, ("mine", {"include_regex": "a,,b"}))
-        assert configuration.include_regex == ("relu", "fc$")
+        assert configuration.options.include_regex == ("relu", "fc$")
         assert configuration.collections[0].include_regex == ("a", "b")
 
     def test_parse_when_only_a_tensorboard_folder_is_given_then_output_is_wanted(self):
         """A folder alone asks for the output."""
-        assert parse({"tensorboard_dir": "tb"}).export_tensorboard
+        assert parse({"tensorboard_dir": "tb"}).options.writes_tensorboard
 
     def test_parse_when_limits_are_given_then_they_are_the_arguments_of_the_hook(self):
         """What bounds the hook can be set without a change of the script."""
@@ -109,15 +110,15 @@ class TestParse:
             "flight_recorder": "7",
         }
         configuration = parse(given)
-        assert (configuration.memory_limit_bytes, configuration.when_full) == (1000, "spill")
-        assert (configuration.spill_limit_bytes, configuration.flight_recorder) == (5000, 7)
+        assert (configuration.options.memory_limit_bytes, configuration.options.when_full) == (1000, "spill")
+        assert (configuration.options.spill_limit_bytes, configuration.options.flight_recorder) == (5000, 7)
 
     def test_parse_when_a_collection_is_listed_twice_then_patterns_add_up_and_the_last_settings_count(self):
-        """Estimators of the SDK send a collection of the hook and the same one of a rule; a remark says so."""
+        """Estimators of the SDK send a collection of the hook and the same one of a rule; a warning says so."""
         configuration = parse(None, ("a", {"include_regex": "x", "save_interval": "3"}), ("a", {"save_interval": "5"}))
         assert [item.include_regex for item in configuration.collections] == [("x",)]
         assert configuration.collections[0].save_config.get_save_config(modes.TRAIN).save_interval == 5
-        assert "collection 'a' is listed 2 times" in configuration.remarks[0]
+        assert "collection 'a' is listed 2 times" in configuration.warnings[0]
 
 
 class TestMistakes:
@@ -199,8 +200,8 @@ class TestRead:
         """The environment variable names the file; an argument goes first."""
         first, second = write("a.json", {"LocalPath": "a"}), write("b.json", {"LocalPath": "b"})
         environ = {"SMDEBUG_CONFIG_FILE_PATH": first}
-        assert read_configuration(None, environ).out_dir == "a"
-        assert read_configuration(second, environ).out_dir == "b"
+        assert read_configuration(None, environ).options.out_dir == "a"
+        assert read_configuration(second, environ).options.out_dir == "b"
 
     def test_read_when_file_is_missing_then_is_file_not_found(self, tmp_path):
         """A missing file is the built-in error, which scripts catch; the text says how to name another."""
@@ -233,12 +234,12 @@ class TestRead:
         """Inside SageMaker the hook parameters for TensorBoard do not count, the other file does."""
         hook = write("hook.json", {"HookParameters": {"export_tensorboard": "true", "tensorboard_dir": "x"}})
         job = {"TRAINING_JOB_NAME": "job", "TENSORBOARD_CONFIG_FILE_PATH": str(tmp_path / "none.json")}
-        without = read_configuration(hook, job)
+        without = read_configuration(hook, job).options
         assert (without.export_tensorboard, without.tensorboard_dir) == (False, None)
         job["TENSORBOARD_CONFIG_FILE_PATH"] = write("tb.json", {"LocalPath": "/opt/ml/output/tensorboard"})
-        given_ = read_configuration(hook, job)
+        given_ = read_configuration(hook, job).options
         assert (given_.export_tensorboard, given_.tensorboard_dir) == (True, "/opt/ml/output/tensorboard")
-        outside = read_configuration(hook, {})
+        outside = read_configuration(hook, {}).options
         assert (outside.export_tensorboard, outside.tensorboard_dir) == (True, "x")
 
     def test_load_when_files_change_afterwards_then_nothing_else_is_meant(self, write, tmp_path):
@@ -250,8 +251,8 @@ class TestRead:
         write("tb.json", "{")
         job.clear()
         configuration = load(7)
-        assert (configuration.out_dir, configuration.tensorboard_dir) == ("first", "tb")
-        assert configuration.save_config.get_save_config(ModeKeys.TRAIN).save_interval == 7
+        assert (configuration.options.out_dir, configuration.options.tensorboard_dir) == ("first", "tb")
+        assert configuration.options.save_config.get_save_config(ModeKeys.TRAIN).save_interval == 7
 
     @pytest.mark.parametrize(
         ("path", "expected"),
@@ -266,9 +267,12 @@ class TestRead:
     )
     def test_seen_from_when_path_is_relative_then_lies_below_that_folder(self, path, expected):
         """All other paths mean the same everywhere."""
-        configuration = HookConfiguration(out_dir=path, tensorboard_dir=path).relative_to("/start")
-        assert (configuration.out_dir, configuration.tensorboard_dir) == (expected, expected)
-        assert HookConfiguration(out_dir=path).relative_to("/start").tensorboard_dir is None
+        options = (
+            HookConfiguration(options=HookOptions(out_dir=path, tensorboard_dir=path)).relative_to("/start").options
+        )
+        assert (options.out_dir, options.tensorboard_dir) == (expected, expected)
+        only_out_dir = HookConfiguration(options=HookOptions(out_dir=path))
+        assert only_out_dir.relative_to("/start").options.tensorboard_dir is None
 
 
 # --- precedence against a naive loop ----------------------------------------------------------------------------------
@@ -293,7 +297,7 @@ sections = st.fixed_dictionaries(
 def test_precedence_when_keys_are_any_then_the_last_one_given_counts(hook, collection):
     """Per mode and key, the most special setting that is given counts."""
     configuration = parse(hook, ("a", collection))
-    settings = configuration.collections[0].save_config or configuration.save_config
+    settings = configuration.collections[0].save_config or configuration.options.save_config
     for mode in ModeKeys:
         expected = {}
         for key in SAVE_KEYS:

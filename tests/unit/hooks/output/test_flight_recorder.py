@@ -180,9 +180,9 @@ def test_hook_when_steps_may_be_dropped_then_training_never_waits(make_hook, tri
     hook = make_hook(when_full="drop", memory_limit_bytes=100)
     hook.run_step({"loss": 0.0})
     hook.export_collections()
-    hook._delivery.output._background._held_bytes = 100  # as if a step were being written
+    hook._dispatcher.output._background._held_bytes = 100  # as if a step were being written
     hook.run_step({"loss": 1.0})
-    hook._delivery.output._background._held_bytes = 0
+    hook._dispatcher.output._background._held_bytes = 0
     hook.run_step({"loss": 2.0})
     hook.close()
     assert hook.num_dropped_steps == 1
@@ -205,7 +205,7 @@ def test_hook_when_a_request_is_in_the_trial_then_writes_the_last_steps_once(mak
     for number in range(6):
         hook.run_step({"loss": float(number)})
     served = threading.Event()
-    monkeypatch.setattr(hook._requests, "_serve", lambda: (hook.write_recording(), served.set()))
+    monkeypatch.setattr(hook._trigger, "_serve", lambda: (hook.write_recording(), served.set()))
     assert trial.steps == {}
     write_request("new")
     assert served.wait(30)
@@ -217,7 +217,7 @@ def test_hook_when_asked_while_a_step_is_taken_in_then_asker_waits(make_hook, tr
     """A recording that another thread asks for is written before or after a step is added, never in between."""
     hook = make_hook(flight_recorder=3)
     hook.run_step({"loss": 0.0})
-    add, asked = hook._recorder.add, []
+    add, asked = hook._dispatcher.flight_recorder.add, []
 
     def add_slowly(step):
         asker = threading.Thread(target=hook.write_recording)
@@ -226,8 +226,8 @@ def test_hook_when_asked_while_a_step_is_taken_in_then_asker_waits(make_hook, tr
         asked.append((asker, asker.is_alive()))
         add(step)
 
-    monkeypatch.setattr(hook._recorder, "add", add_slowly)
-    hook._finish_step()
+    monkeypatch.setattr(hook._dispatcher.flight_recorder, "add", add_slowly)
+    hook._steps.end()
     hook._submit_step()
     ((asker, is_waiting),) = asked
     asker.join()

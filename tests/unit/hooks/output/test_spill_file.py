@@ -125,7 +125,7 @@ def test_hook_when_memory_is_full_then_steps_wait_in_the_file(make_hook, read_tr
     """Training goes on while nothing can be written, and no step is lost."""
     hook = make_hook(backend, when_full="spill", memory_limit_bytes=3 * STEP_BYTES, strict=True)
     run_steps(hook, 50)
-    assert hook._delivery.output._background.held_bytes <= 3 * STEP_BYTES
+    assert hook._dispatcher.output._background.held_bytes <= 3 * STEP_BYTES
     backend.gate.set()
     hook.close()
     assert hook.num_dropped_steps == 0
@@ -141,7 +141,7 @@ def test_hook_when_file_is_full_too_then_waits(make_hook, read_trial, backend):
     trainer.start()
     trainer.join(0.1)
     assert trainer.is_alive()
-    assert os.fstat(hook._delivery.output._spill._descriptor).st_size <= 6 * STEP_BYTES
+    assert os.fstat(hook._dispatcher.output._spill._descriptor).st_size <= 6 * STEP_BYTES
     backend.gate.set()
     trainer.join()
     hook.close()

@@ -169,7 +169,7 @@ class TestScriptsHandler:
     def test_handler_when_finishing_fails_then_script_is_told_all_the_same(self, make_hook, received, caplog):
         """Whatever breaks at SIGTERM, the script's handler has its turn."""
         hook = make_hook()
-        hook._forget_sigterm()
+        hook._lifecycle.detach()
         forget = sigterm.on_sigterm(lambda _: 1 / 0)
         terminate()
         forget()

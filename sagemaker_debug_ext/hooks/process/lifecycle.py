@@ -1,0 +1,106 @@
+"""The life of a hook in its process: open, switched off by a failure, closed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from sagemaker_debug_ext.hooks.process.exit import current_exception_id, is_exiting_with_error, on_exit
+from sagemaker_debug_ext.hooks.process.fork import fork_token
+from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS, on_sigterm
+
+LOG = logging.getLogger(__name__)
+
+
+class HookLifecycle:
+    """Tracks whether a hook works, and registers it for process exit and SIGTERM.
+
+    Args:
+        url: Where the hook writes, for messages.
+        lock: The hook's lock.
+    """
+
+    def __init__(self, url: str, lock: threading.RLock) -> None:
+        self.failure: Exception | None = None
+        """The first failure; None as long as there is none."""
+        self.is_off = False
+        """Whether saving is switched off, by a failure or because this process does not write."""
+        self.is_closed = False
+        self.has_raised = False
+        """Whether the hook's ``with`` block was left by an exception."""
+        self._url = url
+        self._lock = lock
+        self._has_warned = False
+        self._exception_at_start = current_exception_id()
+        self._fork_token = fork_token()
+        self._forget_exit: Callable[[], None] = _do_nothing
+        self._forget_sigterm: Callable[[], None] = _do_nothing
+
+    def attach(self, close: Callable[[], object], finish_early: Callable[[bool], object] | None) -> None:
+        """Register the hook's callbacks.
+
+        Args:
+            close: Called at process exit.
+            finish_early: Called at SIGTERM with whether the process ends, while the lock is held; None for no handler.
+        """
+        self._forget_exit = on_exit(close)
+        if finish_early is not None:
+            self._forget_sigterm = on_sigterm(lambda ends_process: self._on_sigterm(finish_early, ends_process))
+
+    def is_own_process(self) -> bool:
+        """Return whether this is the process that made the hook, not a child forked from it."""
+        return fork_token() is self._fork_token
+
+    def is_active(self) -> bool:
+        """Return whether the hook saves."""
+        return not (self.is_off or self.is_closed) and fork_token() is self._fork_token
+
+    def accepts(self, call: str) -> bool:
+        """Return whether the hook accepts a call of the script. Warn once if it is closed."""
+        if self.is_closed and not self._has_warned:
+            self._has_warned = True
+            LOG.warning("%s() does nothing: the hook for %r is closed", call, self._url)
+        return self.is_active()
+
+    def has_error_exit(self) -> bool:
+        """Return whether an exception ends the ``with`` block or the process; one handled since the start does not."""
+        return self.has_raised or is_exiting_with_error(since=self._exception_at_start)
+
+    def switch_off(self, error: Exception, is_strict: bool) -> None:
+        """Switch saving off because of an error; called from any thread. Only the first error is kept and logged."""
+        self.is_off = True
+        if self.failure is not None:
+            return
+        self.failure = error
+        if not is_strict:
+            LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
+
+    def raise_failure(self) -> None:
+        """Raise the first failure, if there is one."""
+        if self.failure is not None:
+            raise self.failure
+
+    def begin_close(self) -> bool:
+        """Mark the hook as closed; return False if it is closed already or belongs to another process."""
+        if self.is_closed or not self.is_own_process():
+            return False
+        self.is_closed = True
+        self._forget_exit()
+        return True
+
+    def detach(self) -> None:
+        """Stop handling SIGTERM."""
+        self._forget_sigterm()
+
+    def _on_sigterm(self, finish_early: Callable[[bool], object], ends_process: bool) -> None:
+        if self.is_closed or not self.is_own_process() or not self._lock.acquire(timeout=GRACE_SECONDS):
+            return
+        try:
+            finish_early(ends_process)
+        finally:
+            self._lock.release()
+
+
+def _do_nothing() -> None:
+    """Stand in for a callback that is not registered."""
