@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import weakref
+from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
@@ -25,6 +26,7 @@ class _CreatedFromFile(Protocol):
 
 
 _HookT = TypeVar("_HookT", bound=_CreatedFromFile)
+_HookT_co = TypeVar("_HookT_co", covariant=True)
 
 
 class _Slot:
@@ -77,6 +79,51 @@ def set_hook(hook: object, hook_class: type[Any]) -> None:
 def del_hook() -> None:
     """Forget the hook of this process; it is not closed."""
     _Slot.hook = None
+
+
+class _GetHook(Protocol[_HookT_co]):
+    def __call__(self, json_config_path: str | None = None, create_if_not_exists: bool = False) -> _HookT_co | None: ...
+
+
+def accessors(
+    hook_class: type[_HookT], create_if_not_exists: bool
+) -> tuple[_GetHook[_HookT], Callable[[_HookT], None]]:
+    """Return the functions `get_hook` and `set_hook` of a framework.
+
+    Args:
+        hook_class: The hook of the framework.
+        create_if_not_exists: The default of `get_hook`; every framework has the one of smdebug.
+    """
+
+    def get_framework_hook(
+        json_config_path: str | None = None, create_if_not_exists: bool = create_if_not_exists
+    ) -> _HookT | None:
+        """Return the hook of this process.
+
+        Args:
+            json_config_path: The hook configuration file to create it from; None means SageMaker's.
+            create_if_not_exists: Create it from that file if there is none.
+
+        Returns:
+            None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` disables
+            hooks.
+        """
+        return get_hook(hook_class, json_config_path, create_if_not_exists)
+
+    def set_framework_hook(hook: _HookT) -> None:
+        """Make `hook` the hook of this process.
+
+        Raises:
+            SMDebugTypeError: It is not a hook of this framework.
+        """
+        set_hook(hook, hook_class)
+
+    for function, name in ((get_framework_hook, "get_hook"), (set_framework_hook, "set_hook")):
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = hook_class.__module__
+    get_framework_hook.__annotations__["return"] = f"{hook_class.__name__} | None"
+    set_framework_hook.__annotations__["hook"] = hook_class.__name__
+    return get_framework_hook, set_framework_hook
 
 
 _OPEN: dict[str, weakref.WeakKeyDictionary[object, int]] = {}
