@@ -184,7 +184,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
             self.backend, options, self._collections, self._to_array, self._lock, metrics, checkpoints
         )
         self._lifecycle = HookLifecycle(self.out_dir, self._lock)
-        registry.enter(self, self.backend)
+        registry.register(self, self.backend)
         registry.set_hook(self, BaseHook)
         self._lifecycle.attach(self.close, self._finish_early if options.handle_sigterm else None)
         self._trigger = RecordingTrigger(self.backend, self.write_recording) if options.flight_recorder else None
@@ -393,7 +393,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         if not self._lifecycle.begin_close():
             return
         self._skipped.forget()
-        registry.note_closed(self, self.out_dir)
+        registry.mark_closed(self, self.out_dir)
         if self._trigger is not None:
             self._trigger.close()
         self._detach()

@@ -19,7 +19,7 @@ from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTens
 
 
 class PooledValue(abc.ABC):
-    """A captured value in memory that is used again once the value has been written."""
+    """A captured value in a pooled buffer; `release()` returns the buffer."""
 
     nbytes: int
     shape: tuple[int, ...]
@@ -30,7 +30,7 @@ class PooledValue(abc.ABC):
 
     @abc.abstractmethod
     def release(self) -> None:
-        """Give the memory back; the value must not be used any more."""
+        """Return the buffer to its pool; the value must not be used afterwards."""
 
 
 class Captured(NamedTuple):
