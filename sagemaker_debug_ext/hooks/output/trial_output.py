@@ -149,7 +149,7 @@ class TrialOutput:
         self._background.submit(functools.partial(self._write_collections, self._unwritten_collections))
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until everything handed over is written, or writing has failed; tell whether that came in time."""
+        """Wait until everything handed over is written, or writing has failed; return False on time-out."""
         return self._background.flush(timeout_seconds)
 
     def close(self, mark_end: bool) -> None:

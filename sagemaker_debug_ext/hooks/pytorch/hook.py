@@ -333,7 +333,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._save_weights(watch.weights.get(id(module), []))
 
     def _is_own(self, name: str) -> bool:
-        """Tell whether this process saves what it has of a tensor, instead of handing it to the first worker."""
+        """Return whether this process saves its own part of a tensor, instead of sending it to the first worker."""
         return not (self._is_helper or self._full_tensors.has(name))
 
     def _save_late_weights(self, plan: StepPlan, module: nn.Module) -> None:
