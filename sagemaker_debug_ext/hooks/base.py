@@ -8,6 +8,7 @@ Training comes first: whatever goes wrong in here is logged once and switches sa
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import os
@@ -34,7 +35,7 @@ from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, SavePlan, 
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
 from sagemaker_debug_ext.hooks.capture.step_recorder import StepRecorder
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, skip_value
 from sagemaker_debug_ext.hooks.framework import FrameworkAdapter
 from sagemaker_debug_ext.hooks.options.arguments import (
     complete_save_config,
@@ -183,7 +184,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
             self.backend, options, self._collections, self._to_array, self._lock, metrics, checkpoints
         )
         self._lifecycle = HookLifecycle(self.out_dir, self._lock)
-        registry.enter(self, self.backend)
+        registry.register(self, self.backend)
         registry.set_hook(self, BaseHook)
         self._lifecycle.attach(self.close, self._finish_early if options.handle_sigterm else None)
         self._trigger = RecordingTrigger(self.backend, self.write_recording) if options.flight_recorder else None
@@ -353,10 +354,10 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         )
         if not self._lifecycle.accepts("save_tensor"):
             return
-        try:
+        captured: Captured | None = None
+        with skip_value(tensor_name, functools.partial(LOG.warning, "tensor %r is not saved: %s")):
             captured = self._recorder.copy_tensor(tensor_value)
-        except Exception as error:  # noqa: BLE001 - whatever a value does when it is copied, training goes on
-            LOG.warning("tensor %r is not saved: %s", tensor_name, error)
+        if captured is None:
             return
         with self._lock:
             for name in names:
@@ -392,7 +393,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         if not self._lifecycle.begin_close():
             return
         self._skipped.forget()
-        registry.note_closed(self, self.out_dir)
+        registry.mark_closed(self, self.out_dir)
         if self._trigger is not None:
             self._trigger.close()
         self._detach()

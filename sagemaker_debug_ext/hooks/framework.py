@@ -1,4 +1,4 @@
-"""What differs from framework to framework: the part of a hook that the hook of each framework overrides."""
+"""`FrameworkAdapter`: the part of a hook that differs from framework to framework."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 
 class FrameworkAdapter:
-    """What a hook asks; the answers here are those of no framework, whose tensors are arrays."""
+    """The calls that the hook of each framework overrides; the defaults suit tensors that are NumPy arrays."""
 
     default_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.LOSSES,)
-    """Collections that are saved whatever is configured."""
+    """Collections that are always saved."""
 
     builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = {CollectionKeys.DEFAULT: (), CollectionKeys.ALL: ()}
     """The collections every hook of the framework has, with their patterns."""
@@ -43,10 +43,10 @@ class FrameworkAdapter:
     """Whether TensorBoard files are written; set by the hook."""
 
     reduction_ddof: ClassVar[int] = 0
-    """What the framework subtracts from the count in `std` and `variance`."""
+    """The framework's delta degrees of freedom in `std` and `variance`."""
 
     def _find_worker(self) -> Worker:
-        """Return who this process is; asked once, at the first step."""
+        """Return the rank of this process; called once, at the first step."""
         return Worker(CHIEF, 1)
 
     def _copy_value(self, value: Any) -> Any:
@@ -58,7 +58,7 @@ class FrameworkAdapter:
         return np.array(to_array(value))
 
     def _view(self, value: Any) -> Array:
-        """Return a value as an array for reading, right now and on this thread."""
+        """Return a value as an array that is read at once, on this thread."""
         return self._to_array(value)
 
     def _to_array(self, value: Any) -> Array:
@@ -67,7 +67,7 @@ class FrameworkAdapter:
         return array
 
     def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
-        """Yield the reductions of a value, leaving out those that do not exist for it."""
+        """Yield the reductions of a value, without those that do not exist for it."""
         if can_reduce(value):
             for reduction in reductions:
                 yield reduction, reduce_array(value, reduction, self.reduction_ddof)
@@ -87,15 +87,15 @@ class FrameworkAdapter:
             step.tensors[reduction_tensor_name(statistic, False, bare)] = Captured(number, now)
 
     def _joins_collectives(self) -> bool:
-        """Tell whether other processes need this one, which itself saves nothing."""
+        """Return whether other processes need this one in their collectives, although it saves nothing itself."""
         return False
 
     def _sync_last_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
-        """Return the last steps that count, of those that this process and others have found; asked once."""
+        """Return the last steps to continue from, given those that this process has found; called once."""
         return last_steps
 
     def _is_step_complete(self) -> bool:
-        """Tell whether it is certain that the open step will get nothing more."""
+        """Return whether the open step is certain to get no more values."""
         return False
 
     def _continues_counting(self) -> bool:
@@ -103,7 +103,7 @@ class FrameworkAdapter:
         return True
 
     def _before_plan(self) -> None:
-        """Complete collections by what only the framework's hook knows."""
+        """Add to collections the members that only the framework's hook knows."""
 
     def _before_end(self, step: StepBuffer) -> None:
         """Complete the open step before it ends."""

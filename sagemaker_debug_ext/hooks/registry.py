@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import weakref
+from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
@@ -25,6 +26,7 @@ class _CreatedFromFile(Protocol):
 
 
 _HookT = TypeVar("_HookT", bound=_CreatedFromFile)
+_HookT_co = TypeVar("_HookT_co", covariant=True)
 
 
 class _Slot:
@@ -32,7 +34,7 @@ class _Slot:
 
 
 def has_hook() -> bool:
-    """Tell whether this process has a hook, of any kind."""
+    """Return whether this process has a hook of any kind."""
     return _Slot.hook is not None
 
 
@@ -42,13 +44,13 @@ def get_hook(
     """Return the hook of this process.
 
     Args:
-        hook_class: The kind wanted; a hook of another kind is dropped.
+        hook_class: The class of the hook; a hook of another class is dropped.
         json_config_path: The configuration file to create a hook from; None means SageMaker's.
         create_if_not_exists: Create one from the configuration file if there is none.
 
     Returns:
         None if there is none, if the configuration file is missing, or if the environment variable ``USE_SMDEBUG``
-        says no.
+        disables hooks.
     """
     if os.environ.get(SWITCH_VARIABLE, "true").strip().lower() in _OFF:
         LOG.debug("no hook: %s is %r", SWITCH_VARIABLE, os.environ[SWITCH_VARIABLE])
@@ -67,7 +69,7 @@ def set_hook(hook: object, hook_class: type[Any]) -> None:
     """Make `hook` the hook of this process.
 
     Raises:
-        SMDebugTypeError: It is no `hook_class`.
+        SMDebugTypeError: It is not a `hook_class`.
     """
     if not isinstance(hook, hook_class):
         raise SMDebugTypeError(f"hook must be a {hook_class.__module__}.{hook_class.__name__} (got {brief(hook)})")
@@ -79,18 +81,63 @@ def del_hook() -> None:
     _Slot.hook = None
 
 
+class _GetHook(Protocol[_HookT_co]):
+    def __call__(self, json_config_path: str | None = None, create_if_not_exists: bool = False) -> _HookT_co | None: ...
+
+
+def accessors(
+    hook_class: type[_HookT], create_if_not_exists: bool
+) -> tuple[_GetHook[_HookT], Callable[[_HookT], None]]:
+    """Return the functions `get_hook` and `set_hook` of a framework.
+
+    Args:
+        hook_class: The hook of the framework.
+        create_if_not_exists: The default of `get_hook`; every framework has the one of smdebug.
+    """
+
+    def get_framework_hook(
+        json_config_path: str | None = None, create_if_not_exists: bool = create_if_not_exists
+    ) -> _HookT | None:
+        """Return the hook of this process.
+
+        Args:
+            json_config_path: The hook configuration file to create it from; None means SageMaker's.
+            create_if_not_exists: Create it from that file if there is none.
+
+        Returns:
+            None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` disables
+            hooks.
+        """
+        return get_hook(hook_class, json_config_path, create_if_not_exists)
+
+    def set_framework_hook(hook: _HookT) -> None:
+        """Make `hook` the hook of this process.
+
+        Raises:
+            SMDebugTypeError: It is not a hook of this framework.
+        """
+        set_hook(hook, hook_class)
+
+    for function, name in ((get_framework_hook, "get_hook"), (set_framework_hook, "set_hook")):
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = hook_class.__module__
+    get_framework_hook.__annotations__["return"] = f"{hook_class.__name__} | None"
+    set_framework_hook.__annotations__["hook"] = hook_class.__name__
+    return get_framework_hook, set_framework_hook
+
+
 _OPEN: dict[str, weakref.WeakKeyDictionary[object, int]] = {}
-"""Folder → open hook → number of the process that made it: this one, or the one it was forked from."""
+"""Folder → open hook → id of the process that made it: this one, or its parent before a fork."""
 
 _WRITTEN: dict[str, int] = {}
-"""Folder → number of the process that has written to it last: as above."""
+"""Folder → id of the process that has written to it last."""
 
 _LOCK: Final = fork_safe_lock()
-"""Held while notes are taken: hooks may be made and closed on any thread, and in a signal's handler."""
+"""Held while the tables change, because hooks are made and closed on any thread, and in signal handlers."""
 
 
-def enter(hook: object, backend: Backend) -> None:
-    """Take note of a new hook for a folder; a warning tells of another one that is open for it.
+def register(hook: object, backend: Backend) -> None:
+    """Register a new hook for a folder; log a warning if another one is open for it.
 
     Raises:
         SMDebugRuntimeError: The folder holds a trial that has ended, or that another hook of this process writes.
@@ -114,7 +161,7 @@ def enter(hook: object, backend: Backend) -> None:
 
 
 def mark_open(hook: object, folder: str) -> bool:
-    """Take note of a new hook, and tell whether another one of this process is open for the same folder."""
+    """Mark a hook as open, and return whether this process has another one open for the same folder."""
     with _LOCK:
         hooks = _OPEN.setdefault(folder, weakref.WeakKeyDictionary())
         has_others = os.getpid() in hooks.values()
@@ -122,8 +169,8 @@ def mark_open(hook: object, folder: str) -> bool:
         return has_others
 
 
-def note_closed(hook: object, folder: str) -> None:
-    """Take note of a hook's end."""
+def mark_closed(hook: object, folder: str) -> None:
+    """Mark a hook as closed."""
     with _LOCK:
         hooks = _OPEN.get(folder)
         if hooks is not None:
@@ -133,10 +180,10 @@ def note_closed(hook: object, folder: str) -> None:
 
 
 def mark_written(folder: str) -> None:
-    """Take note that a hook of this process writes to a folder."""
+    """Mark a folder as written by a hook of this process."""
     _WRITTEN[folder] = os.getpid()
 
 
 def is_written(folder: str) -> bool:
-    """Tell whether a hook of this process writes to a folder, or has."""
+    """Return whether a hook of this process writes to a folder or has written to it."""
     return _WRITTEN.get(folder) == os.getpid()

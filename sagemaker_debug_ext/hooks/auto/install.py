@@ -16,6 +16,7 @@ from typing import Final
 
 from sagemaker_debug_ext._imports import when_imported
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
+from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import CONFIG_PATH_VARIABLE, HookConfiguration, load_configuration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 
@@ -82,8 +83,8 @@ def _install(
 ) -> None:
     if (installer, json_config_path) in _INSTALLED:
         return
-    try:
+    with never_into_script(  # whose import of the framework is under way
+        lambda error: LOG.error("nothing of %s is captured", framework.__name__, exc_info=error)
+    ):
         importlib.import_module(installer).install(configure)
         _INSTALLED.add((installer, json_config_path))
-    except Exception:  # the script's import of the framework must not fail because of this
-        LOG.exception("nothing of %s is captured", framework.__name__)

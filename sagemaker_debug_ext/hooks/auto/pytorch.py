@@ -7,6 +7,7 @@ named so. Once nothing new has turned up for a while the function is taken off a
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from torch.utils.hooks import RemovableHandle
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
+from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
@@ -84,23 +86,27 @@ class _Finder:
         self._known.update(id(part) for part in parts)
         if is_part or not (_is_model(module) or _is_loss(module)):
             return
-        try:
+        with never_into_script(functools.partial(_report, type(module).__name__)):
             if self._hook is None:
                 if registry.has_hook():
                     self.stop()
                     return
                 self._hook = AutoHook.create_from_configuration(self._configuration)
             self._hook.join(module)
-        except (DebugExtError, OSError) as error:
-            LOG.warning("a %s is not captured: %s", type(module).__name__, error)
-        except Exception:  # the script knows nothing of this, and must not end because of it
-            LOG.exception("a %s is not captured", type(module).__name__)
 
     def stop(self) -> None:
         """Look no longer."""
         if self.handle is not None:
             self.handle.remove()
             self.handle = None
+
+
+def _report(name: str, error: Exception) -> None:
+    """Log why a module is not captured, with a traceback if the reason is not known."""
+    if isinstance(error, (DebugExtError, OSError)):
+        LOG.warning("a %s is not captured: %s", name, error)
+    else:
+        LOG.error("a %s is not captured", name, exc_info=error)
 
 
 def _is_model(module: nn.Module) -> bool:

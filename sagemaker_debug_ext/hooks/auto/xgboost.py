@@ -19,6 +19,7 @@ import xgboost.training
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
+from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.hooks.xgboost.hook import Hook
@@ -44,11 +45,9 @@ class AutoHook(Hook):
 
     def before_training(self, model: Any) -> Any:
         """Look at the model."""
-        try:
-            return super().before_training(model)
-        except Exception:  # whatever the hook does not understand of a model, training goes on
-            LOG.exception("a training is not captured")
-            return model
+        with never_into_script(lambda error: LOG.error("a training is not captured", exc_info=error)):
+            super().before_training(model)
+        return model
 
     def join(self, parameters: object, train_data: Any, evals: Sequence[tuple[Any, str]]) -> None:
         """Take the data of a training that is about to begin; validation data are the last that are not trained on."""

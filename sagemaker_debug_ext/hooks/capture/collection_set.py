@@ -97,7 +97,7 @@ class CollectionSet:
         self._saved.add(name)
 
     def include_outputs(self, name: str, of: str) -> None:
-        """Have the outputs of a module or block in a collection.
+        """Add the outputs of a module or block to a collection.
 
         Args:
             name: The collection, which gets a pattern of its own for them unless it takes them anyway.

@@ -73,17 +73,17 @@ class StepCounters:
 
 
 class SkippedSteps:
-    """Counts steps that need nothing but to be counted, as many as are known to follow one at which nothing was due.
+    """Fast path for steps at which no collection is due: only a counter is incremented.
 
-    A training step empties the processor's caches, so that what a hook does between two of them costs ten times what it
-    costs alone. While steps are idle nothing else of the hook is touched: whoever asks where it stands catches up.
+    A training step empties the processor's caches, so that code between two of them takes ten times its usual time.
+    Nothing else of the hook is touched while steps are skipped; `StepTracker` catches up when it is asked.
     """
 
     def __init__(self) -> None:
         self.num_left = 0
         """How many steps to come these are, as far as is known."""
         self.num_begun = 0
-        """How many have begun that nobody has caught up on."""
+        """How many have begun since the tracker caught up."""
 
     @property
     def is_skipping(self) -> bool:
@@ -91,7 +91,7 @@ class SkippedSteps:
         return self.num_left > 0 or self.num_begun > 0
 
     def begin(self) -> bool:
-        """Begin a step if it is one of them, and tell whether it is."""
+        """Begin a step if it is one to skip, and return whether it is."""
         # Needs no lock: the interpreter does not leave a thread between these lines.
         if self.num_left <= 0:
             return False

@@ -48,13 +48,13 @@ class PendingScalars:
             self.waiting[name] = scalar
 
     def begin(self, step: StepBuffer, is_shown: bool) -> None:
-        """Give a step that begins the numbers that have waited for it."""
+        """Save the waiting numbers with a step that begins."""
         for name, scalar in self.waiting.items():
             scalar.save_with(step, name, is_shown)
         self.waiting.clear()
 
     def flush_to(self, step: StepBuffer, mode: ModeKeys, is_final: bool, is_shown: bool) -> None:
-        """Give the open step the numbers that waited for a step which is not coming.
+        """Save with the open step the numbers that waited for a step which does not come.
 
         Args:
             step: The open step.

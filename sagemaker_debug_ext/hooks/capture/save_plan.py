@@ -83,11 +83,11 @@ class StepPlan:
             return decision
 
     def selects(self, tensor_name: str) -> bool:
-        """Tell whether a tensor belongs to a collection to be saved, without remembering the answer."""
+        """Return whether a tensor belongs to a collection to be saved, without remembering the answer."""
         return any(collection.matches(tensor_name) for collection in self._saved)
 
     def may_select_of(self, name: str) -> bool:
-        """Tell whether any input or output of a module or block of that name may belong to a collection to be saved."""
+        """Return whether an input or output of a module or block of that name may belong to a saved collection."""
         return any(self.selects(f"{name}_{kind}_{i}") for kind in ("output", "input") for i in self._indices)
 
     @functools.cached_property
@@ -209,5 +209,5 @@ def warn_never_saves(save_config: SaveConfig, owner: str) -> None:
 
 
 def selects_nothing(collection: Collection) -> bool:
-    """Tell whether a collection can have no member: not built in, no pattern and no name."""
+    """Return whether a collection can have no member: not built in, no pattern and no name."""
     return not (collection.name in BUILTIN_COLLECTIONS or collection.include_regex or collection.tensor_names)

@@ -19,7 +19,7 @@ from sagemaker_debug_ext.store.writer import NamedNumbers, NamedShape, NamedTens
 
 
 class PooledValue(abc.ABC):
-    """A captured value in memory that is used again once the value has been written."""
+    """A captured value in a pooled buffer; `release()` returns the buffer."""
 
     nbytes: int
     shape: tuple[int, ...]
@@ -30,7 +30,7 @@ class PooledValue(abc.ABC):
 
     @abc.abstractmethod
     def release(self) -> None:
-        """Give the memory back; the value must not be used any more."""
+        """Return the buffer to its pool; the value must not be used afterwards."""
 
 
 class Captured(NamedTuple):
@@ -64,10 +64,10 @@ class DeferredReductions(Protocol):
         """Memory that they take."""
 
     def has(self, name: str) -> bool:
-        """Tell whether numbers of a tensor are among them."""
+        """Return whether numbers of a tensor are among them."""
 
     def send(self) -> None:
-        """Have them sent, at the end of the step."""
+        """Send them at the end of the step."""
 
     def numbers(self, ddof: int) -> list[NamedNumbers]:
         """Wait for them; runs on the writing thread."""
@@ -112,7 +112,7 @@ class StepBuffer:
         return bool(self.tensors or self.shapes or self.numbers or self.small or self.deferred)
 
     def has(self, name: str) -> bool:
-        """Tell whether something of a tensor, besides its shape, has been captured."""
+        """Return whether something of a tensor, besides its shape, has been captured."""
         is_here = name in self.tensors or name in self.numbers or name in self.small
         return is_here or any(some.has(name) for some in self.deferred)
 
@@ -144,7 +144,7 @@ class StepBuffer:
         )
 
     def release(self) -> None:
-        """Give borrowed memory back, once the step is written."""
+        """Return pooled buffers once the step is written."""
         for captured in self._all_captured():
             if isinstance(captured.value, PooledValue):
                 captured.value.release()

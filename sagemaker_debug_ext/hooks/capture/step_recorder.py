@@ -62,7 +62,7 @@ class StepRecorder:
         if decision.shape:
             step.shapes[name] = shape
         if decision.value:
-            step.tensors[name] = self._copy(value, now) if taken is None else taken
+            step.tensors[name] = Captured(adapter._copy_value(value), now) if taken is None else taken  # noqa: SLF001
         if adapter.export_tensorboard or self._has_metrics:
             self._observe(step, name, value, decision, now, taken)
         self._collections.note(name, decision.collections)
@@ -94,7 +94,7 @@ class StepRecorder:
 
     def copy_tensor(self, value: Any) -> Captured:
         """Return a copy of a tensor of the script, taken now."""
-        return self._copy(value, time.time())
+        return Captured(self._adapter._copy_value(value), time.time())  # noqa: SLF001
 
     def copy_scalar(self, value: Any, name: str) -> Any:
         """Return a copy of a number of the script.
@@ -125,7 +125,4 @@ class StepRecorder:
             return
         step.summaries[name] = summaries
         if not (summaries.is_scalar or decision.value):
-            step.summary_values[name] = self._copy(value, now) if taken is None else taken
-
-    def _copy(self, value: Any, now: float) -> Captured:
-        return Captured(self._adapter._copy_value(value), now)  # noqa: SLF001
+            step.summary_values[name] = taken or Captured(self._adapter._copy_value(value), now)  # noqa: SLF001

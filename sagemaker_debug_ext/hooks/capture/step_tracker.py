@@ -135,7 +135,9 @@ class StepTracker:
 
     def current_plan(self) -> StepPlan | None:
         """Return what is due at the open step; None if there is no step."""
-        step = self.open
+        if self.skipped.num_begun:  # as in `open`, without the call: this is asked for every value
+            self._catch_up()
+        step = self._open
         if step is None:
             return None
         if self._plan is None:

@@ -36,6 +36,8 @@ class EstimatorHook(SessionHook):
     """
 
 
+_get_hook, set_hook = registry.accessors(KerasHook, create_if_not_exists=False)
+
 _HOOK_TYPES: Final = {"keras": KerasHook, "session": SessionHook, "estimator": EstimatorHook}
 
 
@@ -61,13 +63,4 @@ def get_hook(
         raise SMDebugValueError(f"hook_type must be one of {', '.join(_HOOK_TYPES)} (got {hook_type!r}){hint}")
     if hook_type in ("session", "estimator"):
         _HOOK_TYPES[hook_type]()
-    return registry.get_hook(KerasHook, json_config_path, create_if_not_exists)
-
-
-def set_hook(hook: KerasHook) -> None:
-    """Make `hook` the hook of this process.
-
-    Raises:
-        SMDebugTypeError: It is no Keras hook.
-    """
-    registry.set_hook(hook, KerasHook)
+    return _get_hook(json_config_path, create_if_not_exists)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import keras
 
+from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizers_of
 from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, replaced, tap_call, tap_model, tap_optimizer
@@ -128,25 +130,22 @@ class WrappedFunction:
         # Where the graph draws numbers the first call decides, for all calls have to be those of one graph.
         may_have_to = self._is_first_call and is_tensorflow() and bool(watcher.may_record(self._phase))
         self._is_first_call = False
-        try:
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(watcher.cancel)  # nothing is saved of a step that did not take place
             if has_to_record or self._always_records or may_have_to:
                 outputs, recorded = self._run_recording(*args, **kwargs)
             else:
                 outputs, recorded = self._plain(*args, **kwargs), {}
-        except BaseException:
-            watcher.cancel()  # of a step that has not taken place nothing is saved
-            raise
+            on_error.pop_all()
         watcher.after(self._phase, outputs, recorded if has_to_record else {})
         return outputs
 
     def _run_recording(self, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         with contextlib.ExitStack() as stack:
-            try:
+            function = self._plain
+            with never_into_script(functools.partial(self._watcher.guard, _raise)):
                 stack.enter_context(self._tapped())
                 function = self._recording_one or self._make_recording_one()
-            except Exception as error:  # noqa: BLE001 - whatever the model does not like about this, it is trained
-                self._watcher.guard(_raise, error)
-                function = self._plain
             result = function(*args, **kwargs)
         return (result.outputs, result.recorded) if isinstance(result, _Outputs) else (result, {})
 

@@ -408,22 +408,4 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._forget_plans()
 
 
-def get_hook(json_config_path: str | None = None) -> Hook | None:
-    """Return the hook of this process; if there is none, create it.
-
-    Args:
-        json_config_path: The hook configuration file to create it from; None means SageMaker's.
-
-    Returns:
-        None if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
-    """
-    return registry.get_hook(Hook, json_config_path, create_if_not_exists=True)
-
-
-def set_hook(hook: Hook) -> None:
-    """Make `hook` the hook of this process.
-
-    Raises:
-        SMDebugTypeError: It is no MXNet hook.
-    """
-    registry.set_hook(hook, Hook)
+get_hook, set_hook = registry.accessors(Hook, create_if_not_exists=True)

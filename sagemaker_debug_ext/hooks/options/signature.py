@@ -1,4 +1,4 @@
-"""Which arguments a hook takes, also where its class passes them on, and what is said of one that it does not take."""
+"""The arguments that a hook takes, including those its class passes on, and the error for one that it does not."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ def signature_of(hook_class: type, base: type) -> inspect.Signature:
         base: The last of those that are hooks.
     """
     found: dict[str, inspect.Parameter] = {}
-    for some in reversed(hook_class.__mro__):
-        if issubclass(some, base) and "__init__" in vars(some):
-            parameters = list(inspect.signature(vars(some)["__init__"]).parameters.values())[1:]
+    for owner in reversed(hook_class.__mro__):
+        if issubclass(owner, base) and "__init__" in vars(owner):
+            parameters = list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]
             if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
                 found.clear()
             found |= {
-                each.name: each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+                parameter.name: parameter
+                for parameter in parameters
+                if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
             }
     return inspect.Signature(sorted(found.values(), key=lambda parameter: parameter.kind))
 
 
 def reject_unknown_arguments(init: _InitT) -> _InitT:
-    """Have the last ``__init__`` that arguments are passed on to say what is wrong with them, and what the hook takes.
+    """Make the last ``__init__`` of a hook name a wrong argument, and those that the hook takes.
 
-    It is there that an argument is known to be unknown: any class before it may have taken some out. Python's own error
-    names the class of this ``__init__``, which scripts never see.
+    Only there an argument is known to be unknown, because each class before it may have taken some out. Python's own
+    error names the class of this ``__init__``, which scripts never see.
     """
     signature = inspect.signature(init)
 

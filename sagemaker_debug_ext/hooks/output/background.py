@@ -74,7 +74,7 @@ class BackgroundWriter:
         return self._held_bytes + num_bytes <= self._memory_limit_bytes
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until everything submitted so far is done, or writing has failed; tell whether that came in time."""
+        """Wait until everything submitted so far is done, or writing has failed; return False on time-out."""
         with self._changed:
             # The job that runs stays at the head of the queue until it is done.
             return self._changed.wait_for(lambda: not self._jobs, timeout_seconds)

@@ -47,7 +47,7 @@ class CheckpointState:
         return cls(folder)
 
     def restore(self, counters: StepCounters) -> None:
-        """Have counters go on behind the last step that an earlier run of the job had seen."""
+        """Continue counting after the last step that an earlier run of the job has begun."""
         if not self._entries:
             return
         last = max(self._entries, key=lambda entry: int(entry["latest-global-step-seen"]))

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError
+from sagemaker_debug_ext.errors import DebugExtError, IndexReaderException, SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer
 from sagemaker_debug_ext.hooks.output.background import BackgroundWriter
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import Metric, MetricsFile
@@ -149,7 +149,7 @@ class TrialOutput:
         self._background.submit(functools.partial(self._write_collections, self._unwritten_collections))
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until everything handed over is written, or writing has failed; tell whether that came in time."""
+        """Wait until everything handed over is written, or writing has failed; return False on time-out."""
         return self._background.flush(timeout_seconds)
 
     def close(self, mark_end: bool) -> None:
@@ -191,12 +191,15 @@ class TrialOutput:
             )
 
     def _try(self, output: _Output | None, write: Callable[[_Output], object]) -> _Output | None:
-        """Write to what accompanies the trial; return it, or None if it failed and is given up."""
+        """Write to an output beside the trial; return it, or None if it failed and is given up.
+
+        The trial does not depend on these outputs, so that their failure does not end the writing.
+        """
         if output is None:
             return None
         try:
             write(output)
-        except Exception:  # the trial goes on, whatever happens to what accompanies it
+        except (OSError, DebugExtError, ValueError):
             LOG.exception("%s failed and is given up", type(output).__name__)
             return None
         return output

@@ -1,8 +1,8 @@
-"""The end of a process, to which children of multiprocessing come another way than all others, and what has led to it.
+"""Run callbacks at process exit, including in `multiprocessing` children.
 
-Those that are forked leave by `os._exit`, which up to Python 3.12 runs nothing of what `atexit` was told. What
-multiprocessing itself calls in all its children comes, up to that version, earlier: while the exception that ends the
-child, if any, is still known. Later versions call both when it is forgotten.
+Forked children leave by `os._exit`, which runs no `atexit` handlers before Python 3.13. The finalizers of
+`multiprocessing` run in all its children; before Python 3.13 they run while the exception that ends the child, if any,
+is still being handled, in later versions after that, like `atexit` handlers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PRIORITY: Final = 10
 
 
 def on_exit(leave: Callable[[], object]) -> Callable[[], None]:
-    """Have a function called when this process ends, unless a signal ends it or `os._exit`.
+    """Register a callback for process exit. It is not called on a signal or after `os._exit`.
 
     In a child of multiprocessing that is when its function has returned or raised, so before its other threads have
     ended. A child that inherits the function without having asked for it may call it at its own end.
@@ -41,13 +41,13 @@ def on_exit(leave: Callable[[], object]) -> Callable[[], None]:
 
 
 def current_exception_id() -> int | None:
-    """Return which exception the calling code is dealing with, as a number, which holds nothing of it; None if none."""
+    """Return the `id` of the exception being handled, or None. No reference to it is kept."""
     error = sys.exc_info()[1]
     return None if error is None else id(error)
 
 
 def is_exiting_with_error(since: int | None) -> bool:
-    """Tell whether an exception is on its way through the calling code, or has ended this process.
+    """Return whether an exception is on its way through the calling code, or has ended this process.
 
     It is on its way where `finally` is at work. What only says that something ends, as `sys.exit` does, is none.
 

@@ -40,7 +40,7 @@ class SigtermHandler:
         self._put_off_since: float | None = None
 
     def add(self, listener: Callable[[bool], object]) -> None:
-        """Have `listener` called, too."""
+        """Call `listener` at SIGTERM."""
         self._listeners.append(listener)
 
     def remove(self, listener: Callable[[bool], object]) -> None:
@@ -61,7 +61,7 @@ class SigtermHandler:
         return installed is self
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Let the listeners finish, then do what would have been done without this handler."""
+        """Call the listeners, then act as the process would without this handler."""
         if not self._is_installed():
             self._run_chained(number, frame)
             return
@@ -117,7 +117,7 @@ def wraps_training(module: str) -> None:
 
 
 def on_sigterm(listener: Callable[[bool], object]) -> Callable[[], None]:
-    """Have `listener` called at SIGTERM, before what the script has set for it, or the default action.
+    """Call `listener` at SIGTERM, before the script's own handler or the default action.
 
     Nothing is done off the main thread, where Python lets nobody set handlers, nor where SIGTERM is ignored or handled
     outside of Python.

@@ -133,7 +133,7 @@ class FullTensorSaver:
         """What puts tensors together; None as long as nothing is to be."""
 
     def add(self, patterns: tuple[str, ...]) -> None:
-        """Have further tensors saved as a whole: those in whose names a pattern is found.
+        """Save further tensors unsharded: those in whose names a pattern is found.
 
         Raises:
             SMDebugValueError: A pattern is no regular expression.
@@ -143,7 +143,7 @@ class FullTensorSaver:
         self._patterns += patterns
 
     def needs_all_processes(self) -> bool:
-        """Tell whether processes have to take part that save nothing themselves."""
+        """Return whether processes have to take part that save nothing themselves."""
         return bool(self._patterns) and is_distributed()
 
     def agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
@@ -155,7 +155,7 @@ class FullTensorSaver:
         return self.gathering.agree_on_steps(last_steps)
 
     def has(self, name: str) -> bool:
-        """Tell whether a tensor is saved as a whole."""
+        """Return whether a tensor is saved as a whole."""
         return self.gathering is not None and name in self.gathering.names
 
     def begin_step(self, plan: StepPlan, is_training: bool, is_strict: bool, optimizers: OptimizerHooks) -> None:

@@ -22,7 +22,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, skip_value
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.pytorch.buffer_pool import BufferPool
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
@@ -333,7 +333,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._save_weights(watch.weights.get(id(module), []))
 
     def _is_own(self, name: str) -> bool:
-        """Tell whether this process saves what it has of a tensor, instead of handing it to the first worker."""
+        """Return whether this process saves its own part of a tensor, instead of sending it to the first worker."""
         return not (self._is_helper or self._full_tensors.has(name))
 
     def _save_late_weights(self, plan: StepPlan, module: nn.Module) -> None:
@@ -347,22 +347,24 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _save_weights(self, weights: Due) -> None:
         """Save parameters, those that PyTorch has to copy in one go."""
+        step, save = self._steps.open, self._recorder.save
+        if step is None:
+            return
         others = []
         for name, parameter, decision in weights:
-            try:
-                value = self._find_numbers(name, parameter)
-            except Exception as error:  # noqa: BLE001 - as in `_capture`
-                self._leave_out(name, error)
+            plain = plain_tensor(parameter)
+            if plain is not None:
+                save(step, name, plain, decision)
                 continue
-            if isinstance(value, Tensor):
-                others.append((name, as_dense(value), decision))
-            elif value is not None:
-                self._save(name, value, decision)
+            with skip_value(name, self._leave_out):
+                value = self._find_values(name, parameter)
+                if value is not None:
+                    others.append((name, as_dense(value), decision))
         copies = iter(self._copies.copy_all([value for _, value, decision in others if decision.value]))
         now = time.time()
         for name, value, decision in others:
             taken = Captured(next(copies), now) if decision.value else None
-            self._save(name, value, decision, taken)
+            save(step, name, value, decision, taken)
 
     def _capture_missing(self, name: str, value: Any) -> None:
         """Save a tensor unless the open step has it already."""
@@ -370,23 +372,22 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._capture(name, value)
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
-        try:
+        tensors: Iterable[Tensor] = ()
+        with skip_value(prefix, self._leave_out):  # reading a class of the script runs its code
             tensors = flatten_tensors(values)
-        except Exception as error:  # noqa: BLE001 - what the script's own classes hold is had by their own code
-            self._leave_out(prefix, error)
-            return
         for value in tensors:
             index = self._num_seen.get(prefix, 0)
             self._num_seen[prefix] = index + 1
             self._capture(f"{prefix}_{index}", value)
 
     def _leave_out(self, name: str, error: Exception) -> None:
-        """Go on without a value that cannot be read, unless the hook is strict; said once of each name."""
+        """Skip a value that cannot be read, unless the hook is strict."""
         if self.strict:
             raise error
-        self._say_left_out(name, error)
+        self._warn_left_out(name, error)
 
-    def _say_left_out(self, name: str, reason: object) -> None:
+    def _warn_left_out(self, name: str, reason: object) -> None:
+        """Log once for each name why it is not saved."""
         if name not in self._left_out:
             self._left_out.add(name)
             LOG.warning("%s is not saved: %s", name, reason)
@@ -463,24 +464,19 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         decision = None if plan is None else plan.decide(name)
         if decision is None:
             return
-        try:
-            numbers = self._find_numbers(name, value)
-            if numbers is not None:
-                self._save(name, numbers, decision)
-        except Exception as error:  # noqa: BLE001 - it is about this value, others may be sound
-            self._leave_out(name, error)
+        with skip_value(name, self._leave_out):
+            found = plain_tensor(value) or self._find_values(name, value)
+            if found is not None:
+                self._save(name, found, decision)
 
-    def _find_numbers(self, name: str, value: Tensor) -> Tensor | PlainTensor | None:
-        """Return what this process holds of a tensor; None if that is nothing it can read.
+    def _find_values(self, name: str, value: Tensor) -> Tensor | None:
+        """Return the part of a tensor that this process holds; None if it cannot read any.
 
         Of a sharded tensor this is the process's own shard; the shape of the whole is saved beside it.
         """
-        plain = plain_tensor(value)
-        if plain is not None:
-            return plain
         if is_sharded(value):
             if is_partial(value) and not name.startswith("gradient/"):  # a gradient is what this process adds to it
-                self._say_left_out(name, "what the processes hold of it has yet to be added up")
+                self._warn_left_out(name, "what the processes hold of it has yet to be added up")
                 return None
             if self._steps.open is not None:
                 self._steps.open.shapes[name] = tuple(value.shape)
@@ -488,7 +484,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         try:
             found = capturable(value)
         except SMDebugTypeError as error:
-            self._say_left_out(name, error)
+            self._warn_left_out(name, error)
             return None
         if found is None:
             LOG.debug("%s is not saved: a %s whose values cannot be read", name, type(value).__name__)
@@ -525,26 +521,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._watching.forget_plans()
 
 
-def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = False) -> Hook | None:
-    """Return the hook of this process.
-
-    Args:
-        json_config_path: The hook configuration file to create it from; None means SageMaker's.
-        create_if_not_exists: Create it from that file if there is none.
-
-    Returns:
-        None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
-    """
-    return registry.get_hook(Hook, json_config_path, create_if_not_exists)
-
-
-def set_hook(hook: Hook) -> None:
-    """Make `hook` the hook of this process.
-
-    Raises:
-        SMDebugTypeError: It is no PyTorch hook.
-    """
-    registry.set_hook(hook, Hook)
+get_hook, set_hook = registry.accessors(Hook, create_if_not_exists=False)
 
 
 class StepNumber(int):

@@ -57,7 +57,7 @@ class CaptureSet:
     modules: Sequence[tuple[str, nn.Module]]
 
     def is_for(self, parameters: tuple[Named, ...], trained: tuple[bool, ...]) -> bool:
-        """Tell whether the models are what they were."""
+        """Return whether the models are what they were."""
         return (
             self.trained == trained
             and len(self.parameters) == len(parameters)
@@ -195,7 +195,7 @@ _is_tracing: Final[Callable[[], bool]] = torch._C._is_tracing  # noqa: SLF001 - 
 
 
 class HookCallback:
-    """Calls a function of the hook; copies and pickles of it do nothing, nor does it while the model is traced.
+    """Module-hook callback that is a no-op in copies, in pickles and while the model is traced.
 
     What `torch.compile` and `torch.jit.trace` make would call it, or hold what it has done.
 
@@ -229,7 +229,7 @@ def _stand_in() -> Callable[..., None]:
 
 
 def is_noop_callback(function: object) -> bool:
-    """Tell whether a function is what copies of a module have in place of a tap."""
+    """Return whether a function is what copies of a module have in place of a tap."""
     return getattr(function, "__func__", None) is contextlib.nullcontext.__exit__
 
 

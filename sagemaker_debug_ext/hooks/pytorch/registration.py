@@ -153,7 +153,7 @@ class ModuleRegistry:
         return [(self._shared.get(id(parameter), (root, name))[1], parameter) for name, parameter in named]
 
     def is_named_by(self, root: RegisteredModule, parameter: nn.Parameter) -> bool:
-        """Tell whether it is this model that gives one of its parameters the name."""
+        """Return whether it is this model that gives one of its parameters the name."""
         return id(parameter) not in self._shared or self._shared[id(parameter)][0] is root
 
     def modules(self) -> dict[int, tuple[str, nn.Module]]:
@@ -216,7 +216,7 @@ class ModelSnapshot:
         )
 
     def is_current(self) -> bool:
-        """Tell whether the model still consists of the same modules and parameters."""
+        """Return whether the model still consists of the same modules and parameters."""
         return self.is_complete and all(
             _are_same(module._parameters.values(), parameters)  # noqa: SLF001
             and _are_same(module._modules.values(), modules)  # noqa: SLF001
@@ -230,7 +230,7 @@ def _are_same(found: Iterable[object], known: list[nn.Parameter | None] | list[n
 
 
 def _is_same_or_whole(found: object, known: object) -> bool:
-    """Tell whether a member is still there, or the whole parameter stands for the shard until a backward pass."""
+    """Return whether a member is still there, or the whole parameter stands for the shard until a backward pass."""
     if found is known:
         return True
     return (

@@ -151,12 +151,12 @@ def plain_tensor(tensor: Tensor) -> PlainTensor | None:
 
 
 def is_plain(array: Array) -> bool:
-    """Tell whether PyTorch has the dtype of an array, in this byte order."""
+    """Return whether PyTorch has the dtype of an array, in this byte order."""
     return array.dtype in _PLAIN_DTYPES
 
 
 def can_capture(tensor: Tensor) -> bool:
-    """Tell whether a tensor holds numbers of its own that this process can read.
+    """Return whether a tensor holds numbers of its own that this process can read.
 
     Not so: tensors without data, or whose memory has been freed, quantised ones, nested ones, those of libraries that
     keep the data elsewhere or in pieces, and those of functions that `torch.func` transforms.
@@ -173,7 +173,7 @@ def can_capture(tensor: Tensor) -> bool:
 
 @functools.cache
 def can_store(dtype: torch.dtype) -> bool:
-    """Tell whether PyTorch can copy what is of a dtype, and turn it into one that can be stored; found out once."""
+    """Return whether PyTorch can copy tensors of a dtype and turn them into arrays that can be stored."""
     if dtype in _NUMPY_DTYPES or dtype in _WITHOUT_NUMPY:
         return True
     try:
@@ -207,7 +207,7 @@ def capturable(tensor: Tensor) -> Tensor | None:
 
 
 def is_single(tensor: Tensor) -> bool:
-    """Tell whether a tensor is a single number."""
+    """Return whether a tensor is a single number."""
     return not tensor.is_nested and tensor.numel() == 1
 
 
@@ -255,7 +255,7 @@ def tensor_to_array(tensor: Tensor) -> Array:
 
 
 def shares_memory(dtype: torch.dtype) -> bool:
-    """Tell whether `tensor_to_array` makes arrays of that dtype without a copy."""
+    """Return whether `tensor_to_array` makes arrays of that dtype without a copy."""
     return dtype in _NUMPY_DTYPES
 
 

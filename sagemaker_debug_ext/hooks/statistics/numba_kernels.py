@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext.hooks.statistics.numba_loader import CANCELLING, LEAST_SQUARES, MOST_SQUARES
+from sagemaker_debug_ext.hooks.statistics.precision import CANCELLING, LEAST_SQUARES, MOST_SQUARES
 
 _CHUNK: Final = 1 << 13
 """Values that are added up in float32 before float64 takes over; few enough to stay nearest to the processor."""

@@ -18,19 +18,12 @@ LOG = logging.getLogger(__name__)
 WORTHWHILE: Final = 1 << 13
 """Below this many elements calling a compiled loop takes as long as numpy takes for everything."""
 
-LEAST_SQUARES: Final = 1e-24
-MOST_SQUARES: Final = 1e36
-"""Sums of squares outside of these have lost digits, or everything, in float32."""
-
-CANCELLING: Final = 0.1
-"""Spread is the sum of squares less that of the mean; where less than this part remains, digits have been lost."""
-
 _LOCK: Final = fork_safe_lock()
-"""Held while compiling, for which Numba takes a lock of its own that a child of a fork would wait for in vain."""
+"""Held while compiling, because Numba then holds a lock that a forked child would wait for in vain."""
 
 
 def kernels_for(array: Array) -> Any:
-    """Return the module `hooks.cpu_kernels` if it suits an array; None if the array is to be read by numpy."""
+    """Return the module `numba_kernels` if it suits an array; None if numpy is to read the array."""
     suits = array.size >= WORTHWHILE and array.dtype == np.float32 and array.flags.c_contiguous
     return _load() if suits else None
 
@@ -43,7 +36,7 @@ def _load() -> ModuleType | None:
             sample = np.ones(1, np.float32)
             loops.summarise(sample)  # compiles it, or says now that this does not work here
             loops.count_leading_bits(sample, 16)
-    except Exception as error:  # noqa: BLE001 - whatever keeps Numba from working, there is a way without it
+    except Exception as error:  # noqa: BLE001 - Numba fails in ways of its own, and numpy does without
         LOG.info("reductions and histograms of large tensors are made by numpy, without Numba: %s", error)
         return None
     return loops

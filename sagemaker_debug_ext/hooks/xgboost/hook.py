@@ -417,26 +417,7 @@ def _labels(matrix: Any) -> Any:
     return labels if labels.size == matrix.num_row() else labels.reshape(matrix.num_row(), -1)
 
 
-def get_hook(json_config_path: str | None = None, create_if_not_exists: bool = True) -> Hook | None:
-    """Return the hook of this process.
-
-    Args:
-        json_config_path: The hook configuration file to create it from; None means SageMaker's.
-        create_if_not_exists: Create it from that file if there is none.
-
-    Returns:
-        None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
-    """
-    return registry.get_hook(Hook, json_config_path, create_if_not_exists)
-
-
-def set_hook(hook: Hook) -> None:
-    """Make `hook` the hook of this process.
-
-    Raises:
-        SMDebugTypeError: It is no XGBoost hook.
-    """
-    registry.set_hook(hook, Hook)
+get_hook, set_hook = registry.accessors(Hook, create_if_not_exists=True)
 
 
 def check_version(version: str) -> None:

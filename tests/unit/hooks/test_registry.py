@@ -107,16 +107,16 @@ def test_note_open_when_another_hook_is_open_for_the_folder_then_says_so():
     assert not registry.mark_open(first, "here")
     assert not registry.mark_open(second, "there")
     assert registry.mark_open(second, "here")
-    registry.note_closed(second, "here")
+    registry.mark_closed(second, "here")
     del first
     assert not registry.mark_open(second, "here")
     for folder in ("here", "there"):
-        registry.note_closed(second, folder)
+        registry.mark_closed(second, folder)
 
 
 def test_note_closed_when_the_folder_is_unknown_then_does_nothing():
     """A hook may be closed twice."""
-    registry.note_closed(Hook(), "nowhere")
+    registry.mark_closed(Hook(), "nowhere")
 
 
 def test_note_open_when_threads_do_so_at_once_then_only_one_is_alone(eager_threads):
@@ -127,7 +127,7 @@ def test_note_open_when_threads_do_so_at_once_then_only_one_is_alone(eager_threa
         barrier.wait()
         has_others = registry.mark_open(hook, "contested")
         barrier.wait()
-        registry.note_closed(hook, "contested")
+        registry.mark_closed(hook, "contested")
         return has_others
 
     with ThreadPoolExecutor(NUM_THREADS) as pool:
@@ -150,4 +150,4 @@ def test_note_open_when_forked_then_the_parents_hooks_are_no_others():
         finally:
             os._exit(0 if has_others == [False, True] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    registry.note_closed(parents, "inherited")
+    registry.mark_closed(parents, "inherited")

@@ -19,7 +19,8 @@ from torch import Tensor
 
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.pytorch.tensors import array_over
-from sagemaker_debug_ext.hooks.statistics.numba_loader import CANCELLING, LEAST_SQUARES, MOST_SQUARES, kernels_for
+from sagemaker_debug_ext.hooks.statistics.numba_loader import kernels_for
+from sagemaker_debug_ext.hooks.statistics.precision import CANCELLING, LEAST_SQUARES, MOST_SQUARES
 from sagemaker_debug_ext.store.format.messages import Array
 
 _PIECE: Final = 1 << 16
