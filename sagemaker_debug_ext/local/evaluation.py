@@ -18,6 +18,7 @@ from sagemaker_debug_ext.local.events import ActionTaken, EventHandler, IssueFou
 from sagemaker_debug_ext.local.paths import Locations
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.rules import Isolation, Issue, Rule, RuleStatus, create_custom_rule, create_rule, evaluate
+from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
 from sagemaker_debug_ext.rules.evaluation.results import write_result
 from sagemaker_debug_ext.rules.evaluation.status import EvaluationStatus
 from sagemaker_debug_ext.store.format.manifest import has_ended, list_collections, read_collections
@@ -139,8 +140,9 @@ class RuleEvaluations:
 
     def _try_to_make(self, record: _Record, trial: Trial) -> Rule | None:
         try:
-            return self._with_output(self._make_rule(record, trial), record)
-        except Exception as error:  # noqa: BLE001 - the constructor of a custom rule is foreign code
+            return self._with_output(call_rule(self._make_rule, record, trial), record)
+        except RuleFailure as failure:
+            error = failure.error
             _LOG.warning("rule %s cannot be evaluated", record.name, exc_info=not isinstance(error, DebugExtError))
             self._update(
                 record, attrs.evolve(record.status, status="Error", details=f"{type(error).__name__}: {error}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import re
@@ -25,6 +26,7 @@ from sagemaker_debug_ext.rules._validation import check_trial
 from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule, check_rule
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.evaluation.blocks import BlockReader
+from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
 from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, write_result
 from sagemaker_debug_ext.rules.evaluation.status import (
     EvaluationStatus,
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 LOG = logging.getLogger(__name__)
+
+_NO_RESULT = (*NO_VERDICT, StepNotYetAvailable, NoMoreData)
+_EXPECTED = (*_NO_RESULT, RuleEvaluationConditionMet)
 
 
 class _Run:
@@ -85,17 +90,17 @@ class _Run:
         """Return the issues that the rule finds at a global step."""
         ends = False
         try:
-            issues = self.rule.result_at(step)
-        except (*NO_VERDICT, StepNotYetAvailable, NoMoreData) as reason:
+            issues = call_rule(self.rule.result_at, step, expected=_EXPECTED)
+        except RuleFailure as failure:
+            self.fail(failure.error)
+            return []
+        except _NO_RESULT as reason:
             LOG.debug("rule %s gives no verdict at step %d: %s", self._status.name, step, reason)
             self.skip(is_evaluated=False)
             return []
         except RuleEvaluationConditionMet as met:  # raised by a rule itself, as some custom rules do
             issues = [self.rule.issue(step)]
             ends = met.end_of_rule
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule is foreign code; the others go on without it
-            self.fail(error)
-            return []
         self.skip(is_evaluated=issues is not None)
         if not issues:
             return []
@@ -107,9 +112,9 @@ class _Run:
     def wait(self) -> list[Issue]:
         """Return what the rule finds in the fact that there is no news."""
         try:
-            issues = self.rule.issues_while_waiting()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `evaluate`
-            self.fail(error)
+            issues = call_rule(self.rule.issues_while_waiting)
+        except RuleFailure as failure:
+            self.fail(failure.error)
             return []
         recorded: list[Issue] = []
         for step, found in itertools.groupby(issues, key=lambda issue: issue.step):
@@ -144,10 +149,10 @@ class _Run:
     def _let_finish(self, status: EvaluationStatus, details: str) -> tuple[EvaluationStatus, str]:
         """Let the rule do what is left to do, and return how it ends."""
         try:
-            self.rule.evaluation_ended()
-        except (Exception, SystemExit) as error:
-            LOG.warning("rule %s could not finish", self._status.name, exc_info=error)
-            return "Error", error_details(error)
+            call_rule(self.rule.evaluation_ended)
+        except RuleFailure as failure:
+            LOG.warning("rule %s could not finish", self._status.name, exc_info=failure.error)
+            return "Error", error_details(failure.error)
         return status, details
 
     def _record(self, step: int, issues: Sequence[Issue]) -> list[Issue]:
@@ -242,18 +247,20 @@ class Evaluation(Iterator[Issue]):
         return next(self._issues)
 
     def _evaluate(self) -> Generator[Issue, None, None]:
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._blocks.close)
+            stack.push(self._fail_all)
             for step in self._steps:
                 yield from self._wait() if step is None else self._evaluate_step(step)
                 if not any(run.is_active for run in self._runs):
                     break
-        except Exception as error:
+        self._end_all("Stopped" if self._stop_requested.is_set() else "NoIssuesFound")
+
+    def _fail_all(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        """End all rules with the error that ends the evaluation, such as one of reading the trial."""
+        if isinstance(error, Exception):
             for run in self._runs:
                 run.fail(error)
-            raise
-        finally:
-            self._blocks.close()
-        self._end_all("Stopped" if self._stop_requested.is_set() else "NoIssuesFound")
 
     def _evaluate_step(self, step: int) -> list[Issue]:
         """Return what all rules find at a step, with the trials standing still meanwhile."""
@@ -269,13 +276,14 @@ class Evaluation(Iterator[Issue]):
         return found
 
     def _prescreen(self, step: int, active: Sequence[_Run]) -> Sequence[int]:
-        """Return what is known of a step for each rule before it is evaluated."""
+        """Return what screening proves for each rule at a step."""
+        rules = [run.rule for run in active]
         try:
-            block = self._blocks.at(step, [run.rule for run in active]) if self._looks_ahead else None
+            block = call_rule(self._blocks.at, step, rules) if self._looks_ahead else None
             if block is not None:
-                return block.screenings([run.rule for run in active], step)
-        except Exception:  # rules may be foreign; the one that is wrong is to meet its error where it evaluates
-            LOG.debug("steps are evaluated one by one", exc_info=True)
+                return call_rule(block.screenings, rules, step)
+        except RuleFailure:  # the rule that is wrong raises its error again when it evaluates the step
+            LOG.debug("screening failed: all further steps are evaluated one by one", exc_info=True)
             self._looks_ahead = False
         return [Screen.UNDECIDED] * len(active)
 
