@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sagemaker_debug_ext.errors import (
-    DebugExtError,
+    NoVerdict,
     RuleEvaluationConditionMet,
     SMDebugTypeError,
     StepUnavailable,
@@ -24,27 +24,8 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 
-class NoVerdict(DebugExtError):
-    """Raised by a rule at a step at which there is nothing that it could evaluate: the step is skipped.
-
-    Args:
-        rule_name: The rule.
-        step: The global step.
-        reason: What is missing; empty when the rule does not say.
-    """
-
-    def __init__(self, rule_name: str, step: int, reason: str = "") -> None:
-        super().__init__(rule_name, step, reason)
-        self.rule_name = rule_name
-        self.step = step
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"rule {self.rule_name} has nothing to evaluate at step {self.step}{self.reason and ': '}{self.reason}"
-
-
 NO_VERDICT = (NoVerdict, TensorUnavailableForStep, StepUnavailable, TensorUnavailable)
-"""Errors by which a rule says that it cannot evaluate a step: the step is skipped."""
+"""Errors that mean that a rule cannot evaluate a step, which is then skipped."""
 
 
 class Rule(abc.ABC):
@@ -197,6 +178,7 @@ class Rule(abc.ABC):
         Raises:
             RuleEvaluationConditionMet: The rule fired.
             NoMoreData: The job ended before the step.
+            NoVerdict: The rule has nothing to evaluate at the step.
             StepUnavailable: The step was not saved.
             TensorUnavailable: As `issues_at`.
             TensorUnavailableForStep: As `issues_at`.

@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
-from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
-from sagemaker_debug_ext.rules.base import NoVerdict, Rule
+from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation, NoVerdict
+from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.screening import Screening, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement

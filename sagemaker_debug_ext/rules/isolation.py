@@ -26,13 +26,14 @@ import attrs
 from sagemaker_debug_ext import errors
 from sagemaker_debug_ext.errors import (
     DebugExtError,
+    NoVerdict,
     RuleEvaluationConditionMet,
     SMDebugCustomerError,
     SMDebugRuntimeError,
     SMDebugTypeError,
     SMDebugValueError,
 )
-from sagemaker_debug_ext.rules.base import NoVerdict, Rule
+from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.factory.reference import RuleReference
 from sagemaker_debug_ext.rules.issue import Issue
 
