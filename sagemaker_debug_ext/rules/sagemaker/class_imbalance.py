@@ -95,7 +95,6 @@ class ClassImbalance(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self._labels = Selection(patterns=self.parameters["labels_regex"])
         self._predictions = Selection(patterns=self.parameters["predictions_regex"])
         self._counts: collections.Counter[int] = collections.Counter()
@@ -104,7 +103,6 @@ class ClassImbalance(BuiltinRule):
         self._weighed: set[str] = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return labels, and predictions, which may be missing."""
         labels, predictions = (
             TensorRequirement("labels", self._labels),
             TensorRequirement("predictions", self._predictions, is_required=False),

@@ -91,7 +91,6 @@ class LossNotDecreasing(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         collections = list(self.parameters["collection_names"] or ())
         if self.parameters["use_losses_collection"]:
             collections.append(CollectionKeys.LOSSES)

@@ -90,7 +90,6 @@ class DuplicateBatches(TensorRule):
     advice = "Check that the iterator over the data is made once an epoch, that it shuffles, and that its seed changes."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._seen: dict[str, collections.deque[bytes]] = {}
         self._last: dict[str, int] = {}
@@ -140,7 +139,6 @@ class DuplicateBatches(TensorRule):
         return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how few batches differ."""
         return f"Training sees the same data again and again in {describe_tensors(names)}: {first.text}."
 
 

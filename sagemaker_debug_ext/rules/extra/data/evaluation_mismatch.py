@@ -153,7 +153,6 @@ class EvaluationMismatch(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._spreads: dict[tuple[str, ModeKeys, int], Spread] = {}
         self._known: set[bytes] = set()
@@ -171,7 +170,6 @@ class EvaluationMismatch(BuiltinRule):
         self._round_before: dict[str, float] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the inputs and the losses."""
         return (
             TensorRequirement("inputs", self.selection),
             TensorRequirement("losses", LOSSES, is_required=False),

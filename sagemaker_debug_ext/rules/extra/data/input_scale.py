@@ -99,7 +99,6 @@ class InputScale(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self._targets = chosen_or(self.parameters["targets_regex"], Role.REGRESSION_TARGET)
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT).united_with(self._targets)
         self._streaks = StreakCounter()
@@ -135,7 +134,6 @@ class InputScale(TensorRule):
         return "" if found is None else f"; {found:g} {STANDS_FOR_MISSING}"
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say what the scale is."""
         return (
             f"Inputs are not scaled in {describe_tensors(names)}: the root mean square of the first is "
             f"{first.value:.4g}, beyond {first.threshold:g}{first.text}."

@@ -113,12 +113,10 @@ class LeakingFeature(BuiltinRule):
     advice = "Leave the input out, or make it from what is known before the target is."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._tables: dict[str, _Table] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the inputs, and what goes into losses."""
         return TensorRequirement("inputs", self.selection), TensorRequirement("inputs of losses", INPUTS)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

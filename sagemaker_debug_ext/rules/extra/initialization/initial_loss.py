@@ -88,7 +88,6 @@ class InitialLoss(BuiltinRule):
     )
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return what goes into losses."""
         return TensorRequirement("inputs of losses", INPUTS, is_required=False), TensorRequirement(
             "losses", BOOSTED, is_required=False
         )

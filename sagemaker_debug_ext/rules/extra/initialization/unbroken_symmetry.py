@@ -69,14 +69,12 @@ class UnbrokenSymmetry(TensorRule):
     advice = "Initialise weights at random, with a spread that suits the activation; only biases may start equal."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
         self._streaks = StreakCounter()
         self._have_differed: set[str] = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights."""
         return (TensorRequirement("weights", self.selection),)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -93,7 +91,6 @@ class UnbrokenSymmetry(TensorRule):
         return Measurement(length, fires=length >= patience, threshold=patience, severity=length)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say for how long."""
         return (
             f"Units are all alike in {describe_tensors(names)}: those of the first have had equal weights for "
             f"{first.value:g} saved steps."

@@ -86,7 +86,6 @@ class ActivationCollapse(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.LAYER_OUTPUT)
         self._streaks = StreakCounter()
         self._have_varied: set[str] = set()
@@ -203,7 +202,6 @@ class ActivationCollapse(TensorRule):
         return None
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how little the outputs differ."""
         return (
             f"Outputs hardly depend on the input in {describe_tensors(names)}: between samples the first varies by "
             f"{first.value:.2g} of its size, less than {first.threshold:g}{first.text}."

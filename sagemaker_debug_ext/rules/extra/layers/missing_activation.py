@@ -49,11 +49,9 @@ class MissingActivation(BuiltinRule):
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._streaks = StreakCounter()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights, and inputs and outputs of layers."""
         return TensorRequirement("weights", self.selection), TensorRequirement(
             "outputs", Selection(roles=(Role.LAYER_OUTPUT,))
         )

@@ -128,7 +128,6 @@ class TrainEvalMixup(TensorRule):
     advice = "Call model.eval() before each evaluation, and model.train() before training goes on."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self._dropout = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
         norm = chosen_or(self.parameters["norm_regex"], Role.NORM_OUTPUT)
         self._by_name = self._dropout.united_with(norm)
@@ -191,7 +190,6 @@ class TrainEvalMixup(TensorRule):
         return is_centred_on(np.moveaxis(output, -1, 1) if scheme.has_channels_last(name) else output, bias)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say which way round."""
         return (
             f"Layers are in the wrong mode in {describe_tensors(names)}: the first has behaved as in {first.text}, for "
             f"{first.value:g} steps."

@@ -74,7 +74,6 @@ class NoSkill(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._baseline = BaselineComparison(self.parameters["window"])
         self._best: dict[str, _Best] = {}
         self._adversarial = AdversarialLosses()
@@ -82,7 +81,6 @@ class NoSkill(BuiltinRule):
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return what goes into losses, and what boosted trees save instead."""
         return TensorRequirement("inputs of losses", INPUTS, is_required=False), TensorRequirement(
             "labels", BOOSTED_LABELS, is_required=False
         )

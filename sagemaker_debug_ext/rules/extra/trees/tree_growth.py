@@ -88,11 +88,9 @@ class TreeGrowth(BuiltinRule):
     selection = NODES.united_with(LOSSES)
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._course = _Course()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the tables of trees, and the losses."""
         return TensorRequirement("trees", NODES), TensorRequirement("losses", LOSSES, is_required=False)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

@@ -134,7 +134,6 @@ class FrozenParameters(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         patterns = self.parameters["tensor_regex"]
         usual = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=usual)
@@ -143,7 +142,6 @@ class FrozenParameters(TensorRule):
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the parameters, and gradients, which may be missing."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         return TensorRequirement("parameters", self.selection), TensorRequirement(
             "gradients", gradients, is_required=False
@@ -254,7 +252,6 @@ class FrozenParameters(TensorRule):
                 yield weight, view.value(bias) if bias != name and is_frozen else None, axis
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say for how long, and why."""
         return (
             f"Parameters do not change in {describe_tensors(names)}: the first has been the same for "
             f"{first.value:g} saved steps ({first.text})."

@@ -47,7 +47,6 @@ class LearningRateTooHigh(UpdateSizeRule):
     is_too_large = True
 
     def configure(self) -> None:
-        """Begin without observations."""
         super().configure()
         self._count: collections.Counter[str] = collections.Counter()
         self._largest: dict[str, float] = collections.defaultdict(float)
@@ -57,7 +56,6 @@ class LearningRateTooHigh(UpdateSizeRule):
         self._waiting: dict[str, float] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights, and losses, which may be missing."""
         return *super().needs(), TensorRequirement("losses", LOSSES, is_required=False)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

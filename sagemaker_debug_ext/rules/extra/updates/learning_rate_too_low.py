@@ -92,7 +92,6 @@ class LearningRateTooLow(UpdateSizeRule):
     is_too_large = False
 
     def configure(self) -> None:
-        """Begin without observations."""
         super().configure()
         self._ways: dict[str, _Way] = {}
         self._first_losses: dict[str, list[float]] = {}
@@ -100,7 +99,6 @@ class LearningRateTooLow(UpdateSizeRule):
         self._baseline = BaselineComparison(NUM_LOSSES)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights, and what tells whether they should change."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         return (
             *super().needs(),
