@@ -1,4 +1,4 @@
-"""Many rules over one pass of a trial, while it grows or after it has ended: `evaluate`."""
+"""`evaluate`: many rules over one pass of a trial, of a running job or of one that has ended."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _EXPECTED = (*_NO_RESULT, RuleEvaluationConditionMet)
 
 
 class _Run:
-    """One rule in an evaluation: evaluates steps, keeps the status, and lets no error out."""
+    """One rule of an evaluation, with its status. Errors of the rule end it and are not raised."""
 
     def __init__(
         self, name: str, rule: Rule, *, stop_on_first_issue: bool, clock: Callable[[], float], output_path: str | None
@@ -71,7 +71,7 @@ class _Run:
 
     @property
     def status(self) -> RuleStatus:
-        """How far the rule is."""
+        """The current status of the rule."""
         with self._status_lock:
             return attrs.evolve(
                 self._status,
@@ -81,7 +81,7 @@ class _Run:
             )
 
     def skip(self, *, is_evaluated: bool) -> None:
-        """Take note of a step at which the rule is known to find nothing, or to have nothing to evaluate."""
+        """Count a step at which the rule finds nothing, or has nothing to evaluate."""
         self._num_steps += is_evaluated
         self._num_skipped += not is_evaluated
         self._modified_at = self._clock()
@@ -98,7 +98,7 @@ class _Run:
             LOG.debug("rule %s gives no verdict at step %d: %s", self._status.name, step, reason)
             self.skip(is_evaluated=False)
             return []
-        except RuleEvaluationConditionMet as met:  # raised by a rule itself, as some custom rules do
+        except RuleEvaluationConditionMet as met:  # some custom rules raise it themselves
             issues = [self.rule.issue(step)]
             ends = met.end_of_rule
         self.skip(is_evaluated=issues is not None)
@@ -110,7 +110,7 @@ class _Run:
         return recorded
 
     def wait(self) -> list[Issue]:
-        """Return what the rule finds in the fact that there is no news."""
+        """Return the issues that follow from the absence of new steps."""
         try:
             issues = call_rule(self.rule.issues_while_waiting)
         except RuleFailure as failure:
@@ -128,7 +128,7 @@ class _Run:
         self.end("Error", error_details(error))
 
     def end(self, status: EvaluationStatus, details: str = "") -> None:
-        """End the rule, unless it has ended; one that found issues keeps saying so, except after an error."""
+        """End the rule, unless it has ended. The status IssuesFound is kept, except after an error."""
         if not self.is_active:
             return
         self.is_active = False
@@ -141,13 +141,13 @@ class _Run:
             write_result(LocalBackend(self._result_folder), self.status, self._kept_issues)
 
     def announce_stop(self) -> None:
-        """Say that the rule is about to be stopped."""
+        """Set the status Stopping."""
         with self._status_lock:
             if self.is_active and self._status.status == "InProgress":
                 self._update(status="Stopping")
 
     def _let_finish(self, status: EvaluationStatus, details: str) -> tuple[EvaluationStatus, str]:
-        """Let the rule do what is left to do, and return how it ends."""
+        """Let the rule finish, and return its last status."""
         try:
             call_rule(self.rule.evaluation_ended)
         except RuleFailure as failure:
@@ -159,7 +159,7 @@ class _Run:
         if not issues:
             return []
         first = self._status.first_issue_step
-        if first is None or step < first:  # what waited for the end of the job may be of an earlier step
+        if first is None or step < first:  # issues that waited for the end of the job may be of an earlier step
             details = condition_met_details(self.rule.rule_name, step)
             self._update(status="IssuesFound", details=details, first_issue_step=step)
         self.rule.actions.invoke(issues[0].message)
@@ -180,9 +180,9 @@ class _Run:
 class Evaluation(Iterator[Issue]):
     """Rules over one pass of a trial: iterate over it to run them. Made by `evaluate`.
 
-    Issues come in the order of their steps; at one step in the order of the rules. Only those that depend on a running
-    job's having ended come when it has, after those of its last step. Another thread may read `statuses` and call
-    `stop` meanwhile; everything else belongs to the thread that iterates.
+    Issues are yielded in the order of their steps, and at one step in the order of the rules. Issues that depend on the
+    end of the job follow those of its last step. Other threads may read `statuses` and call `stop`; all other members
+    belong to the thread that iterates.
     """
 
     def __init__(
@@ -225,16 +225,16 @@ class Evaluation(Iterator[Issue]):
 
     @property
     def statuses(self) -> tuple[RuleStatus, ...]:
-        """How far each rule is, in the order of the rules."""
+        """The status of each rule, in the order of the rules."""
         return tuple(run.status for run in self._runs)
 
     def stop(self) -> None:
-        """Ask for the end of the evaluation; the step being evaluated is finished."""
+        """Request the end of the evaluation; the current step is finished."""
         self._stop_requested.set()
         self._announce_stop()
 
     def run(self) -> list[Issue]:
-        """Run to the end and return all issues that are left."""
+        """Run to the end and return all remaining issues."""
         return list(self)
 
     def close(self) -> None:
@@ -263,7 +263,7 @@ class Evaluation(Iterator[Issue]):
                 run.fail(error)
 
     def _evaluate_step(self, step: int) -> list[Issue]:
-        """Return what all rules find at a step, with the trials standing still meanwhile."""
+        """Return the issues of all rules at a step; no trial is refreshed meanwhile."""
         found: list[Issue] = []
         undecided, passed = Screen.UNDECIDED, Screen.PASS  # looked up once, because this loop is the fast path
         with no_refresh(self._trials):
@@ -288,7 +288,7 @@ class Evaluation(Iterator[Issue]):
         return [Screen.UNDECIDED] * len(active)
 
     def _wait(self) -> list[Issue]:
-        """Return what all rules find in the fact that there is no news."""
+        """Return the issues of all rules that follow from the absence of new steps."""
         return [issue for run in self._runs if run.is_active for issue in run.wait()]
 
     def _must_stop(self) -> bool:
@@ -320,29 +320,29 @@ def evaluate(
     sleep: Callable[[float], object] | None = None,
     output_path: str | None = None,
 ) -> Evaluation:
-    """Run rules over one pass of a trial: each complete step is shown to all of them, in order.
+    """Run rules over one pass of a trial: all rules evaluate each complete step, in order.
 
     A running trial is followed until its job ends; an ended one is replayed. Both give the same issues. Steps at which
     something that a rule needs was not saved are skipped for that rule. A rule that raises ends with the status
     ``Error``, and the others go on. The actions of a rule run once, when it first fires.
 
     Args:
-        rules: The rules, all over `trial`; a mapping gives them names, by which issues and statuses then go.
+        rules: The rules, all over `trial`; the keys of a mapping are their names in issues and statuses.
         trial: The trial.
         start_step: First global step to evaluate, inclusive. Some rules look back further.
         end_step: First global step not to evaluate; None goes on to the end of the job.
-        only_steps: Global steps to evaluate, such as a set of them; None evaluates all. Not for rules with a memory.
+        only_steps: Global steps to evaluate, such as a set of them; None evaluates all. Not for stateful rules.
         stop_rule_on_first_issue: End a rule at the first step with an issue, as SageMaker does.
-        follow: Wait for more steps while the job runs; otherwise only what is there is evaluated.
-        should_stop: Asked before each step and each wait; true stops the evaluation.
-        poll_seconds: Time between two looks at a trial that had no news.
-        clock: Tells the time in seconds since the epoch, for the statuses.
-        sleep: Waits between two looks; when not given, a wait that `Evaluation.stop` interrupts.
-        output_path: Folder in which each rule gets one of its name, with ``rule-result.json`` once it has ended, and
-            whatever the rule writes itself. Nothing is written when not given.
+        follow: Wait for more steps while the job runs; otherwise only saved steps are evaluated.
+        should_stop: Called before each step and each wait; true stops the evaluation.
+        poll_seconds: Interval between two polls of a trial that had no new step.
+        clock: Returns the time in seconds since the epoch, for the statuses.
+        sleep: Waits between two polls; by default a wait that `Evaluation.stop` interrupts.
+        output_path: Folder with a subfolder for each rule, for ``rule-result.json`` once it has ended and for the
+            files of the rule itself. Nothing is written when not given.
 
     Returns:
-        An iterator over the issues, which runs the rules as it is advanced, and knows their statuses.
+        An iterator over the issues, which runs the rules as it is advanced and has their statuses.
 
     Raises:
         SMDebugTypeError: One of the rules is no rule.
@@ -391,12 +391,12 @@ def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str
 
 
 def _as_file_name(name: str) -> str:
-    """Return a rule's name without what would lead out of its folder."""
+    """Return a rule's name as a file name, without characters that lead out of the folder."""
     return re.sub(r"[^\w.\- ]", "_", name).lstrip(".") or "_"
 
 
 def _share_views(rules: Iterable[Rule], trial: Trial) -> StepReader:
-    """Let the rules that read through views read each tensor once."""
+    """Share one reader among the rules, so that each tensor is read once."""
     views = StepReader(trial)
     for rule in rules:
         if isinstance(rule, BuiltinRule):

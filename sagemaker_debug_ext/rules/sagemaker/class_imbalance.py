@@ -39,7 +39,7 @@ def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> 
 
 
 def _is_per_sample(view: StepView, name: str) -> bool:
-    """Tell whether samples have one label each, as far as shapes and the inputs of the model tell."""
+    """Return whether samples have one label each, as far as shapes and the inputs of the model tell."""
     value, labels = view.value(name), class_labels(view, name)
     if value is None or value.ndim == 0 or labels is None:
         return True
@@ -47,7 +47,7 @@ def _is_per_sample(view: StepView, name: str) -> bool:
 
 
 def is_weighed(view: StepView, labels: str) -> bool:
-    """Tell whether a loss of labels is another number than the mean cross entropy, as far as answers tell."""
+    """Return whether a loss of labels is another number than the mean cross entropy, as far as answers tell."""
     for loss in observed_losses(view):
         if loss.targets_name == labels and math.isfinite(loss.value):
             plain = loss.cross_entropy() if loss.num_classes is not None else None

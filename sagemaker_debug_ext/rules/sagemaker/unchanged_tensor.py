@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
 def is_close(earlier: Array, current: Array, rtol: float, atol: float, equal_nan: bool) -> bool:
-    """Tell whether all elements agree within ``atol + rtol * abs(current)``; a difference of shape is a change."""
+    """Return whether all elements agree within ``atol + rtol * abs(current)``; a difference of shape is a change."""
     if earlier.shape != current.shape:
         return False
     return bool(np.allclose(to_float64(earlier), to_float64(current), rtol=rtol, atol=atol, equal_nan=equal_nan))

@@ -77,7 +77,7 @@ class WeightUpdateRatio(TensorRule):
         return screening
 
     def _has_trained(self) -> bool:
-        """Tell whether the trial has a step of training."""
+        """Return whether the trial has a step of training."""
         reader = self.base_trial.index_reader
         with reader.lock:
             return reader.index.last_step(ModeKeys.TRAIN) is not None

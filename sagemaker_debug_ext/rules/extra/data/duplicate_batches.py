@@ -35,7 +35,7 @@ def num_samples(batch: Array) -> int:
 
 
 def is_of_one_sample(batch: Array) -> bool:
-    """Tell whether a batch has the same sample again and again."""
+    """Return whether a batch has the same sample again and again."""
     samples = sample_hashes(batch)
     return samples is not None and len(samples) > 1 and len(set(samples)) == 1
 
@@ -134,7 +134,7 @@ class DuplicateBatches(TensorRule):
         return Measurement(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
     def _may_be_all(self, name: str) -> bool:
-        """Tell whether the latest batches may be all data there are, as far as evaluation tells."""
+        """Return whether the latest batches may be all data there are, as far as evaluation tells."""
         known = [batch for batch in self._samples[name] if batch]
         return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
 
@@ -143,7 +143,7 @@ class DuplicateBatches(TensorRule):
 
 
 def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:
-    """Tell whether another worker saved the same batch."""
+    """Return whether another worker saved the same batch."""
     tensor = view.trial.tensor(name)
     workers = tensor.workers(view.step)
     try:

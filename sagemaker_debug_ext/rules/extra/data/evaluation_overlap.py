@@ -44,7 +44,7 @@ class _Repeats:
 
 
 def is_whole(batch: Array) -> bool:
-    """Tell whether a batch has whole numbers only, such as those of words, of which samples may be equal by chance."""
+    """Return whether a batch holds integers only, such as word indices, whose samples may be equal by chance."""
     return batch.dtype.kind in "biu" or (batch.dtype.kind == "f" and bool(np.array_equal(batch, np.trunc(batch))))
 
 

@@ -79,7 +79,7 @@ def explained(rows: Numbers, targets: Numbers) -> Numbers:
 
 
 def _are_numbers_of(targets: Array, num_rows: int) -> bool:
-    """Tell whether there is one target, a number, for each row."""
+    """Return whether there is one target, a number, for each row."""
     return targets.size == num_rows and targets.dtype.kind != "c" and bool(np.isfinite(to_float64(targets)).all())
 
 

@@ -45,7 +45,7 @@ def gain(weight: Array) -> float | None:
 
 
 def is_of_one_value(weight: Array) -> bool:
-    """Tell whether all elements are the same, and neither 0 nor 1, which are how some layers begin on purpose.
+    """Return whether all elements are the same, and neither 0 nor 1, which are how some layers begin on purpose.
 
     Weights that have elements along one axis only are offsets or scales.
     """

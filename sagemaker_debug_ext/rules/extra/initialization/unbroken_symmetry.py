@@ -22,7 +22,7 @@ MAX_ELEMENTS: Final = 4_000_000
 
 
 def has_equal_units(weight: Array) -> bool | None:
-    """Tell whether each unit of a weight has others like it, up to rounding; None for weights of fewer than two units.
+    """Return whether each unit of a weight equals others, up to rounding; None for fewer than two units.
 
     There may be several sets of like units, as recurrent layers keep several gates in one weight.
     """
@@ -92,6 +92,6 @@ class UnbrokenSymmetry(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
-            f"Units are all alike in {describe_tensors(names)}: those of the first have had equal weights for "
+            f"All units are identical in {describe_tensors(names)}: those of the first have had equal weights for "
             f"{first.value:g} saved steps."
         )

@@ -94,7 +94,7 @@ def _takes_numbers(view: StepView, name: str) -> bool:
 
 
 def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer]) -> bool:
-    """Tell whether what a layer computes goes unchanged into another one."""
+    """Return whether what a layer computes goes unchanged into another one."""
     if not any(_is_same(view, layer.output, other.given) for other in layers if other.output != layer.output):
         return False
     return is_plain(view, layer.weight, layer.given, layer.output)

@@ -200,7 +200,7 @@ class PredictionCollapse(BuiltinRule):
 
 
 def _any_is_final(view: StepView, names: Iterable[str]) -> bool:
-    """Tell whether the job has ended, and one of some tensors was saved at no later step."""
+    """Return whether the job has ended, and one of some tensors was saved at no later step."""
     return any(is_final(view, name) for name in names)
 
 

@@ -197,7 +197,7 @@ class _Sums:
 
 
 def is_sum(loss: LossObservation) -> bool:
-    """Tell whether a loss is the sum over elements or samples of what its kind usually is the mean of."""
+    """Return whether a loss is the sum over elements or samples of what its kind usually is the mean of."""
     count = loss.targets.size
     if count < FEWEST_SUMMED or not loss.value > TOO_SMALL:
         return False

@@ -120,8 +120,8 @@ class NoSkill(BuiltinRule):
         worst = min(gains, key=lambda name: gains[name])
         limit: float = self.parameters["min_gain_percent"]
         text = (
-            f"Nothing is learnt {what}: the error behind {worst!r} is {gains[worst]:.2g} % below that of the "
-            f"best constant answer, where at least {limit:g} % was expected by now."
+            f"The model learns nothing {what}: the error of {worst!r} is only {gains[worst]:.2g} % below that of the "
+            f"best constant prediction (at least {limit:g} % expected by now)."
         )
         return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)
 

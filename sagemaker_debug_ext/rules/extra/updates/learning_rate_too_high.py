@@ -75,7 +75,7 @@ class LearningRateTooHigh(UpdateSizeRule):
             self._largest[name] = max(self._largest[name], ratio)
 
     def _settles(self, name: str) -> bool:
-        """Tell whether updates shrink as those of the first steps do, so that it is too early to evaluate them."""
+        """Return whether updates shrink as those of the first steps do, so that it is too early to evaluate them."""
         first = self._first[name]
         is_shrinking = self._largest[name] < LARGEST and first[-1] < SHRUNK * first[0]
         return is_shrinking and self._is_early(name) and not self._has_jumped
