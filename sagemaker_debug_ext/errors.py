@@ -345,6 +345,25 @@ class RuleEvaluationConditionMet(DebugExtError):
         return f"Evaluation of the rule {self.rule_name} at step {self.step} resulted in the condition being met"
 
 
+class NoVerdict(DebugExtError):
+    """A rule has nothing to evaluate at a step, which evaluations and `invoke_rule` skip.
+
+    Args:
+        rule_name: The rule.
+        step: The global step.
+        reason: What is missing; empty if the rule does not say.
+    """
+
+    def __init__(self, rule_name: str, step: int, reason: str = "") -> None:
+        super().__init__(rule_name, step, reason)
+        self.rule_name = rule_name
+        self.step = step
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"rule {self.rule_name} has nothing to evaluate at step {self.step}{self.reason and ': '}{self.reason}"
+
+
 class InsufficientInformationForRuleInvocation(DebugExtError):
     """A rule was not told enough to know which tensors to look at."""
 

@@ -1,4 +1,4 @@
-"""What ``sagemaker-debug rules run`` prints: what rules look at, what they find, and how they end."""
+"""Output of ``sagemaker-debug rules run``: the tensors that rules read, their issues and their statuses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def announce(explanations: dict[str, Explanation]) -> None:
-    """Tell what each of some rules looks at, and why one will give no verdict."""
+    """Print the tensors that each rule reads, and why a rule cannot evaluate any."""
     for name, explanation in explanations.items():
         for need in explanation.needs:
             if need.tensors:
@@ -25,7 +25,7 @@ def announce(explanations: dict[str, Explanation]) -> None:
 
 
 def summarise(explanations: Sequence[Explanation]) -> None:
-    """Tell in a line what rules look at."""
+    """Print a line about the tensors that rules read."""
     if not explanations:
         return
     needs = [need for explanation in explanations for need in explanation.needs]
@@ -45,7 +45,7 @@ def _count(number: int, what: str) -> str:
 
 
 def status_line(status: RuleStatus, num_shown: int) -> str:
-    """Return how a rule has ended, so many of whose issues were shown."""
+    """Return a line about the status of a rule, of whose issues `num_shown` were shown."""
     parts = [f"{status.name}: {status.status}"]
     if status.first_issue_step is not None:
         shown = f" (the first {num_shown} are shown)" if num_shown < status.num_issues else ""
@@ -57,7 +57,7 @@ def status_line(status: RuleStatus, num_shown: int) -> str:
 
 
 def verdict(statuses: Sequence[RuleStatus]) -> str:
-    """Return what all rules together say."""
+    """Return a line about the result of all rules."""
     found = [each for each in statuses if each.status == "IssuesFound"]
     failed = [each for each in statuses if each.status == "Error"]
     others = [each for each in statuses if each.status != "Error"]
@@ -76,7 +76,7 @@ def verdict(statuses: Sequence[RuleStatus]) -> str:
 
 
 def lacks_tensors(explanation: Explanation) -> bool:
-    """Tell whether a rule gives no verdict for lack of certain tensors; where any would do, the trial is empty."""
+    """Return whether a rule lacks certain tensors; a rule that reads any tensor lacks none."""
     from sagemaker_debug_ext.rules.reading.selection import ALL_TENSORS
 
     lacking = [need for need in explanation.needs if need.problem and not need.tensors]
@@ -84,7 +84,7 @@ def lacks_tensors(explanation: Explanation) -> bool:
 
 
 def has_news(status: RuleStatus) -> bool:
-    """Tell whether a rule has evaluated anything, or says why not."""
+    """Return whether a rule has evaluated a step, or has details about its status."""
     return bool(status.num_steps or status.details)
 
 
@@ -95,7 +95,7 @@ def silent_line(names: Sequence[str]) -> str:
 
 
 def write_causes(causes: Sequence[LikelyCause]) -> None:
-    """Print what may be behind the issues."""
+    """Print the likely causes of the issues."""
     _output.write("Likely causes, the likeliest first:")
     for cause in causes:
         _output.write(f"  {cause.name}: {cause.meaning} ({', '.join(cause.rules)})")
@@ -107,7 +107,7 @@ def write_json(
     explanations: dict[str, Explanation],
     causes: Sequence[LikelyCause] | None,
 ) -> None:
-    """Print everything that the rules found, with what they looked at."""
+    """Print statuses, issues and explanations of the rules as JSON."""
     results = [
         {
             **status.to_json_dict(),

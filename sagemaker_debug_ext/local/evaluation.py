@@ -1,4 +1,4 @@
-"""The rules of a job, evaluated beside it as SageMaker does: over the trial at its S3 location, while it grows."""
+"""Evaluate the rules of a job while it runs, as SageMaker does: over the trial at its S3 location."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from sagemaker_debug_ext.local.events import ActionTaken, EventHandler, IssueFou
 from sagemaker_debug_ext.local.paths import Locations
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.rules import Isolation, Issue, Rule, RuleStatus, create_custom_rule, create_rule, evaluate
+from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
 from sagemaker_debug_ext.rules.evaluation.results import write_result
 from sagemaker_debug_ext.rules.evaluation.status import EvaluationStatus
 from sagemaker_debug_ext.store.format.manifest import has_ended, list_collections, read_collections
@@ -41,10 +42,10 @@ class RuleEvaluations:
 
     Args:
         request: The CreateTrainingJob request.
-        locations: Where its locations lie.
-        on_event: Called with issues, changes of status and actions, from the thread.
+        locations: Resolves the locations of the request.
+        on_event: Called in the thread with issues, changes of status and actions.
         on_status: Called with the new ``DebugRuleEvaluationStatuses`` when they have changed.
-        stop_job: Stops the job, for the action that does; returns whether it was running.
+        stop_job: Stops the job for the action ``stoptraining``; returns whether it was running.
     """
 
     def __init__(
@@ -70,18 +71,18 @@ class RuleEvaluations:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, if there are rules."""
+        """Start the thread, if there are rules."""
         if self._records:
             self._publish()
             self._thread = threading.Thread(target=self._run, name=f"rules-of-{self._job_name}")
             self._thread.start()
 
     def cancel(self) -> None:
-        """Have rules that are not done yet end with the status ``Stopped``."""
+        """End all running rules with the status ``Stopped``."""
         self._cancelled.set()
 
     def join(self) -> None:
-        """Wait until every rule is done, which needs the trial's end marker or `cancel`."""
+        """Wait until every rule has ended, after the end marker of the trial or `cancel`."""
         if self._thread is not None:
             self._thread.join()
 
@@ -96,7 +97,7 @@ class RuleEvaluations:
         self._end_all("Stopped")
 
     def _open_trial(self) -> Trial | None:
-        """Wait for the trial; None if there will be none."""
+        """Wait for the trial, and open it; None if the job saves none."""
         from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - most of what it loads only rules need
 
         location = self._paths.debugger
@@ -105,7 +106,7 @@ class RuleEvaluations:
             return None
         backend = self._locations.backend(location)
         while not self._cancelled.is_set():
-            ended = has_ended(backend)  # asked first: what was written before the end marker is seen below
+            ended = has_ended(backend)  # read first, so that nothing written before the end marker is missed
             if _can_be_opened(backend, ended):
                 return create_trial(str(self._locations.path(location)))
             if ended:
@@ -128,7 +129,7 @@ class RuleEvaluations:
         for issue in evaluation:
             record = self._records[issue.rule]
             record.issues.append(issue)
-            self._write_result(record)  # once more for a rule that ended at the step of this issue with another one
+            self._write_result(record)  # again, if an earlier issue of this step has ended the rule
             self._on_event(IssueFound(job_name=self._job_name, issue=issue))
             self._take_over(evaluation.statuses)
         self._take_over(evaluation.statuses)
@@ -139,8 +140,9 @@ class RuleEvaluations:
 
     def _try_to_make(self, record: _Record, trial: Trial) -> Rule | None:
         try:
-            return self._with_output(self._make_rule(record, trial), record)
-        except Exception as error:  # noqa: BLE001 - the constructor of a custom rule is foreign code
+            return self._with_output(call_rule(self._make_rule, record, trial), record)
+        except RuleFailure as failure:
+            error = failure.error
             _LOG.warning("rule %s cannot be evaluated", record.name, exc_info=not isinstance(error, DebugExtError))
             self._update(
                 record, attrs.evolve(record.status, status="Error", details=f"{type(error).__name__}: {error}")
@@ -148,7 +150,7 @@ class RuleEvaluations:
             return None
 
     def _with_output(self, rule: Rule, record: _Record) -> Rule:
-        """Let a rule that writes files write them where its result goes."""
+        """Set the output path of a rule to the location of its result."""
         location = self._paths.rules[record.name]
         rule.output_path = None if location is None else str(self._locations.path(location))
         return rule
@@ -224,7 +226,7 @@ class RuleEvaluations:
 
 
 def _can_be_opened(backend: Backend, ended: bool) -> bool:
-    """Tell whether opening a trial will not wait for a worker's collections file."""
+    """Return whether the collections files of all workers are there, so that opening the trial does not wait."""
     keys = list(list_collections(backend).values())
     return bool(keys) and (ended or len(keys) >= read_collections(backend, keys[0]).num_workers)
 

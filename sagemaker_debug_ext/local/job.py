@@ -247,13 +247,12 @@ class LocalTrainingJob:
     ) -> None:
         if not self._started or self._ended.is_set():
             return
-        try:
+        with contextlib.ExitStack() as interrupted:
+            interrupted.callback(self.stop, grace_seconds=0.0)  # because a second interrupt must not wait
             self._evaluations.cancel()
             self.stop()
             self._ended.wait()
-        except BaseException:
-            self.stop(grace_seconds=0.0)  # whoever interrupts twice will not wait
-            raise
+            interrupted.pop_all()
 
     def _launch(self) -> JobProcess:
         self._shipping.check_unused()

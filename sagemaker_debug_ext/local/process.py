@@ -41,7 +41,11 @@ class JobProcess:
         control_read, self._control = os.pipe()
         report_read, report_write = os.pipe()
         self._exit_code: int | None = None
-        try:
+        with contextlib.ExitStack() as own_ends, contextlib.ExitStack() as other_ends:
+            for descriptor in (self._control, report_read):
+                own_ends.callback(os.close, descriptor)
+            for descriptor in (control_read, report_write):
+                other_ends.callback(os.close, descriptor)
             with stdout.open("ab") as out, stderr.open("ab") as err:
                 self._supervisor = subprocess.Popen(  # noqa: S603 - our own program and the user's own command
                     [sys.executable, "-I", "-S", supervisor.__file__, str(control_read), str(report_write), *command],
@@ -53,13 +57,7 @@ class JobProcess:
                     pass_fds=(control_read, report_write),
                     start_new_session=True,
                 )
-        except BaseException:  # nobody else knows of the pipes, whatever ends this
-            os.close(self._control)
-            os.close(report_read)
-            raise
-        finally:
-            os.close(control_read)
-            os.close(report_write)
+            own_ends.pop_all()  # kept open, because the process has started
         self._report = os.fdopen(report_read, encoding="utf-8")
         self.pid: Final = self._started()
 

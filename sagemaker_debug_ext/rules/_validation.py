@@ -1,4 +1,4 @@
-"""What users pass where rules are made and run: told at once, and by its name, where its type makes no sense."""
+"""Type checks of the arguments with which rules are made and run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_trial(trial: object, name: str) -> None:
-    """Refuse what cannot be an opened trial; whatever behaves like one will do.
+    """Raise if the argument cannot be an opened trial; objects that behave like one are accepted.
 
     Raises:
         SMDebugTypeError: It is None, a path or a list.
@@ -39,7 +39,7 @@ def list_trials(trials: object) -> list[Trial]:
 
 
 def copy_parameters(parameters: object) -> dict[str, Any]:
-    """Return the parameters of a rule in a dictionary of their own; empty for None.
+    """Return a copy of the parameters of a rule; empty for None.
 
     Raises:
         SMDebugTypeError: They are no mapping from names to values.

@@ -1,4 +1,4 @@
-"""`Rule`: a check over a trial, invoked at one step after the other."""
+"""`Rule`: a check over a trial, invoked at its steps in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sagemaker_debug_ext.errors import (
-    DebugExtError,
+    NoVerdict,
     RuleEvaluationConditionMet,
     SMDebugTypeError,
     StepUnavailable,
@@ -24,27 +24,8 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 
-class NoVerdict(DebugExtError):
-    """Raised by a rule at a step at which there is nothing that it could evaluate: the step is skipped.
-
-    Args:
-        rule_name: The rule.
-        step: The global step.
-        reason: What is missing; empty when the rule does not say.
-    """
-
-    def __init__(self, rule_name: str, step: int, reason: str = "") -> None:
-        super().__init__(rule_name, step, reason)
-        self.rule_name = rule_name
-        self.step = step
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"rule {self.rule_name} has nothing to evaluate at step {self.step}{self.reason and ': '}{self.reason}"
-
-
 NO_VERDICT = (NoVerdict, TensorUnavailableForStep, StepUnavailable, TensorUnavailable)
-"""Errors by which a rule says that it cannot evaluate a step: the step is skipped."""
+"""Errors that mean that a rule cannot evaluate a step, which is then skipped."""
 
 
 class Rule(abc.ABC):
@@ -61,10 +42,10 @@ class Rule(abc.ABC):
         SMDebugTypeError: A trial is none, such as the path of one.
 
     Attributes:
-        is_stateless: Whether the verdict at a step follows from the trial alone, not from what the rule saw
-            before, so that steps may be evaluated in any order; see `rules.scaling`.
-        has_per_tensor_state: Whether what the rule remembers, and finds, of a tensor follows from that tensor alone, so
-            that tensors may be evaluated in several places. Only for rules of the kind `TensorRule`.
+        is_stateless: Whether the result at a step depends on the trial alone, not on earlier evaluations. Steps may
+            then be evaluated in any order; see `rules.scaling`.
+        has_per_tensor_state: Whether the state and the result for a tensor depend on that tensor alone. Tensors may
+            then be evaluated in different processes. Only for subclasses of `TensorRule`.
         base_trial: The trial to check.
         other_trials: The further trials, None when there are none.
         trials: All of them, the base trial first.
@@ -72,8 +53,8 @@ class Rule(abc.ABC):
         actions: What happens when the rule fires; may be replaced.
         rule_name: Name of the class.
         logger: For messages of the rule.
-        output_path: Folder for files that the rule writes; None when it is to write none.
-        report: Free for the rule's own notes on what it found.
+        output_path: Folder for files that the rule writes; None if it must not write any.
+        report: Notes of the rule on its findings, in a form of its own.
 
     Example:
         >>> class LargeLoss(Rule):
@@ -128,7 +109,7 @@ class Rule(abc.ABC):
 
     @abc.abstractmethod
     def invoke_at_step(self, step: int) -> bool:
-        """Tell whether the condition is met.
+        """Return whether the condition is met.
 
         Args:
             step: The global step to evaluate.
@@ -138,29 +119,29 @@ class Rule(abc.ABC):
         """
 
     def find_issues(self, step: int) -> Iterator[Issue]:
-        """Yield what the rule finds at a global step.
+        """Yield the issues of the rule at a global step.
 
-        A rule that can say more than «met» overrides this: which tensor, which value, what to try.
+        Override this in a rule that knows the tensor, the value or advice.
         """
         if self.invoke_at_step(step):
             yield self.issue(step, tensors=self.req_tensors.get_names())
 
     def give_actions(self, actions: Actions) -> None:
-        """Let these actions, in place of the former ones, be what happens when the rule fires."""
+        """Replace the actions that run when the rule fires."""
         self.actions = actions
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return what the rule finds in the fact that no step has come since the last one it was shown.
+        """Return issues that follow from the absence of new steps.
 
-        Called again and again while a running trial has no news, and once more when its job has ended. Few rules care.
+        Called repeatedly while a running trial has no new step, and once after its job has ended. Optional.
         """
         return []
 
     def evaluation_ended(self) -> None:  # noqa: B027 - optional, as the docstring says
-        """Do what is left to do after the last step, such as writing a report. Few rules have something to do."""
+        """Finish after the last step, for example by writing a report. Optional."""
 
     def issues_at(self, step: int) -> list[Issue]:
-        """Evaluate a step that is there: fetch what is required, find issues; all trials stand still meanwhile.
+        """Evaluate a saved step: fetch the required tensors and find issues. No trial is refreshed meanwhile.
 
         Raises:
             TensorUnavailable: A tensor that the rule needs does not exist so far.
@@ -168,7 +149,7 @@ class Rule(abc.ABC):
             StepUnavailable: A step that the rule needs was not saved.
         """
         moving = [trial for trial in self.trials if trial.dynamic_refresh]
-        for trial in moving:  # as `no_refresh` does, which takes longer than many a rule
+        for trial in moving:  # not by `no_refresh`, which takes longer than many rules
             trial.dynamic_refresh = False
         try:
             return self._evaluate_now(step)
@@ -177,11 +158,10 @@ class Rule(abc.ABC):
                 trial.dynamic_refresh = True
 
     def result_at(self, step: int) -> list[Issue] | None:
-        """Evaluate a step as `issues_at` does, for a caller that lets all trials stand still.
+        """Evaluate a step as `issues_at` does, for a caller that has switched off refreshing of all trials.
 
         Returns:
-            None if there is nothing that could be evaluated, which may also be said by one of the errors of
-            `issues_at`.
+            The issues; None if there is nothing to evaluate, for which the errors of `issues_at` may be raised too.
         """
         return self.issues_at(step)
 
@@ -197,6 +177,7 @@ class Rule(abc.ABC):
         Raises:
             RuleEvaluationConditionMet: The rule fired.
             NoMoreData: The job ended before the step.
+            NoVerdict: The rule has nothing to evaluate at the step.
             StepUnavailable: The step was not saved.
             TensorUnavailable: As `issues_at`.
             TensorUnavailableForStep: As `issues_at`.
@@ -205,7 +186,7 @@ class Rule(abc.ABC):
         self.invoke_at_present(step)
 
     def invoke_at_present(self, step: int) -> None:
-        """Evaluate a global step that is there, as `invoke` does after it has waited."""
+        """Evaluate a saved global step as `invoke` does, without waiting for it."""
         issues = self.issues_at(step)
         if issues:
             self.actions.invoke(issues[0].message)
@@ -238,7 +219,7 @@ class Rule(abc.ABC):
 
 
 def check_rule(rule: object, name: str) -> None:
-    """Refuse what is no rule.
+    """Raise if the argument is no rule.
 
     Raises:
         SMDebugTypeError: It is something else, such as the name or the class of a rule.

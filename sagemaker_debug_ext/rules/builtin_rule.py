@@ -1,4 +1,4 @@
-"""`BuiltinRule`: a rule whose parameters the catalog declares, and that says what it found and what it needs."""
+"""`BuiltinRule` and `TensorRule`: rules whose parameters the catalog declares."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
-from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation
-from sagemaker_debug_ext.rules.base import NoVerdict, Rule
+from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation, NoVerdict
+from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.screening import Screening, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 _WAYS: Final = ("find_issues", "invoke_at_step", "issues_at", "set_required_tensors", "result_at")
 _EVALUATING: Final = ("evaluate", "_measure_all", *_WAYS)
-"""The methods by which a rule comes to a verdict; who overrides one of them evaluates in a way of its own."""
+"""The methods that decide the result of a rule; a subclass that overrides one is no longer screened by its base."""
 
 
 def describe_tensors(tensors: Sequence[str]) -> str:
-    """Name the first of some tensors, and say how many more there are."""
+    """Return the first name and the number of further ones, for messages."""
     more = len(tensors) - 1
     if not more:
         return repr(tensors[0])
@@ -46,21 +46,20 @@ class BuiltinRule(Rule):
         base_trial: The trial to check.
         action_str: What to do when the rule fires; see `Rule`.
         other_trials: Further trials that the rule reads.
-        clock: Tells the time in seconds, for rules that watch it.
+        clock: Returns the time in seconds, for rules that measure it.
         **parameters: Values of the declared parameters, typed or as text; the others get their defaults.
 
     Raises:
         SMDebugValueError: A parameter is unknown, or its value is not allowed.
-        InsufficientInformationForRuleInvocation: The parameters do not say what to look at.
+        InsufficientInformationForRuleInvocation: The parameters select no tensors.
 
     Attributes:
         spec_name: Name of the rule in the catalog.
-        advice: What a user may try when the rule fires.
+        advice: Suggestion to the user when the rule fires.
         parameters: Typed values of all declared parameters.
-        selection: The tensors that the rule looks at.
-        views: What the rule reads; share one instance among rules over the same trial to read each tensor once.
-        evaluates_only_tensors: Whether the rule finds and learns nothing at a step at which none of the tensors
-            that it looks at was saved.
+        selection: The tensors that the rule reads.
+        views: Reader of the trial; rules over the same trial share one, so that each tensor is read once.
+        evaluates_only_tensors: Whether steps at which none of the rule's tensors was saved can be skipped.
     """
 
     spec_name: ClassVar[str]
@@ -94,34 +93,34 @@ class BuiltinRule(Rule):
         self.configure()
 
     def configure(self) -> None:
-        """Prepare what follows from the parameters, and refuse those that do not go together. Optional.
+        """Derive attributes from the parameters, and reject combinations that make no sense. Optional.
 
         Raises:
-            InsufficientInformationForRuleInvocation: The parameters do not say what to look at.
+            InsufficientInformationForRuleInvocation: The parameters select no tensors.
             SMDebugValueError: Two parameters contradict each other.
         """
 
     def is_given(self, name: str) -> bool:
-        """Tell whether a parameter was given, rather than filled in with its default."""
+        """Return whether the user set a parameter, rather than its default."""
         return self._given.get(name) not in (None, "", "None", [], ())
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return what the rule looks at, for `rules.explain`."""
+        """Return the tensors that the rule reads, for `rules.explain`."""
         return (TensorRequirement("tensors", self.selection),)
 
     def looks_at(self) -> tuple[Selection, ...]:
-        """Return all that the rule looks at."""
+        """Return the selections of all tensors that the rule reads."""
         return tuple(need.selection for need in self.needs())
 
     @property
     def needs_tensors(self) -> bool:
         """Whether `evaluates_only_tensors` holds for the rule; False for a subclass that evaluates in its own way."""
-        return self.evaluates_only_tensors and _speaks_for(type(self), "evaluates_only_tensors")
+        return self.evaluates_only_tensors and _is_valid_for(type(self), "evaluates_only_tensors")
 
     @property
     def can_screen_block(self) -> bool:
-        """Whether the rule has a `screen_block` that speaks for it; likewise."""
-        return _origin(type(self), "screen_block") is not BuiltinRule and _speaks_for(type(self), "screen_block")
+        """Whether `screen_block` is implemented, and valid for the rule; see `needs_tensors`."""
+        return _origin(type(self), "screen_block") is not BuiltinRule and _is_valid_for(type(self), "screen_block")
 
     def screen_block(self, series: Mapping[str, TensorSeries], num_steps: int) -> Screening:  # noqa: ARG002 - for subclasses
         """Return at which steps of a block the rule certainly finds nothing. Optional; see `reading.screening`.
@@ -134,10 +133,10 @@ class BuiltinRule(Rule):
 
     @abc.abstractmethod
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return what the rule finds at a step, at most one issue; None if there is nothing that it could evaluate."""
+        """Return the issues at a step, at most one; None if there is nothing to evaluate."""
 
     def result_at(self, step: int) -> list[Issue] | None:
-        """Evaluate a step with as few calls as may be, unless a subclass evaluates steps in its own way."""
+        """Evaluate a step by the shortest path, unless a subclass overrides how steps are evaluated."""
         return self._evaluate_quietly(step) if _evaluates_by_view(type(self)) else super().result_at(step)
 
     def _evaluate_now(self, step: int) -> list[Issue]:
@@ -146,10 +145,10 @@ class BuiltinRule(Rule):
         return super()._evaluate_now(step)
 
     def find_issues(self, step: int) -> Iterator[Issue]:
-        """Yield what the rule finds at a global step.
+        """Yield the issues of the rule at a global step.
 
         Raises:
-            NoVerdict: There is nothing that it could evaluate.
+            NoVerdict: There is nothing to evaluate.
         """
         issues = self._evaluate_quietly(step)
         if issues is None:
@@ -157,11 +156,11 @@ class BuiltinRule(Rule):
         yield from issues
 
     def invoke_at_step(self, step: int) -> bool:
-        """Tell whether the rule finds an issue at a global step."""
+        """Return whether the rule finds an issue at a global step."""
         return bool(self._evaluate_quietly(step))
 
     def _evaluate_quietly(self, step: int) -> list[Issue] | None:
-        with np.errstate(all="ignore"):  # infinities and overflow are what rules look for, not accidents
+        with np.errstate(all="ignore"):  # rules look for infinities and overflow, so they are no accidents here
             return self.evaluate(self.views.at(step))
 
     def found(
@@ -181,14 +180,14 @@ class BuiltinRule(Rule):
 
 @attrs.frozen
 class Measurement:
-    """What a rule measured of one tensor at a step.
+    """Result of measuring one tensor at a step.
 
     Args:
         value: The measured value.
         fires: Whether it meets the rule's condition.
         threshold: The limit it was compared with.
         severity: Orders the tensors that fire, the largest first; NaN counts as the largest.
-        text: What the message says of the tensor, when it is named first.
+        text: Part of the message about the tensor, for the one that is named first.
     """
 
     value: float | None
@@ -199,15 +198,15 @@ class Measurement:
 
 
 class TensorRule(BuiltinRule):
-    """A rule that evaluates each of its tensors by itself, and names those that meet its condition in one issue.
+    """A rule that measures each of its tensors on its own, and reports those that meet its condition in one issue.
 
-    Subclasses write `measure` and `describe`; those whose verdict at a step follows from the trial alone may also write
-    `screen`, which spares evaluating steps at which they find nothing.
+    Subclasses implement `measure` and `describe`. Those whose result at a step depends on the trial alone may also
+    implement `screen`, so that steps at which they find nothing need no evaluation.
 
     Attributes:
         compares_with_previous: Whether `screen` compares values with those saved before.
-        screen_needs_sums: Whether it wants the sums of large values.
-        measurements: What was measured of tensors that meet the condition, by global step; see `evaluate_share`.
+        screen_needs_sums: Whether `screen` uses the sums of large tensors.
+        measurements: Measurements that meet the condition, by global step and tensor; see `evaluate_share`.
     """
 
     compares_with_previous: ClassVar[bool] = False
@@ -220,13 +219,13 @@ class TensorRule(BuiltinRule):
         return self._share is None or _share_of(name, self._share[1]) == self._share[0]
 
     def looks_at(self) -> tuple[Selection, ...]:
-        """Return all that the rule looks at."""
+        """Return the selections of all tensors that the rule reads."""
         return (self.selection,)
 
     @property
     def can_screen(self) -> bool:
-        """Whether `screen` speaks for the rule: it does not for a subclass that evaluates in its own way."""
-        return _origin(type(self), "screen") is not TensorRule and _speaks_for(type(self), "screen", "measure")
+        """Whether `screen` is implemented, and valid for the rule: not if a subclass overrides the evaluation."""
+        return _origin(type(self), "screen") is not TensorRule and _is_valid_for(type(self), "screen", "measure")
 
     def screen(self, series: TensorSeries) -> Screening:
         """Return at which steps a tensor certainly does not meet the condition; see `reading.screening`.
@@ -241,14 +240,14 @@ class TensorRule(BuiltinRule):
 
     @abc.abstractmethod
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return what was measured of a tensor saved at the step; None if it cannot be evaluated."""
+        """Return the measurement of a tensor saved at the step; None if there is nothing to evaluate."""
 
     @abc.abstractmethod
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Return the message for the tensors that fire, the loudest first, of which `first` was measured."""
+        """Return the message for the tensors that fire, the most severe first; `first` is its measurement."""
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue that names the tensors that meet the condition, the loudest first."""
+        """Return an issue with the tensors that meet the condition, the most severe first."""
         measurements = self._measure_all(view)
         if not measurements:
             return None
@@ -260,7 +259,7 @@ class TensorRule(BuiltinRule):
         return []
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
-        """Return the issue that names those of some tensors that meet the condition, the loudest first."""
+        """Return the issue with the measured tensors that meet the condition, the most severe first."""
         names = sorted(
             (name for name, measurement in measurements.items() if measurement.fires),
             key=lambda name: (-_rank(measurements[name].severity), name),
@@ -272,11 +271,11 @@ class TensorRule(BuiltinRule):
         return [self.found(view, message, tensors=names, value=first.value, threshold=first.threshold)]
 
     def evaluate_share(self, number: int, num_shares: int) -> None:
-        """Look at a share of the tensors only, and note measurements instead of finding issues.
+        """Evaluate a share of the tensors only, and collect `measurements` instead of finding issues.
 
         Args:
-            number: Which share, from 0.
-            num_shares: How many there are.
+            number: Number of the share, from 0.
+            num_shares: Number of shares.
         """
         self._share = (number, num_shares)
         self.measurements = {}
@@ -288,17 +287,17 @@ class TensorRule(BuiltinRule):
 
 @functools.cache
 def _evaluates_by_view(rule_class: type[BuiltinRule]) -> bool:
-    """Tell whether a rule's verdict is what its `evaluate` says of a view, and nothing else."""
+    """Return whether the result of a rule is that of `evaluate`, with no method around it overridden."""
     return all(issubclass(BuiltinRule, each) for each in _origins(rule_class, _WAYS))
 
 
 def _share_of(name: str, num_shares: int) -> int:
-    """Return the number of the share that a tensor belongs to, the same on every machine."""
+    """Return the share of a tensor; stable across machines."""
     return zlib.crc32(name.encode("utf-8", "surrogatepass")) % num_shares
 
 
 def _origin(rule_class: type, name: str) -> type:
-    """Return the class that a method of a class comes from."""
+    """Return the class that defines an attribute of a class."""
     return next(each for each in rule_class.__mro__ if name in vars(each))
 
 
@@ -307,13 +306,13 @@ def _origins(rule_class: type, names: Iterable[str]) -> list[type]:
 
 
 @functools.cache
-def _speaks_for(rule_class: type, name: str, *others: str) -> bool:
-    """Tell whether an attribute of a rule was written with the methods by which it evaluates in view, or after them.
+def _is_valid_for(rule_class: type, name: str, *others: str) -> bool:
+    """Return whether no subclass overrides the evaluation of a rule without overriding an attribute about it.
 
     Args:
         rule_class: Class of the rule.
         name: The attribute.
-        others: Further methods that it says something of.
+        others: Further methods that the attribute depends on.
     """
     says_so = _origin(rule_class, name)
     return all(issubclass(says_so, each) for each in _origins(rule_class, (*_EVALUATING, *others)))

@@ -83,7 +83,7 @@ class Sign:
     text: str = ""
 
     def fits(self, issue: Issue, growth: float = math.inf) -> bool:
-        """Tell whether an issue is this sign, given the first step at which something grew beyond bounds."""
+        """Return whether an issue is this sign, given the first step at which something grew beyond bounds."""
         in_time = {
             "always": True,
             "at first": issue.step == 0,

@@ -1,4 +1,4 @@
-"""What a rule looks at, and whether a trial has it: `TensorRequirement`, `explain` and `Explanation`."""
+"""`explain`: the tensors that a rule reads, and whether a trial has them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @attrs.frozen(kw_only=True)
 class RequirementMatch:
-    """What a trial has of something that a rule looks at.
+    """The tensors of a trial that match a `TensorRequirement` of a rule.
 
     Args:
-        purpose: What the rule needs it for.
-        selection: What the rule looks for, in words.
+        purpose: Purpose of the tensors.
+        selection: The selection, in words.
         tensors: Names of the tensors found so far, sorted.
         collections: Collections of the trial that they are members of, sorted.
-        problem: Why there is nothing, or nothing of use; empty if there is.
-        is_required: Whether the rule can say nothing without it.
+        problem: Why no tensor can be used; empty if one can.
+        is_required: Whether the rule needs the tensors.
     """
 
     purpose: str
@@ -43,12 +43,12 @@ class RequirementMatch:
 
 @attrs.frozen(kw_only=True)
 class Explanation:
-    """What a rule will look at in a trial, and why it will say nothing, if so.
+    """The tensors that a rule will read in a trial, and why it cannot evaluate them.
 
     Args:
         rule: The rule's name.
-        needs: What it looks at; empty for rules that do not declare it, as custom rules do not.
-        problems: Why it will never give a verdict, as things stand; empty if it can.
+        needs: The tensors by requirement; empty for rules without declared requirements, such as custom rules.
+        problems: Why the rule cannot evaluate any step so far; empty if it can.
     """
 
     rule: str
@@ -75,10 +75,10 @@ def _as_list(value: Any) -> Any:
 
 
 def explain(rule: Rule, trial: Trial | None = None) -> Explanation:
-    """Tell what a rule will look at, before it looks at the first step.
+    """Return the tensors that a rule will read, before it evaluates the first step.
 
-    What a running job will save later cannot be known: ask again when it has saved more. A trial whose hook has
-    announced its collections, and saved no step, is evaluated by what was announced.
+    The result for a running job may change as it saves more. Tensors that the hook has announced in its collections
+    count as saved.
 
     Args:
         rule: The rule.
@@ -169,7 +169,7 @@ def _missing_collection(name: str, trial: Trial) -> str:
 
 
 def _only_reductions(trial: Trial, names: list[str]) -> str:
-    """Return a problem if of the first saved tensor there are reductions only: its neighbours were saved likewise."""
+    """Return a problem if the first saved tensor has reductions only, because the others were saved likewise."""
     name = next((name for name in names if trial.has_tensor(name)), None)
     steps = trial.tensor(name).steps()[:1] if name else []
     if name is None or not steps or numeric_value(trial, name, steps[0]) is not None:

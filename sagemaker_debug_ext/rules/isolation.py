@@ -1,4 +1,4 @@
-"""Rules in processes of their own: what is wrong with one cannot harm the engine or the other rules.
+"""Rules in processes of their own, so that a faulty one cannot harm the engine or the other rules.
 
 A rule that runs in the engine's process can raise without harm, but not hang, run out of memory or crash the
 interpreter: a thread that hangs in C code cannot be ended, and may hold a lock of the trial. So a rule that is not
@@ -26,13 +26,14 @@ import attrs
 from sagemaker_debug_ext import errors
 from sagemaker_debug_ext.errors import (
     DebugExtError,
+    NoVerdict,
     RuleEvaluationConditionMet,
     SMDebugCustomerError,
     SMDebugRuntimeError,
     SMDebugTypeError,
     SMDebugValueError,
 )
-from sagemaker_debug_ext.rules.base import NoVerdict, Rule
+from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.factory.reference import RuleReference
 from sagemaker_debug_ext.rules.issue import Issue
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 CHILD_MODULE: Final = "sagemaker_debug_ext.rules.isolation_worker"
 SHUTDOWN_TIMEOUT_SECONDS: Final = 5.0
-"""How long a process that is told to end may take."""
+"""Time that a process gets to end on request."""
 
 
 def _positive(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:  # noqa: ARG001
@@ -55,7 +56,7 @@ def _positive(instance: object, attribute: attrs.Attribute[Any], value: Any) -> 
 
 @attrs.frozen(kw_only=True)
 class Isolation:
-    """What a rule in a process of its own may use.
+    """Limits of a rule in a process of its own.
 
     Args:
         timeout_seconds: Longest time for one step.
@@ -107,11 +108,11 @@ class IsolatedRule(Rule):
         self._finishes = bool(answer["finishes"])
 
     def invoke_at_step(self, step: int) -> bool:
-        """Tell whether the rule fires at a global step."""
+        """Return whether the rule fires at a global step."""
         return bool(self.issues_at(step))
 
     def issues_at(self, step: int) -> list[Issue]:
-        """Have the process evaluate one step.
+        """Evaluate one step in the process.
 
         Raises:
             NoVerdict: The rule cannot evaluate the step.
@@ -128,7 +129,7 @@ class IsolatedRule(Rule):
         return [Issue.from_json_dict(each) for each in answer["issues"]]
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Ask the rule, if it cares about waiting."""
+        """Return the issues of the rule, if it implements this method."""
         if not self._watches_waiting:
             return []
         return [
@@ -137,7 +138,7 @@ class IsolatedRule(Rule):
         ]
 
     def evaluation_ended(self) -> None:
-        """Let the rule finish its work, and end the process."""
+        """Let the rule finish, and end the process."""
         try:
             if self._process is not None and self._finishes:
                 self._ask({"end": self.output_path}, self._isolation.timeout_seconds)
@@ -145,12 +146,12 @@ class IsolatedRule(Rule):
             self.close()
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process at once, even during a call."""
         process, self._process = self._process, None
         if process is None:
             return
         for stream in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError):  # what is still to be written cannot be if the process has gone
+            with contextlib.suppress(OSError):  # closing flushes, which fails if the process has ended
                 _stream(stream).close()
         try:
             process.wait(SHUTDOWN_TIMEOUT_SECONDS if process.poll() is None else 0)
@@ -205,14 +206,14 @@ class IsolatedRule(Rule):
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # a group of its own: what the rule started ends with it
+    # in a process group of its own, so that processes that the rule started end with it
     return subprocess.Popen(  # noqa: S603 - our own module, in the same interpreter
         [sys.executable, "-m", CHILD_MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     )
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has gone by itself
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended already
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
@@ -230,23 +231,23 @@ def _stream(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 def _error(described: Mapping[str, str]) -> DebugExtError:
-    """Return an error like the one that the process described."""
+    """Return the error that the process described."""
     kind, text = described["class"], described["text"]
     known = getattr(errors, kind, None)
     if known in (SMDebugValueError, errors.SMDebugTypeError, SMDebugCustomerError, SMDebugRuntimeError):
         found: DebugExtError = known(text)
         return found
-    # of the name that the rule's own error has, because names of classes are what people search for
+    # a class of the same name as the rule's own error, because users search for that name
     same_name = type(kind, (SMDebugCustomerError,), {"__doc__": "What a rule raised in another process."})
     error: DebugExtError = same_name(text)
     return error
 
 
 def check_json(parameters: Mapping[str, Any], rule_name: str) -> dict[str, Any]:
-    """Return parameters such as can be sent to another process.
+    """Return the parameters if JSON can hold them.
 
     Raises:
-        SMDebugValueError: One of them cannot.
+        SMDebugValueError: One of them cannot be sent to another process.
     """
     for name, value in parameters.items():
         if not isinstance(value, (str, int, float, bool, type(None))) and not _is_plain_list(value):

@@ -18,7 +18,7 @@ from sagemaker_debug_ext.rules.factory.reference import RuleReference
 def main() -> None:
     """Serve until there are no more requests."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what the rule prints must not be taken for an answer
+    os.dup2(2, 1)  # output of the rule goes to stderr, so that it is not read as an answer
     rule: Rule | None = None
     for line in sys.stdin:
         request = json.loads(line)
@@ -28,7 +28,7 @@ def main() -> None:
                 answer = _introduce(rule)
             else:
                 answer = _serve(rule, request)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; the other side must get an answer
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code, and the engine waits for an answer
             answer = {"error": {"class": type(error).__name__, "text": str(error)}}
         _send(answers, answer)
 
@@ -67,7 +67,7 @@ def _introduce(rule: Rule) -> dict[str, Any]:
 
 def _serve(rule: Rule, request: Mapping[str, Any]) -> dict[str, Any]:
     if "waiting" in request:
-        rule.base_trial.maybe_refresh()  # no step tells of the end of the job, for which some rules wait
+        rule.base_trial.maybe_refresh()  # because no step announces the end of the job
         return {"issues": [issue.to_json_dict() for issue in rule.issues_while_waiting()]}
     if "end" in request:
         rule.output_path = request["end"]

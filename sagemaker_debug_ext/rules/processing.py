@@ -38,7 +38,7 @@ LOG = logging.getLogger(__name__)
 CONFIG_FOLDER: Final = "/opt/ml/config"
 OUTPUT_FOLDER: Final = "/opt/ml/processing/output"
 MESSAGE_FILE: Final = "/opt/ml/output/message"
-"""What is written here, SageMaker tells as the job's exit message."""
+"""File whose content SageMaker describes as the job's exit message."""
 
 INDEX_INPUT: Final = "index"
 """Name of the input that holds index files of the trial."""
@@ -54,7 +54,7 @@ _MAX_MESSAGE: Final = 1024
 
 @attrs.frozen(kw_only=True)
 class ProcessingEnvironment:
-    """What an instance knows of the job that it is part of.
+    """Place of an instance in its processing job.
 
     Args:
         host: Name of the instance.
@@ -77,14 +77,14 @@ class ProcessingEnvironment:
 
 
 def read_surroundings(config_folder: str = CONFIG_FOLDER, exchange: str | None = None) -> ProcessingEnvironment:
-    """Read what SageMaker tells an instance.
+    """Read the configuration that SageMaker gives to an instance.
 
     Args:
         config_folder: Folder of ``resourceconfig.json`` and ``processingjobconfig.json``.
-        exchange: Where instances leave what they found; below the S3 location of the results when not given.
+        exchange: Location of the results of single instances; below the S3 location of the output when not given.
 
     Raises:
-        SMDebugValueError: There is no such file, or it does not tell what is needed.
+        SMDebugValueError: A file or a required member is missing.
     """
     resources, job = (
         _read_json(config_folder, "resourceconfig.json"),
@@ -121,7 +121,7 @@ def _read_json(folder: str, name: str) -> Any:
 
 
 def parse_rules(text: str) -> dict[str, RuleReference]:
-    """Read which rules to run: a JSON object of name → ``rule``, ``parameters`` and, for a file, ``source``.
+    """Parse the rules to run: a JSON object of name → ``rule``, ``parameters`` and, for a file, ``source``.
 
     Raises:
         SMDebugValueError: It is something else.
@@ -151,7 +151,7 @@ def parse_rules(text: str) -> dict[str, RuleReference]:
 def shards_of_host(
     rules: Mapping[str, RuleReference], trial: Trial, surroundings: ProcessingEnvironment
 ) -> list[Shard]:
-    """Return what one instance evaluates; all instances together evaluate everything once."""
+    """Return the shards of one instance; all instances together evaluate each step once."""
     number, num_hosts = surroundings.number, len(surroundings.hosts)
     alone: dict[str, RuleReference] = {}
     shared: dict[str, RuleReference] = {}
@@ -192,7 +192,7 @@ def _steps_of_host(trial: Trial, surroundings: ProcessingEnvironment) -> list[in
 
 
 def judge_part(rules: Mapping[str, RuleReference], trial: Trial, surroundings: ProcessingEnvironment) -> None:
-    """Evaluate what falls to one instance, and leave what it found for the first one."""
+    """Evaluate the shards of one instance, and write the result for the first instance."""
     parts = [judge_shard(shard) for shard in shards_of_host(rules, trial, surroundings)]
     content = json.dumps({"parts": [part.to_json_dict() for part in parts]}).encode()
     open_backend(surroundings.exchange).write(_part_key(surroundings.host), [content])
@@ -206,7 +206,7 @@ def merge_parts(
     timeout_seconds: float,
     sleep: Callable[[float], object] = time.sleep,
 ) -> ShardResult:
-    """Wait for what all instances found, and put it together.
+    """Wait for the results of all instances, and merge them.
 
     Raises:
         SMDebugRuntimeError: An instance failed, or did not get ready in time.
@@ -290,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _tell_the_first(surroundings: ProcessingEnvironment, error: Exception) -> None:
-    """Let the first instance know, so that it does not wait."""
+    """Report an error to the first instance, so that it does not wait."""
     if surroundings.number:
         content = json.dumps({"error": f"{type(error).__name__}: {error}"}).encode()
         try:
@@ -306,7 +306,7 @@ def _fail(error: Exception) -> int:
 
 
 def _leave_message(text: str) -> None:
-    """Write what the job's exit message is to be, where there is a place for it."""
+    """Write the job's exit message, if this machine has a place for it."""
     file = Path(os.environ.get("SAGEMAKER_DEBUG_EXT_MESSAGE_FILE", MESSAGE_FILE))
     if file.parent.is_dir():
         half = _MAX_MESSAGE // 2 - 1  # the end often tells most, as it may hold a suggestion

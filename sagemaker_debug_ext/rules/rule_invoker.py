@@ -1,4 +1,4 @@
-"""`invoke_rule`: one rule over one trial, as scripts for Debugger call it. For many rules see `rules.engine`."""
+"""`invoke_rule`: one rule over one trial, as scripts for Debugger call it. For many rules see `evaluate`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def invoke_rule(
         rule_obj: The rule.
         start_step: First global step, inclusive.
         end_step: First global step that is not evaluated; None goes on to the end of the job.
-        raise_eval_cond: Let the error through that tells that the rule fired, instead of going on.
-        follow: Wait for more steps while the job runs; otherwise only what is there is evaluated.
+        raise_eval_cond: Raise when the rule fires, instead of going on.
+        follow: Wait for more steps while the job runs; otherwise only saved steps are evaluated.
 
     Raises:
         RuleEvaluationConditionMet: The rule fired, and `raise_eval_cond` is set.
@@ -42,7 +42,7 @@ def invoke_rule(
 
 
 def _wait(rule: Rule, raise_eval_cond: bool) -> bool:
-    """Tell a rule that there is no news, and return whether to go on."""
+    """Let a rule evaluate the wait for steps, and return whether to go on."""
     for issue in rule.issues_while_waiting():
         rule.actions.invoke(issue.message)
         met = RuleEvaluationConditionMet(rule.rule_name, issue.step)
@@ -53,10 +53,10 @@ def _wait(rule: Rule, raise_eval_cond: bool) -> bool:
 
 
 def _invoke(rule: Rule, step: int, raise_eval_cond: bool) -> bool:
-    """Invoke a rule at one step, and tell whether to go on."""
+    """Invoke a rule at one step, and return whether to go on."""
     try:
         if type(rule).invoke is Rule.invoke:
-            rule.invoke_at_present(step)  # only steps that are there are followed
+            rule.invoke_at_present(step)  # iter_steps yields saved steps only
         else:
             rule.invoke(step)
     except (*NO_VERDICT, NoMoreData) as reason:

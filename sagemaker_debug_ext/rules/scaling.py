@@ -1,6 +1,6 @@
-"""Rules over a trial that is too large for one process: shards of its steps, evaluated anywhere, merged here.
+"""Rules over a trial that is too large for one process: shards are evaluated anywhere and merged here.
 
-`Executor` is all that an engine has to offer; `ProcessPool` is one for this machine, `RayCluster` one for many. Each
+`Executor` is the interface of an engine; `ProcessPool` is one for this machine, `RayCluster` one for many. Each
 shard opens the trial by its path, so it must be reachable from everywhere. Rules whose verdict at a step follows from
 the trial alone (`Rule.is_stateless`) are spread over ranges of steps; those with a memory see all steps in order,
 spread over shares of the tensors if they remember each tensor by itself (`Rule.has_per_tensor_state`), else one to a
@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 
 class Executor(Protocol):
-    """Something that calls a function for many arguments, wherever it likes."""
+    """Calls a function for many arguments, in processes of its choice."""
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Return the results in the order of the items; function, items and results can be pickled."""
@@ -48,7 +48,7 @@ class ProcessPool:
     """Processes on this machine.
 
     Args:
-        num_processes: How many; as many as there are cores when not given.
+        num_processes: Number of processes; the number of cores when not given.
     """
 
     num_processes: int | None = None
@@ -65,7 +65,7 @@ class ProcessPool:
 
 
 def _limit_threads(number: int) -> None:
-    """Let rules in this process use no more threads than that, unless the environment says how many."""
+    """Limit the threads of rules in this process, unless the environment has a limit."""
     os.environ.setdefault("OMP_NUM_THREADS", str(max(number, 1)))
 
 
@@ -89,7 +89,7 @@ class RayCluster:
 
 @functools.lru_cache(maxsize=8)
 def _ray_task(ray: Any, function: Callable[..., Any]) -> Any:
-    """Return a function as a task; sent to the workers only once, if it is the same one."""
+    """Return a function as a task; cached, so that it is sent to the workers once."""
     return ray.remote(function)
 
 
@@ -108,7 +108,7 @@ class Shard:
         end_step: First global step that is not evaluated; None evaluates all that are left.
         only_steps: The steps of that range that are evaluated; None for all of them.
         output_path: Folder for what the rules write; nothing is written when None.
-        share: Which tensors are evaluated: their share's number and the number of shares; None for all of them.
+        share: Number of the share of tensors to evaluate, and number of shares; None for all tensors.
     """
 
     trial_path: str
@@ -121,17 +121,17 @@ class Shard:
 
 
 Measurements: TypeAlias = Mapping[str, Mapping[int, Mapping[str, Measurement]]]
-"""Rule → global step → tensor → what was measured of it."""
+"""Rule → global step → tensor → its measurement."""
 
 
 @attrs.frozen
 class ShardResult:
-    """What rules found.
+    """Issues and statuses of the rules of a shard, or of several shards together.
 
     Args:
         issues: The issues, in the order of steps and rules.
         statuses: The statuses, in the order of the rules.
-        measurements: What was measured of the tensors of a share; their issues are made when all shares are known.
+        measurements: Measurements of a share of the tensors; their issues are made when all shares are merged.
     """
 
     issues: tuple[Issue, ...]
@@ -192,7 +192,7 @@ def evaluate_on(
     if num_shards < 1:
         raise SMDebugValueError(f"num_shards must be at least 1 (got {num_shards!r})")
     trial = create_trial(trial_path)
-    # a rule that cannot be made is told of here, before anything is sent anywhere
+    # made here first, so that an invalid rule raises before anything is sent
     made = {name: make_rule(reference, trial) for name, reference in rules.items()}
     shards = list(make_shards(rules, trial, num_shards))
     found = merge(rules, cluster.map(judge_shard, shards), trial)
@@ -237,7 +237,7 @@ def make_shards(rules: Mapping[str, RuleReference], trial: Trial, num_shards: in
 def judge_shard(shard: Shard) -> ShardResult:
     """Evaluate a shard, in the process that calls this."""
     trial = create_trial(shard.trial_path)
-    # actions run where everything comes together, else each shard would run them
+    # actions run after the merge; otherwise each shard would run them
     rules = {name: make_rule(reference.without_actions(), trial) for name, reference in shard.rules.items()}
     tensor_rules = cast("dict[str, TensorRule]", rules)  # only those have a state for each tensor
     if shard.share is not None:
@@ -259,11 +259,11 @@ def judge_shard(shard: Shard) -> ShardResult:
 
 
 def merge(rules: Mapping[str, RuleReference], parts: Iterable[ShardResult], trial: Trial) -> ShardResult:
-    """Put the evaluation of shards together; their order does not matter.
+    """Merge the results of shards, in any order.
 
     Args:
         rules: The rules, by name.
-        parts: What was found of each shard.
+        parts: The results of the shards.
         trial: The trial.
     """
     order = {name: position for position, name in enumerate(rules)}

@@ -1,7 +1,6 @@
-"""Some steps of a trial at once: their tensors read together, in several threads, and what is clear about them told.
+"""Blocks of steps: several threads read their tensors together and screen them; see `reading.screening`.
 
-Rules that can say of many steps together that they find nothing there (`TensorRule.screen`) need not be asked step by
-step; see `rules.columns`. While the rules evaluate one block, the next one is read.
+While the rules evaluate one block, the next one is read.
 """
 
 from __future__ import annotations
@@ -32,34 +31,34 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 
 BLOCK_BYTES: Final = 512 * 2**20
-"""How many bytes of tensors a block has at most, unless one step has more."""
+"""Largest size of the tensors of a block, unless one step has more."""
 
 _KEPT_BYTES: Final = 32 * 2**20
-"""The same of those whose values are kept, as they are small, cannot be gone through, or are costly to read again."""
+"""Largest size of the values that a block keeps, because they are small, not streamable, or remote."""
 
 BLOCK_STEPS: Final = 256
 
 _SMALL_BYTES: Final = 64 * 2**10
-"""Tensors up to this size are read and kept, larger ones gone through."""
+"""Tensors up to this size are read and kept; larger ones are summarized while they are streamed."""
 
 _MAX_THREADS: Final = 4
 
 _THREADED_BYTES: Final = 512 * 2**10
-"""Tensors from this size are gone through by other threads, which for smaller ones would mostly wait for each other."""
+"""Tensors from this size are streamed in other threads; for smaller ones these would mostly wait for each other."""
 
 Pool = concurrent.futures.ThreadPoolExecutor
 
 
 def num_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def num_threads() -> int:
-    """Return how many threads may go through tensors at a time: as many as there are cores, and at most four.
+    """Return the number of threads that stream tensors: the number of cores, at most four.
 
-    Where several processes share the cores, ``OMP_NUM_THREADS`` says how many each of them has; Ray sets it for its
-    workers, and `scaling.ProcessPool` for its processes.
+    If several processes share the cores, ``OMP_NUM_THREADS`` limits the threads of each; Ray sets it for its workers,
+    and `scaling.ProcessPool` for its processes.
     """
     cores = num_cores()
     allowed = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list has one number for each level
@@ -68,7 +67,7 @@ def num_threads() -> int:
 
 @attrs.frozen
 class _Sizes:
-    """How many bytes tensors have at a step: those to read, those of them to keep, and each of the large ones."""
+    """Sizes in bytes at a step: of the tensors to read, of those to keep, and of each large one."""
 
     total: int
     kept: int
@@ -80,11 +79,11 @@ class StepBlock:
 
     Args:
         steps: Global steps, ascending.
-        rules: Rules that may tell what is clear about them, tensor by tensor.
-        block_screeners: Rules that may tell it of all their tensors together.
-        parts: What threads find out about them, one part of the tensors each.
-        num_bytes: Size of the tensors whose values are kept.
-        idle: What is known of the steps for other rules, by their identity.
+        rules: Rules that screen tensor by tensor.
+        block_screeners: Rules that screen all their tensors together.
+        parts: Functions that wait for loading tasks, each for a part of the tensors.
+        num_bytes: Size of the values that are kept.
+        idle: Screenings for the other rules, by their `id`.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class StepBlock:
         return step in self._positions
 
     def screenings(self, rules: Sequence[Rule], step: int) -> Sequence[int]:
-        """Return what is clear about a step for each of some rules; `Screen.UNDECIDED` for one that cannot tell."""
+        """Return a `Screen` of a step for each of the rules."""
         self._gather()
         if self._asked != rules:
             self._asked = rules
@@ -121,12 +120,12 @@ class StepBlock:
         return self._rows[self._positions[step]]
 
     def value(self, name: str, step: int) -> Array | None:
-        """Return a tensor's value, if it is kept here; None does not mean that there is none."""
+        """Return a tensor's value; None if the block does not keep it."""
         series = self._gather().get(name) if step in self._positions else None
         return None if series is None else series.value(self._positions[step])
 
     def _gather(self) -> dict[str, TensorSeries]:
-        """Wait for the threads, and put together what they found."""
+        """Wait for the loading tasks, and join their results."""
         if self._series is not None:
             return self._series
         series: dict[str, TensorSeries] = {}
@@ -149,12 +148,12 @@ class StepBlock:
 
 
 class BlockReader:
-    """Gives the block that a step is in. For the rules of one evaluation, which visits steps in order.
+    """Creates the blocks of one evaluation, which visits steps in order.
 
     Args:
-        views: What the rules read through.
-        end_step: First global step that is not evaluated; None for no bound.
-        only_steps: Global steps that are evaluated; None for all.
+        views: Reader that the rules share.
+        end_step: Last global step, exclusive; None for no bound.
+        only_steps: Global steps to evaluate; None for all.
     """
 
     def __init__(
@@ -171,11 +170,11 @@ class BlockReader:
         self._is_remote = views.trial.index_reader.events.backend.is_remote
 
     def at(self, step: int, active: Sequence[Rule]) -> StepBlock | None:
-        """Return the block of a global step; None if no rule has any use for one.
+        """Return the block of a global step; None if no rule can use one.
 
         Args:
             step: The step, which the trial has.
-            active: The rules that still evaluate.
+            active: The rules that have not ended.
         """
         if self._current is not None and step in self._current:
             return self._current
@@ -187,14 +186,14 @@ class BlockReader:
         self._next = None
         self._views.use(self._current)
         last = self._current.steps[-1]
-        if self._current.num_bytes <= _KEPT_BYTES:  # of huge steps, one at a time fills the memory
+        if self._current.num_bytes <= _KEPT_BYTES:  # one block of huge steps fills the memory already
             upcoming = self._upcoming(last + 1)
             if upcoming:
                 self._next = self._make(upcoming[0], rules)
         return self._current
 
     def close(self) -> None:
-        """End the threads."""
+        """Shut the threads down."""
         self._current = self._next = None
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
@@ -212,7 +211,7 @@ class BlockReader:
         return found if self._only_steps is None else list(itertools.takewhile(self._only_steps.__contains__, found))
 
     def _make(self, step: int, rules: Sequence[BuiltinRule]) -> StepBlock:
-        """Begin to read a block that begins with a step."""
+        """Start to read the block that begins with a step."""
         tensor_rules = [rule for rule in rules if isinstance(rule, TensorRule)]
         screeners = [rule for rule in tensor_rules if rule.can_screen]
         others = [rule for rule in rules if rule.needs_tensors and rule not in screeners]
@@ -248,7 +247,7 @@ class BlockReader:
         return StepBlock(steps, screeners, block_screeners, parts, kept, idle)
 
     def _idle(self, rule: BuiltinRule, names_at: Sequence[tuple[str, ...]]) -> list[int]:
-        """Return the steps at which none of the tensors that a rule evaluates was saved."""
+        """Return a screening with `Screen.NO_DATA` where none of the tensors of a rule was saved."""
         selections = rule.looks_at()
         different = {id(names): names for names in names_at}
         known = {
@@ -260,31 +259,33 @@ class BlockReader:
     def _choose(
         self, names: tuple[str, ...], rules: Sequence[BuiltinRule], screeners: Sequence[TensorRule]
     ) -> dict[str, list[TensorRule]]:
-        """Return which tensors to read, and which rules can tell something of each."""
+        """Return the tensors to read, each with the rules that screen it."""
         choice: dict[str, list[TensorRule]] = {
             name: [] for rule in rules for need in rule.needs() for name in self._views.selected(need.selection, names)
         }
         for rule in screeners:
             for name in self._views.selected(rule.selection, names):
                 choice.setdefault(name, []).append(rule)
-        for of_rules in choice.values():  # what those who look back find out of a tensor, the others can use
+        for (
+            of_rules
+        ) in choice.values():  # so that statistics of rules that compare values are computed first, and shared
             of_rules.sort(key=lambda rule: not rule.compares_with_previous)
         return choice
 
     def _measure(
         self, step: int, choice: Mapping[str, Sequence[TensorRule]], measured: dict[IndexContent, _Sizes]
     ) -> _Sizes:
-        """Return how large the chosen tensors are at a step.
+        """Return the sizes of the chosen tensors at a step.
 
         Args:
             step: The step.
-            choice: The tensors, and what rules can tell something of each.
-            measured: What is known of steps so far, by where their tensors lie; is added to.
+            choice: The tensors, each with the rules that screen it.
+            measured: Cache of sizes by index content, which is updated.
         """
         reader = self._trial.index_reader
         with reader.lock:
             files = reader.index.files_at(step, ModeKeys.GLOBAL)
-            content = files[0].content if len(files) == 1 else None  # steps are mostly alike
+            content = files[0].content if len(files) == 1 else None  # most steps have the same content
             if content is not None and content in measured:
                 return measured[content]
             places: dict[str, tuple[IndexEntryFile, Location]] = {}
@@ -302,7 +303,7 @@ class BlockReader:
         return sizes
 
     def _must_keep(self, name: str, file: IndexEntryFile, location: Location) -> bool:
-        """Tell whether the values of a large tensor have to be read into memory."""
+        """Return whether the values of a large tensor have to be read into memory."""
         if self._is_remote:
             return True
         template = find_template(self._trial.index_reader.events, name, location, file)
@@ -337,7 +338,7 @@ class BlockReader:
 
 
 def _shares(sizes: Mapping[str, int], number: int) -> list[list[str]]:
-    """Divide tensors into shares of about the same size, each of them tensors that lie beside each other."""
+    """Divide tensors into contiguous shares of about the same size."""
     ends = itertools.accumulate(sizes.values())
     total = sum(sizes.values())
     shares: dict[int, list[str]] = {}

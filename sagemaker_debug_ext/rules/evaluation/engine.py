@@ -1,7 +1,8 @@
-"""Many rules over one pass of a trial, while it grows or after it has ended: `evaluate`."""
+"""`evaluate`: many rules over one pass of a trial, of a running job or of one that has ended."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import re
@@ -25,6 +26,7 @@ from sagemaker_debug_ext.rules._validation import check_trial
 from sagemaker_debug_ext.rules.base import NO_VERDICT, Rule, check_rule
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
 from sagemaker_debug_ext.rules.evaluation.blocks import BlockReader
+from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
 from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, write_result
 from sagemaker_debug_ext.rules.evaluation.status import (
     EvaluationStatus,
@@ -43,9 +45,12 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
+_NO_RESULT = (*NO_VERDICT, StepNotYetAvailable, NoMoreData)
+_EXPECTED = (*_NO_RESULT, RuleEvaluationConditionMet)
+
 
 class _Run:
-    """One rule in an evaluation: evaluates steps, keeps the status, and lets no error out."""
+    """One rule of an evaluation, with its status. Errors of the rule end it and are not raised."""
 
     def __init__(
         self, name: str, rule: Rule, *, stop_on_first_issue: bool, clock: Callable[[], float], output_path: str | None
@@ -66,7 +71,7 @@ class _Run:
 
     @property
     def status(self) -> RuleStatus:
-        """How far the rule is."""
+        """The current status of the rule."""
         with self._status_lock:
             return attrs.evolve(
                 self._status,
@@ -76,7 +81,7 @@ class _Run:
             )
 
     def skip(self, *, is_evaluated: bool) -> None:
-        """Take note of a step at which the rule is known to find nothing, or to have nothing to evaluate."""
+        """Count a step at which the rule finds nothing, or has nothing to evaluate."""
         self._num_steps += is_evaluated
         self._num_skipped += not is_evaluated
         self._modified_at = self._clock()
@@ -85,17 +90,17 @@ class _Run:
         """Return the issues that the rule finds at a global step."""
         ends = False
         try:
-            issues = self.rule.result_at(step)
-        except (*NO_VERDICT, StepNotYetAvailable, NoMoreData) as reason:
+            issues = call_rule(self.rule.result_at, step, expected=_EXPECTED)
+        except RuleFailure as failure:
+            self.fail(failure.error)
+            return []
+        except _NO_RESULT as reason:
             LOG.debug("rule %s gives no verdict at step %d: %s", self._status.name, step, reason)
             self.skip(is_evaluated=False)
             return []
-        except RuleEvaluationConditionMet as met:  # raised by a rule itself, as some custom rules do
+        except RuleEvaluationConditionMet as met:  # some custom rules raise it themselves
             issues = [self.rule.issue(step)]
             ends = met.end_of_rule
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule is foreign code; the others go on without it
-            self.fail(error)
-            return []
         self.skip(is_evaluated=issues is not None)
         if not issues:
             return []
@@ -105,11 +110,11 @@ class _Run:
         return recorded
 
     def wait(self) -> list[Issue]:
-        """Return what the rule finds in the fact that there is no news."""
+        """Return the issues that follow from the absence of new steps."""
         try:
-            issues = self.rule.issues_while_waiting()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in `evaluate`
-            self.fail(error)
+            issues = call_rule(self.rule.issues_while_waiting)
+        except RuleFailure as failure:
+            self.fail(failure.error)
             return []
         recorded: list[Issue] = []
         for step, found in itertools.groupby(issues, key=lambda issue: issue.step):
@@ -123,7 +128,7 @@ class _Run:
         self.end("Error", error_details(error))
 
     def end(self, status: EvaluationStatus, details: str = "") -> None:
-        """End the rule, unless it has ended; one that found issues keeps saying so, except after an error."""
+        """End the rule, unless it has ended. The status IssuesFound is kept, except after an error."""
         if not self.is_active:
             return
         self.is_active = False
@@ -136,25 +141,25 @@ class _Run:
             write_result(LocalBackend(self._result_folder), self.status, self._kept_issues)
 
     def announce_stop(self) -> None:
-        """Say that the rule is about to be stopped."""
+        """Set the status Stopping."""
         with self._status_lock:
             if self.is_active and self._status.status == "InProgress":
                 self._update(status="Stopping")
 
     def _let_finish(self, status: EvaluationStatus, details: str) -> tuple[EvaluationStatus, str]:
-        """Let the rule do what is left to do, and return how it ends."""
+        """Let the rule finish, and return its last status."""
         try:
-            self.rule.evaluation_ended()
-        except (Exception, SystemExit) as error:
-            LOG.warning("rule %s could not finish", self._status.name, exc_info=error)
-            return "Error", error_details(error)
+            call_rule(self.rule.evaluation_ended)
+        except RuleFailure as failure:
+            LOG.warning("rule %s could not finish", self._status.name, exc_info=failure.error)
+            return "Error", error_details(failure.error)
         return status, details
 
     def _record(self, step: int, issues: Sequence[Issue]) -> list[Issue]:
         if not issues:
             return []
         first = self._status.first_issue_step
-        if first is None or step < first:  # what waited for the end of the job may be of an earlier step
+        if first is None or step < first:  # issues that waited for the end of the job may be of an earlier step
             details = condition_met_details(self.rule.rule_name, step)
             self._update(status="IssuesFound", details=details, first_issue_step=step)
         self.rule.actions.invoke(issues[0].message)
@@ -175,9 +180,9 @@ class _Run:
 class Evaluation(Iterator[Issue]):
     """Rules over one pass of a trial: iterate over it to run them. Made by `evaluate`.
 
-    Issues come in the order of their steps; at one step in the order of the rules. Only those that depend on a running
-    job's having ended come when it has, after those of its last step. Another thread may read `statuses` and call
-    `stop` meanwhile; everything else belongs to the thread that iterates.
+    Issues are yielded in the order of their steps, and at one step in the order of the rules. Issues that depend on the
+    end of the job follow those of its last step. Other threads may read `statuses` and call `stop`; all other members
+    belong to the thread that iterates.
     """
 
     def __init__(
@@ -220,16 +225,16 @@ class Evaluation(Iterator[Issue]):
 
     @property
     def statuses(self) -> tuple[RuleStatus, ...]:
-        """How far each rule is, in the order of the rules."""
+        """The status of each rule, in the order of the rules."""
         return tuple(run.status for run in self._runs)
 
     def stop(self) -> None:
-        """Ask for the end of the evaluation; the step being evaluated is finished."""
+        """Request the end of the evaluation; the current step is finished."""
         self._stop_requested.set()
         self._announce_stop()
 
     def run(self) -> list[Issue]:
-        """Run to the end and return all issues that are left."""
+        """Run to the end and return all remaining issues."""
         return list(self)
 
     def close(self) -> None:
@@ -242,21 +247,23 @@ class Evaluation(Iterator[Issue]):
         return next(self._issues)
 
     def _evaluate(self) -> Generator[Issue, None, None]:
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._blocks.close)
+            stack.push(self._fail_all)
             for step in self._steps:
                 yield from self._wait() if step is None else self._evaluate_step(step)
                 if not any(run.is_active for run in self._runs):
                     break
-        except Exception as error:
-            for run in self._runs:
-                run.fail(error)
-            raise
-        finally:
-            self._blocks.close()
         self._end_all("Stopped" if self._stop_requested.is_set() else "NoIssuesFound")
 
+    def _fail_all(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        """End all rules with the error that ends the evaluation, such as one of reading the trial."""
+        if isinstance(error, Exception):
+            for run in self._runs:
+                run.fail(error)
+
     def _evaluate_step(self, step: int) -> list[Issue]:
-        """Return what all rules find at a step, with the trials standing still meanwhile."""
+        """Return the issues of all rules at a step; no trial is refreshed meanwhile."""
         found: list[Issue] = []
         undecided, passed = Screen.UNDECIDED, Screen.PASS  # looked up once, because this loop is the fast path
         with no_refresh(self._trials):
@@ -269,18 +276,19 @@ class Evaluation(Iterator[Issue]):
         return found
 
     def _prescreen(self, step: int, active: Sequence[_Run]) -> Sequence[int]:
-        """Return what is known of a step for each rule before it is evaluated."""
+        """Return what screening proves for each rule at a step."""
+        rules = [run.rule for run in active]
         try:
-            block = self._blocks.at(step, [run.rule for run in active]) if self._looks_ahead else None
+            block = call_rule(self._blocks.at, step, rules) if self._looks_ahead else None
             if block is not None:
-                return block.screenings([run.rule for run in active], step)
-        except Exception:  # rules may be foreign; the one that is wrong is to meet its error where it evaluates
-            LOG.debug("steps are evaluated one by one", exc_info=True)
+                return call_rule(block.screenings, rules, step)
+        except RuleFailure:  # the rule that is wrong raises its error again when it evaluates the step
+            LOG.debug("screening failed: all further steps are evaluated one by one", exc_info=True)
             self._looks_ahead = False
         return [Screen.UNDECIDED] * len(active)
 
     def _wait(self) -> list[Issue]:
-        """Return what all rules find in the fact that there is no news."""
+        """Return the issues of all rules that follow from the absence of new steps."""
         return [issue for run in self._runs if run.is_active for issue in run.wait()]
 
     def _must_stop(self) -> bool:
@@ -312,29 +320,29 @@ def evaluate(
     sleep: Callable[[float], object] | None = None,
     output_path: str | None = None,
 ) -> Evaluation:
-    """Run rules over one pass of a trial: each complete step is shown to all of them, in order.
+    """Run rules over one pass of a trial: all rules evaluate each complete step, in order.
 
     A running trial is followed until its job ends; an ended one is replayed. Both give the same issues. Steps at which
     something that a rule needs was not saved are skipped for that rule. A rule that raises ends with the status
     ``Error``, and the others go on. The actions of a rule run once, when it first fires.
 
     Args:
-        rules: The rules, all over `trial`; a mapping gives them names, by which issues and statuses then go.
+        rules: The rules, all over `trial`; the keys of a mapping are their names in issues and statuses.
         trial: The trial.
         start_step: First global step to evaluate, inclusive. Some rules look back further.
         end_step: First global step not to evaluate; None goes on to the end of the job.
-        only_steps: Global steps to evaluate, such as a set of them; None evaluates all. Not for rules with a memory.
+        only_steps: Global steps to evaluate, such as a set of them; None evaluates all. Not for stateful rules.
         stop_rule_on_first_issue: End a rule at the first step with an issue, as SageMaker does.
-        follow: Wait for more steps while the job runs; otherwise only what is there is evaluated.
-        should_stop: Asked before each step and each wait; true stops the evaluation.
-        poll_seconds: Time between two looks at a trial that had no news.
-        clock: Tells the time in seconds since the epoch, for the statuses.
-        sleep: Waits between two looks; when not given, a wait that `Evaluation.stop` interrupts.
-        output_path: Folder in which each rule gets one of its name, with ``rule-result.json`` once it has ended, and
-            whatever the rule writes itself. Nothing is written when not given.
+        follow: Wait for more steps while the job runs; otherwise only saved steps are evaluated.
+        should_stop: Called before each step and each wait; true stops the evaluation.
+        poll_seconds: Interval between two polls of a trial that had no new step.
+        clock: Returns the time in seconds since the epoch, for the statuses.
+        sleep: Waits between two polls; by default a wait that `Evaluation.stop` interrupts.
+        output_path: Folder with a subfolder for each rule, for ``rule-result.json`` once it has ended and for the
+            files of the rule itself. Nothing is written when not given.
 
     Returns:
-        An iterator over the issues, which runs the rules as it is advanced, and knows their statuses.
+        An iterator over the issues, which runs the rules as it is advanced and has their statuses.
 
     Raises:
         SMDebugTypeError: One of the rules is no rule.
@@ -383,12 +391,12 @@ def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str
 
 
 def _as_file_name(name: str) -> str:
-    """Return a rule's name without what would lead out of its folder."""
+    """Return a rule's name as a file name, without characters that lead out of the folder."""
     return re.sub(r"[^\w.\- ]", "_", name).lstrip(".") or "_"
 
 
 def _share_views(rules: Iterable[Rule], trial: Trial) -> StepReader:
-    """Let the rules that read through views read each tensor once."""
+    """Share one reader among the rules, so that each tensor is read once."""
     views = StepReader(trial)
     for rule in rules:
         if isinstance(rule, BuiltinRule):

@@ -1,4 +1,4 @@
-"""`RuleStatus`: how far the evaluation of a rule is, in the words of SageMaker."""
+"""`RuleStatus`: the status of the evaluation of a rule, in the terms of SageMaker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.errors import RuleEvaluationConditionMet
 
 EvaluationStatus: TypeAlias = Literal["InProgress", "NoIssuesFound", "IssuesFound", "Error", "Stopping", "Stopped"]
-"""What SageMaker calls ``RuleEvaluationStatus``."""
+"""``RuleEvaluationStatus`` of SageMaker."""
 
 
 MAX_DETAILS: Final = 1024
@@ -31,18 +31,18 @@ def error_details(error: BaseException) -> str:
 
 @attrs.frozen(kw_only=True)
 class RuleStatus:
-    """How far the evaluation of a rule is.
+    """Status of the evaluation of a rule. `sdk` has another class of this name, for jobs on SageMaker.
 
     Args:
         name: The rule's name in the evaluation, unique in it.
         rule: Class name of the rule.
         status: ``InProgress`` until the trial has ended; ``IssuesFound`` from the first issue on.
-        details: Why; empty when there is nothing to say.
+        details: Reason of the status; empty if there is none.
         first_issue_step: Global step of the first issue; None while there is none.
         num_issues: Issues found so far.
         num_steps: Steps evaluated so far.
-        num_skipped: Steps that could not be evaluated, because something the rule needs was not saved.
-        modified_at: When any of this last changed, in seconds since the epoch.
+        num_skipped: Steps skipped because a tensor that the rule needs was not saved.
+        modified_at: Time of the last change, in seconds since the epoch.
     """
 
     name: str
@@ -62,7 +62,7 @@ class RuleStatus:
     def to_evaluation_status(self) -> dict[str, Any]:
         """Return the status as SageMaker describes it, an entry of ``DebugRuleEvaluationStatuses``.
 
-        ``RuleEvaluationJobArn`` is left out: there is no such job.
+        ``RuleEvaluationJobArn`` is left out, because there is no such job.
         """
         described = {
             "RuleConfigurationName": self.name,

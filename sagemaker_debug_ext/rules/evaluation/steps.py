@@ -1,4 +1,4 @@
-"""Which steps of a trial there are to evaluate, one after the other, while it grows and after it has ended."""
+"""`iter_steps`: the steps of a trial in order, of a running job and of one that has ended."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.1
-"""Time between two looks at a trial that had no news."""
+"""Interval between two polls of a trial that had no new step."""
 
 _PATIENCE_SECONDS: Final = 30.0
-"""After waiting so long without news it is said what is waited for."""
+"""A warning is logged after waiting this long without a new step."""
 
 
 def _never() -> bool:
@@ -39,22 +39,21 @@ def iter_steps(
 ) -> Iterator[int | None]:
     """Return the global steps of a trial in ascending order, each once, until the job has ended.
 
-    Only saved steps are visited, and only once they are complete. A step that becomes visible after a later one was
-    visited is left out, because rules with a memory rely on the order.
+    Only complete steps are visited. A step that becomes visible after a later one was visited is skipped, because
+    stateful rules rely on the order.
 
     Args:
         trial: The trial.
         start_step: First step, inclusive.
-        end_step: First step that is not among them; None for no bound.
-        only_steps: Steps that are among them, if they are saved; None means all.
+        end_step: Last step, exclusive; None for no bound.
+        only_steps: Steps to visit, if they are saved; None visits all.
         follow: Wait for more steps while the job runs. A trial whose refreshing is switched off is never followed.
-        should_stop: Asked before each step and each wait; true ends the iteration.
-        poll_seconds: Time to wait when there is no news.
+        should_stop: Called before each step and each wait; true ends the iteration.
+        poll_seconds: Time to wait when there is no new step.
         sleep: Waits that long.
 
     Returns:
-        The steps; None each time it has waited because there was no news, and once after the last step of a job that
-        was followed until it ended.
+        The steps; None after each wait, and once after the last step of a job that was followed until it ended.
 
     Raises:
         SMDebugTypeError: A bound is no number.
@@ -80,7 +79,7 @@ def _follow(
     was_running = False
     follow = follow and trial.dynamic_refresh
     while True:
-        ended = trial.loaded_all_steps  # asked first: a list made afterwards misses nothing
+        ended = trial.loaded_all_steps  # read before the steps, because a list made afterwards misses none
         steps = trial.steps()
         new = steps[bisect.bisect_right(steps, last) :]
         for step in new:

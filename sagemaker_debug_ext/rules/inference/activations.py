@@ -1,4 +1,4 @@
-"""What activation a layer has, and what went into it, where no name tells: from the values themselves.
+"""Infer the activation of a layer and its input from their values, where names do not show them.
 
 Keras and MXNet put an activation into the layer before it: the layer's output is that of the activation.
 """
@@ -28,13 +28,13 @@ CLOSE: Final = 1e-3
 
 
 def is_inferred(selection: Selection, role: Role, trial: Trial) -> bool:
-    """Tell whether tensors that may have a role were chosen by names that do not tell whether they have it."""
+    """Return whether tensors were selected for a role that their names do not prove."""
     scheme = naming_scheme_of(trial)
     return scheme.hides_kinds and any(scheme.patterns[role] in pattern.pattern for pattern in selection.patterns)
 
 
 def may_be_rectified(view: StepView, name: str) -> bool:
-    """Tell whether a layer's output is that of a ReLU, as far as its values tell: some are 0, and none is negative."""
+    """Return whether a layer's output looks like that of a ReLU: some values are 0, and none is negative."""
     output = view.value(name)
     if output is None or output.dtype.kind not in "fV" or not _has_activation(view, name):
         return False
@@ -66,13 +66,13 @@ def infer_preactivation(view: StepView, name: str) -> tuple[str, Array] | None:
 
 
 def sums_to_one(values: Array) -> bool:
-    """Tell whether values are shares of a whole along the last axis, as those of a softmax are."""
+    """Return whether values are probabilities along the last axis, like those of a softmax."""
     is_wide = values.ndim > 1 and values.shape[-1] > 1
     return bool(is_wide and np.min(values) >= 0 and np.allclose(values.sum(axis=-1), 1, atol=1e-3))
 
 
 def is_plain(view: StepView, weight: str, given: str, output: str) -> bool:
-    """Tell whether the output of a fully connected layer is its input times its weight, with no activation after it."""
+    """Return whether the output of a fully connected layer is its input times its weight, without activation."""
     scheme = naming_scheme_of(view.trial)
     if not scheme.fuses_activations:
         return True
@@ -91,7 +91,7 @@ def is_plain(view: StepView, weight: str, given: str, output: str) -> bool:
 
 
 def reaches_layer_unchanged(view: StepView, name: str) -> bool:
-    """Tell whether an input of the model goes into a layer with a matrix of weights as it is, as far as was saved.
+    """Return whether an input of the model goes into a layer with a matrix of weights as it is, as far as was saved.
 
     Where layers may prepare what they are given, an input that is not scaled is no fault if such a layer comes first.
     """
@@ -121,7 +121,7 @@ def _parameters_of(view: StepView, layer_input: str) -> list[str]:
 
 
 def _holds(value: Array | None, given: Array) -> bool:
-    """Tell whether a layer is given the same numbers, be it in another order of axes."""
+    """Return whether the input of a layer has the same elements, possibly with permuted axes."""
     if value is None or value.size != given.size:
         return False
     return _is_equal(value, given) or bool(np.array_equal(np.sort(value, axis=None), np.sort(given, axis=None)))

@@ -47,7 +47,7 @@ class BaselineComparison:
         self._weighed: set[str] = set()
 
     def observe(self, view: StepView) -> list[str]:
-        """Take a step, and return the names of the losses that could be compared."""
+        """Observe a step, and return the names of the losses that could be compared."""
         names = []
         for loss in observed_losses(view):
             error = self._error_of(loss)
@@ -84,7 +84,7 @@ class BaselineComparison:
             self._num_targets[name] -= kept.popleft().targets.size
 
     def num_seen(self, name: str) -> int:
-        """Return at how many steps a loss could be compared."""
+        """Return the number of steps at which a loss could be compared."""
         return self._seen[name]
 
     def gain(self, name: str) -> float | None:
@@ -109,7 +109,7 @@ class _Answered(NamedTuple):
 
 
 def error_of_constant(targets: Array, of_classes: bool) -> float:
-    """Return the error of the best constant answer: entropy or variance."""
+    """Return the error of the best constant prediction: entropy or variance."""
     if not of_classes:
         return float(np.var(to_float64(targets), ddof=1)) if targets.size > 1 else 0.0
     if targets.dtype.kind in "iu" or np.array_equal(targets, np.trunc(targets)):
@@ -121,7 +121,7 @@ def error_of_constant(targets: Array, of_classes: bool) -> float:
 
 
 def is_weighed(loss: LossObservation) -> bool:
-    """Tell whether a loss of yes and no with margins is another number than their mean cross entropy."""
+    """Return whether a loss of yes and no with margins is another number than their mean cross entropy."""
     if loss.num_classes is not None or not loss.is_binary or loss.kind != "BCEWithLogits":
         return False
     plain = loss.bce_with_logits()

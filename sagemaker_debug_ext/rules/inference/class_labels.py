@@ -1,4 +1,4 @@
-"""Labels and predictions as whole numbers of classes (built-in rules, section 3.8)."""
+"""Labels and predictions as class indices (built-in rules, section 3.8)."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def confusion_matrix(labels: ClassIds, predictions: ClassIds, category_no: int |
 
 
 def has_one_for_each_sample(view: StepView, targets: Array) -> bool:
-    """Tell whether there is one target for each sample, as far as the inputs of the model tell; True if they do not."""
+    """Return whether the targets are one for each sample of the model's inputs; True if no input was saved."""
     inputs = [value for name in view.selected(MODEL_INPUTS) if (value := view.value(name)) is not None]
     # the second axis may be that of the batch, as of recurrent layers
     return targets.ndim == 1 and (not inputs or any(len(targets) in value.shape[:2] for value in inputs))
 
 
 def has_unit_for_each(view: StepView, num_classes: int) -> bool:
-    """Tell whether a layer may have a unit for each class, as far as parameters were saved; True if they were not."""
+    """Return whether a layer may have one unit for each class; True if its parameters were not saved."""
     scheme = naming_scheme_of(view.trial)
     shapes = [value.shape for name in view.selected(PARAMETERS) if (value := view.value(name)) is not None]
     axes = (0, -1) if scheme.framework == "Keras" else (0,)

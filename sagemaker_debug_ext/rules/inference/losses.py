@@ -1,4 +1,4 @@
-"""What goes into a loss and what comes out: `LossObservation`; and what the best constant answer would get.
+"""`LossObservation`: a loss with its inputs, and the loss of the best constant prediction.
 
 PyTorch wants classes as whole numbers along the first axis; where a framework is less strict, answers and targets are
 brought into that form, and probabilities into that of scores.
@@ -29,15 +29,15 @@ INPUTS: Final = Selection(roles=(Role.PREDICTION_OR_TARGET,))
 """Scores and targets as hooks name them, for `TensorRequirement`."""
 
 LEAST: Final = 1e-7
-"""Probabilities below this count as this, as they do for Keras."""
+"""Lower bound of probabilities, as in Keras."""
 OF_DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
-"""Kinds of losses that are least where answers are the targets."""
+"""Kinds of losses that are minimal where predictions equal targets."""
 SAME: Final = 0.01
-"""Part of a loss by which what is computed anew may differ from it: answers may have been saved with few digits."""
+"""Relative difference that is allowed between a loss and its recomputation, because of low-precision predictions."""
 FEWEST_PAIRS: Final = 8
-"""How many pairs of answers and targets tell how well they go together."""
+"""Fewest pairs of predictions and targets for a residual variance."""
 OF_CLASSES: Final = frozenset({None, "CrossEntropy"})
-"""Kinds of losses whose targets may be classes: those that names do not tell as well."""
+"""Kinds of losses whose targets may be classes, including those that names do not identify."""
 
 
 @attrs.frozen
@@ -64,7 +64,7 @@ class LossObservation:
 
     @property
     def num_classes(self) -> int | None:
-        """Number of classes if scores are one for each class and targets are numbers of classes, else None."""
+        """Number of classes if there is one score for each class and targets are class indices, else None."""
         of_samples = (self.scores.shape[0], *self.scores.shape[2:])
         if self.targets.dtype.kind not in "iu" or self.scores.ndim < 2 or self.targets.shape != of_samples:
             return None
@@ -72,21 +72,21 @@ class LossObservation:
 
     @property
     def is_binary(self) -> bool:
-        """Tell whether there is one score for each target, and targets are 0 or 1."""
+        """Return whether there is one score for each target, and targets are 0 or 1."""
         if self.scores.shape != self.targets.shape:
             return False
         return bool(np.all((self.targets == 0) | (self.targets == 1)))
 
     @property
     def expects_logits(self) -> bool:
-        """Tell whether the loss is the cross entropy of margins with targets from 0 to 1, by its name or its value."""
+        """Return whether the loss is a binary cross entropy of logits, by its name or its value."""
         if self.scores.shape != self.targets.shape or np.min(self.targets) < 0 or np.max(self.targets) > 1:
             return False
         return self.kind == "BCEWithLogits" or (self.is_binary and self._is_same(self.bce_with_logits()))
 
     @property
     def is_regression_loss(self) -> bool:
-        """Tell whether the loss is least where scores are the targets, by its name or its value."""
+        """Return whether the loss is minimal where scores equal targets, by its name or its value."""
         if self.scores.shape != self.targets.shape or self.targets.size == 0:
             return False
         if self.kind in OF_DIFFERENCES:
@@ -99,12 +99,12 @@ class LossObservation:
         return abs(abs(self.value) - computed) <= SAME * computed  # a loss with the wrong sign counts too
 
     def bce_with_logits(self) -> float:
-        """Return the mean cross entropy of margins."""
+        """Return the mean binary cross entropy of the scores as logits."""
         scores, targets = to_float64(self.scores), to_float64(self.targets)
         return float(np.mean(np.logaddexp(0, scores) - scores * targets))
 
     def residual_variance(self) -> float | None:
-        """Return the variance of the targets that no linear function of the scores explains; None of too few."""
+        """Return the residual variance of the targets after a linear fit to the scores; None for too few values."""
         if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS:
             return None
         scores, targets = to_float64(self.scores).reshape(-1), to_float64(self.targets).reshape(-1)
@@ -114,7 +114,7 @@ class LossObservation:
         return float((targets @ targets - explained) / (len(targets) - 2))
 
     def cross_entropy(self) -> float | None:
-        """Return the mean cross entropy of scores, whatever the loss makes of them; None without classes."""
+        """Return the mean cross entropy of the scores, whatever the loss computes; None without classes."""
         if self.num_classes is None:
             return None
         scores = np.moveaxis(to_float64(self.scores), 1, -1)
@@ -155,7 +155,7 @@ def observed_losses(view: StepView, *, keeps_shares: bool = False) -> Iterator[L
 
 
 class AdversarialLosses:
-    """Losses that pull against each other, as those of a generator and a discriminator do.
+    """Detects adversarial losses (generator against discriminator), which need not decrease.
 
     There a loss of yes and no is computed more than once a step: on what is to be told apart, which has both answers as
     its targets, and after it on what shall be taken for real, all of whose targets are 1. What one side gains the other
@@ -169,7 +169,7 @@ class AdversarialLosses:
         self._mixed: set[str] = set()
 
     def observe(self, view: StepView) -> None:
-        """Take a step of training; it must have both computations for the losses to stay a game."""
+        """Observe a training step; losses stay adversarial only if it has both computations."""
         for name in view.tensor_names:
             stem = name.removesuffix("_output_1")
             if stem != name and "BCE" in stem:
@@ -187,14 +187,14 @@ class AdversarialLosses:
                 self._mixed |= {stem} if least != most else set()
 
     def has(self, name: str) -> bool:
-        """Tell whether a loss, an answer or a target is of a game, at each step so far."""
+        """Return whether a loss, prediction or target was part of adversarial losses at each step so far."""
         stem = re.sub(r"_(input|output)_[0-9]+$", "", name)
         takes_turns = stem not in self._mixed and len(self._only.get(stem, ())) > 1
         return takes_turns or self._is_game.get(stem, False)
 
 
 def _wants_both_ways(view: StepView, stem: str) -> bool:
-    """Tell whether all of something shall be 1 after both 0 and 1 were targets of the same loss at the same step."""
+    """Return whether all of something shall be 1 after both 0 and 1 were targets of the same loss at the same step."""
     before: set[float] = set()
     for number in range(1, len(view.tensor_names), 2):
         targets = view.value(f"{stem}_input_{number}") if f"{stem}_input_{number}" in view.tensor_names else None
@@ -208,7 +208,7 @@ def _wants_both_ways(view: StepView, stem: str) -> bool:
 
 
 def class_labels(view: StepView, name: str) -> Array | None:
-    """Return labels as they were saved; where names do not tell whether they are of classes, None unless they are."""
+    """Return labels as they were saved; None if neither their names nor their values show that they are classes."""
     if not naming_scheme_of(view.trial).hides_kinds:
         return view.value(name)
     for loss in observed_losses(view):
@@ -230,7 +230,7 @@ def class_answers(view: StepView, name: str) -> Array | None:
 
 
 def labels_in(view: StepView, names: Sequence[str]) -> ClassIds | None:
-    """Return the labels in some tensors of a step, one after the other; None if none of them has any."""
+    """Return the concatenated labels of some tensors of a step; None if none of them has any."""
     if not naming_scheme_of(view.trial).hides_kinds:
         return joined_ids(view, names)
     found = [labels.reshape(-1) for name in names if (labels := class_labels(view, name)) is not None]
@@ -240,7 +240,7 @@ def labels_in(view: StepView, names: Sequence[str]) -> ClassIds | None:
 def to_class_index_form(
     scores: Array, targets: Array, has_classes: bool, *, may_be_shares: bool
 ) -> tuple[Array, Array]:
-    """Return scores and targets as PyTorch would want them.
+    """Return scores and targets in the form of PyTorch.
 
     Args:
         scores: What the model answered.
@@ -263,7 +263,7 @@ def to_class_index_form(
 
 
 def as_class_ids(scores: Array, targets: Array) -> Array | None:
-    """Return targets as numbers of classes, one for each row of scores; None if they are something else."""
+    """Return targets as class indices, one for each row of scores; None if they are something else."""
     num_classes = scores.shape[-1] if scores.ndim > 1 else 1
     if num_classes == 1 or targets.dtype.kind not in "biuf":
         return None
@@ -277,12 +277,12 @@ def as_class_ids(scores: Array, targets: Array) -> Array | None:
 
 
 def entropy(shares: Numbers) -> float:
-    """Return the entropy of shares that add up to 1, in nats."""
+    """Return the entropy of probabilities, in nats."""
     positive = shares[shares > 0]
     return float(-(positive * np.log(positive)).sum())
 
 
 def label_entropy(labels: Array) -> float:
-    """Return the entropy of numbers of classes: the cross entropy of the best constant answer."""
+    """Return the entropy of class indices: the cross entropy of the best constant prediction."""
     _, counts = np.unique(labels, return_counts=True)
     return entropy(counts / counts.sum())

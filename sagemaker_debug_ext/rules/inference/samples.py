@@ -8,10 +8,10 @@ from typing import Final
 from sagemaker_debug_ext.rules.reading.numeric import Array
 
 MAX_KEPT: Final = 1_000_000
-"""How many samples a rule remembers at most."""
+"""Largest number of sample hashes that a rule keeps."""
 
 MIN_ELEMENTS: Final = 4
-"""Samples of fewer elements may be equal by chance."""
+"""Samples with fewer elements may be equal by chance."""
 
 
 def sample_hashes(batch: Array) -> tuple[bytes, ...] | None:

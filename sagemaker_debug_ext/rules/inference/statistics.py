@@ -38,7 +38,7 @@ def variation(output: Array) -> float | None:
 
 
 def find_counter(name: str, ignores_masks: bool) -> Callable[[Array], int]:
-    """Return what counts the elements of a tensor that are not finite.
+    """Return the function that counts the elements of a tensor that are not finite.
 
     Args:
         name: The tensor.
@@ -67,7 +67,7 @@ def count_non_finite_of_input(value: Array) -> int:
 
 
 def has_finite_sum(value: Array) -> bool:
-    """Tell whether the sum is finite; then every element is, which spares looking at each."""
+    """Return whether the sum is finite, which proves that every element is."""
     with np.errstate(all="ignore"):
         return value.dtype.kind == "f" and bool(np.isfinite(np.add.reduce(value, axis=None)))
 

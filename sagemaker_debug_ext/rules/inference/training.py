@@ -1,4 +1,4 @@
-"""What rules over the course of training share: recent values, names of losses, and the mode of training."""
+"""Shared code of rules over the course of training: rolling windows, losses, and training steps."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 RUNNING_BATCH: Final = "batch"
-"""Number of the batch within its epoch, saved beside means since the epoch began."""
+"""Tensor with the index of the batch in its epoch, saved beside running means of the epoch."""
 LOSSES: Final = Selection(collections=(CollectionKeys.LOSSES,))
 DIGITS: Final = 1e-5
-"""Least difference between two sums, relative to them, that a float32 tells."""
+"""Smallest relative difference between two sums that float32 resolves."""
 LONGEST_EPOCH: Final = 10_000
-"""Batches of an epoch beyond which its mean says nothing of one of them: a float32 has too few digits for that."""
+"""Number of batches beyond which a float32 running mean is too imprecise to recover the loss of one batch."""
 
 
 def is_training(view: StepView) -> bool:
-    """Tell whether a step is one of training: TRAIN, or of no mode at all."""
+    """Return whether a step is a training step: of mode TRAIN, or of no mode."""
     return view.mode in (ModeKeys.TRAIN, ModeKeys.GLOBAL)
 
 
 def is_final(view: StepView, name: str) -> bool:
-    """Tell whether the job has ended, and saved a tensor at no later step of the same mode.
+    """Return whether the job has ended, and saved a tensor at no later step of the same mode.
 
     What has not come by then does not come; as long as a job runs, it still may.
     """
@@ -67,7 +67,7 @@ def value_before_update(view: StepView, parameter: str) -> Array | None:
 
 
 def loss_reduction_size(view: StepView) -> int:
-    """Return over how many samples gradients are summed, as far as the losses tell; 1 where they are means."""
+    """Return the number of samples that the loss sums over, derived from the losses; 1 if it is a mean."""
     if not naming_scheme_of(view.trial).has_sample_losses:
         return 1
     values = [view.value(name) for name in view.selected(LOSSES)]
@@ -75,7 +75,7 @@ def loss_reduction_size(view: StepView) -> int:
 
 
 def loss_at(view: StepView, name: str) -> float | None:
-    """Return a loss of the step; None if the tensor is none.
+    """Return a loss of the step; None if the tensor is no loss.
 
     Where a hook saves a number for each sample, that is their mean; and where it saves the mean since the epoch began,
     it is that of the batches since the loss was saved before.
@@ -87,7 +87,7 @@ def loss_at(view: StepView, name: str) -> float | None:
 
 
 def as_loss(value: Array | None, trial: Trial) -> float | None:
-    """Return a saved loss as one number; None if it is none.
+    """Return a saved loss as one number; None if it is no loss.
 
     Where a hook saves a number for each sample, that is their mean.
     """
@@ -102,7 +102,7 @@ def loss_values(view: StepView, selection: Selection) -> dict[str, float]:
 
 
 def _since_before(view: StepView, name: str, mean: float) -> float:
-    """Return the mean of the batches since a loss was saved before, given the mean since the epoch began."""
+    """Return the mean loss of the batches since the previous saved step, from the running means of the epoch."""
     step = view.mode_step
     batch = view.scalar(RUNNING_BATCH) if RUNNING_BATCH in view.tensor_names else None
     if step is None or batch is None or not 0 < batch < LONGEST_EPOCH or not math.isfinite(mean):
@@ -121,7 +121,7 @@ def _since_before(view: StepView, name: str, mean: float) -> float:
 
 
 def _saved_before(view: StepView, name: str, step: int) -> int | None:
-    """Return the step of the same mode at which a tensor was saved before."""
+    """Return the previous step of the same mode at which a tensor was saved."""
     previous = view.trial.global_step(view.mode, step - 1) if step else None
     if previous is not None and view.earlier_value(name, previous) is not None:
         return step - 1  # as nearly always, where listing all steps at each of them would take long
@@ -131,7 +131,7 @@ def _saved_before(view: StepView, name: str, step: int) -> int | None:
 
 
 def mean_loss(losses: Sequence[float]) -> float:
-    """Return the mean of some losses; NaN if they have none, being infinite both ways or too large to be added."""
+    """Return the mean of losses; NaN if it is undefined, as for infinities of both signs, or overflows."""
     try:
         return statistics.fmean(losses)
     except (OverflowError, ValueError):
@@ -139,18 +139,18 @@ def mean_loss(losses: Sequence[float]) -> float:
 
 
 def loss_selection(patterns: Iterable[str] | None) -> Selection:
-    """Return the tensors that patterns choose, or the losses if none are given."""
+    """Return the selection of the patterns, or of the losses if no patterns are given."""
     return Selection(patterns=patterns) if patterns else LOSSES
 
 
 class DeferredMeasurements:
-    """Readings that are no issues yet, as the job may still mend what it does, but will be if no step is to come."""
+    """Measurements that become issues only if the job ends, because it may still recover."""
 
     def __init__(self) -> None:
         self._readings: dict[tuple[str, ModeKeys], tuple[StepView, Measurement]] = {}
 
     def settle(self, view: StepView, name: str, reading: Measurement, *, is_late: bool) -> Measurement:
-        """Return a reading that fires if it is late, or if the job has ended; else it waits for that.
+        """Return a measurement that fires if it is late or the job has ended; otherwise it is deferred.
 
         Args:
             view: The step.
@@ -165,7 +165,7 @@ class DeferredMeasurements:
         return attrs.evolve(reading, fires=False)
 
     def take(self) -> list[tuple[StepView, dict[str, Measurement]]]:
-        """Return what has waited for the end of the job, by step, in their order; nothing before the end.
+        """Return the deferred measurements by step, in order, once the job has ended; nothing before.
 
         What waits at a step after which more was saved, which nobody looked at, says nothing of the end.
         """
@@ -178,7 +178,7 @@ class DeferredMeasurements:
 
 
 class RollingWindow:
-    """The latest values of each of some tensors.
+    """Rolling window of the last finite values of each tensor.
 
     Args:
         length: How many are kept.
@@ -189,26 +189,26 @@ class RollingWindow:
         self._values: dict[str, collections.deque[float]] = {}
 
     def of(self, name: str) -> list[float]:
-        """Return the values kept, the oldest first."""
+        """Return the values in the window, the oldest first."""
         return list(self._values.get(name, ()))
 
     def is_full(self, name: str) -> bool:
-        """Tell whether as many values as are kept have been seen."""
+        """Return whether the window is full."""
         return len(self._values.get(name, ())) == self._length
 
     def add(self, name: str, value: float) -> None:
-        """Keep a value, unless it is not finite: one such value would spoil every mean."""
+        """Add a value, unless it is not finite, because one such value would spoil every mean."""
         if math.isfinite(value):
             self._values.setdefault(name, collections.deque(maxlen=self._length)).append(value)
 
 
 class StreakCounter:
-    """For how many observations in a row something has held, by name."""
+    """Counts consecutive observations for which a condition holds, by name."""
 
     def __init__(self) -> None:
         self._lengths: dict[str, int] = collections.Counter()
 
     def observe(self, name: str, holds: bool) -> int:
-        """Take an observation, and return the length of the streak."""
+        """Count an observation, and return the length of the streak."""
         self._lengths[name] = self._lengths[name] + 1 if holds else 0
         return self._lengths[name]

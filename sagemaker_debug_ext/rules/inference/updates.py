@@ -1,4 +1,4 @@
-"""LearningRateTooHigh and LearningRateTooLow: what weights change by in a step, relative to their size."""
+"""Relative size of weight updates, for LearningRateTooHigh, LearningRateTooLow and other rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UpdateSizeRule(BuiltinRule):
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def configure(self) -> None:
-        """Begin without observations."""
+        """Reset the observations."""
         self._recent = RollingWindow(self.parameters["window"])
         self._known: set[str] = set()
         self._from_zero = set()
@@ -88,7 +88,7 @@ class UpdateSizeRule(BuiltinRule):
         self.note(name, ratio)
 
     def note(self, name: str, ratio: float) -> None:
-        """Take by what part of its norm a weight has changed since it was saved before. Optional."""
+        """Observe the update ratio of a weight since its previous saved value. Optional."""
 
 
 def update_ratio(current: Array, earlier: Array, epsilon: float) -> float:
@@ -99,5 +99,5 @@ def update_ratio(current: Array, earlier: Array, epsilon: float) -> float:
 
 
 def any_non_zero(gradient: Array) -> bool:
-    """Tell whether any element is not 0."""
+    """Return whether any element is not 0."""
     return bool(np.any(gradient))

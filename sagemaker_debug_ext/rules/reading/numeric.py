@@ -12,13 +12,13 @@ Array = npt.NDArray[Any]
 
 
 def is_numeric(dtype: np.dtype[Any]) -> bool:
-    """Tell whether a tensor of that type holds numbers; booleans count as 0 and 1."""
-    # bfloat16 and its kin are void to NumPy's kinds, and yet can be cast
+    """Return whether tensors of a type hold numbers; booleans count as 0 and 1."""
+    # ml_dtypes such as bfloat16 have the kind of void types, but can be cast
     return dtype.kind in "biufc" or (dtype.kind == "V" and np.can_cast(dtype, np.float64))
 
 
 def to_float64(value: Array) -> Array:
-    """Return `value` in double precision, so that no statistic of it overflows earlier than it must."""
+    """Return `value` in double precision, because statistics overflow in narrower types."""
     return value.astype(np.complex128 if value.dtype.kind == "c" else np.float64, copy=False)
 
 
@@ -37,8 +37,7 @@ def count_along_batch(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 def norm(value: Array) -> float:
     """Return the Euclidean norm over all elements, computed in double precision.
 
-    Not by NumPy's own function: for arrays of this kind that asks a library for linear algebra, whose threads wait for
-    each other on a machine that is busy training.
+    `numpy.linalg.norm` calls a threaded BLAS, whose threads wait for each other on a machine that is busy training.
     """
     flat = value.reshape(-1)
     if flat.dtype.kind == "c":

@@ -33,12 +33,12 @@ def _as_roles(roles: Iterable[Role] | None) -> tuple[Role, ...]:
 
 @attrs.frozen(cache_hash=True)
 class Selection:
-    """A choice of tensors: those in any of the collections, and those in whose name any of the patterns is found.
+    """Tensors that are in any of the collections, or whose name matches any of the patterns or roles.
 
     Args:
         collections: Names of collections; one that the trial does not have selects nothing.
         patterns: Regular expressions, searched unanchored in tensor names.
-        roles: What tensors are, by the names that the framework of the trial gives them.
+        roles: Roles of tensors, which stand for the name patterns of the framework that wrote the trial.
 
     Raises:
         SMDebugValueError: A pattern is no regular expression.
@@ -53,7 +53,7 @@ class Selection:
 
     @property
     def is_everything(self) -> bool:
-        """Whether no choice was made."""
+        """Whether every tensor is selected."""
         return self in (ALL_TENSORS, ALL_WITHOUT_GAPS)
 
     def names(self, view: _TensorView) -> list[str]:
@@ -61,7 +61,7 @@ class Selection:
         return view.selected(self)
 
     def united_with(self, other: Selection) -> Selection:
-        """Return the choice of all tensors that either selects."""
+        """Return the union of both selections."""
         return Selection(
             collections=(*self.collections, *other.collections),
             patterns=[pattern.pattern for pattern in (*self.patterns, *other.patterns)],
@@ -69,7 +69,7 @@ class Selection:
         )
 
     def among(self, names: Collection[str], trial: Trial) -> list[str]:
-        """Return the selected ones of some names of tensors of a trial, in their order."""
+        """Return the selected names among names of tensors of a trial, in their order."""
         known = trial.collections()
         groups = [known[name] for name in self.collections if name in known]
         patterns = self.patterns_in(trial)
@@ -81,7 +81,7 @@ class Selection:
         return naming_scheme_of(trial).without_losses(found, names, trial) if Role.MODEL_INPUT in self.roles else found
 
     def patterns_in(self, trial: Trial) -> tuple[re.Pattern[str], ...]:
-        """Return the patterns, with those that the names of the roles have in a trial."""
+        """Return the patterns, including those of the roles in a trial."""
         if not self.roles:
             return self.patterns
         scheme = naming_scheme_of(trial)
@@ -97,7 +97,7 @@ class Selection:
 
 
 def chosen_or(patterns: Iterable[str] | None, *roles: Role) -> Selection:
-    """Return the tensors that patterns choose, or those that have one of some roles if no patterns are given."""
+    """Return a selection by patterns, or by roles if no patterns are given."""
     return Selection(patterns=patterns) if patterns else Selection(roles=roles)
 
 
@@ -105,18 +105,18 @@ ALL_TENSORS = Selection(patterns=("",))
 """Every tensor of a step."""
 
 ALL_WITHOUT_GAPS = Selection(patterns=("^(?!trees/(Split|Yes|No|Missing|Category)$)",))
-"""Every tensor but those columns of tables of boosted trees in which NaN says that a node has no such thing."""
+"""Every tensor but the columns of tree tables in which NaN marks leaf nodes."""
 
 
 @attrs.frozen
 class TensorRequirement:
-    """A choice of tensors that a rule looks at.
+    """Tensors that a rule reads for one purpose.
 
     Args:
-        purpose: What the rule needs them for, a word or two.
+        purpose: Purpose of the tensors, in a word or two.
         selection: The tensors.
-        is_required: Whether the rule can say nothing without them; of those that are not required, one must be there.
-        takes_reductions: Whether saved reductions do instead of values.
+        is_required: Whether the rule needs them. If none of its requirements is required, it needs one of them.
+        takes_reductions: Whether saved reductions may replace the values.
     """
 
     purpose: str

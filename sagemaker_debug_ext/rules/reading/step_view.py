@@ -1,4 +1,4 @@
-"""What rules read at one step: each tensor fetched and each statistic computed once, for all rules together."""
+"""`StepView` and `StepReader`: the tensors of a step, read once and shared by all rules, with their statistics."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ ReductionKey = tuple[str, bool]
 T = TypeVar("T")
 
 KEPT_BYTES: Final = 512 * 2**20
-"""How many bytes of values are kept for the next rule or the next step; what exceeds them is read again."""
+"""Cache size for values of this step and earlier ones; values beyond it are read again."""
 
 KEPT_VALUES: Final = 2**14
-"""How many values of earlier steps are kept."""
+"""Number of values of earlier steps in the cache."""
 
 
 def numeric_value(trial: Trial, name: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> Array | None:
-    """Return a tensor's value of the default worker, or None where a rule has nothing to look at.
+    """Return a tensor's value of the default worker, or None if there is none that rules can evaluate.
 
-    That is the case when only reductions, or nothing, was saved at the step, when the trial does not have the step or
-    the tensor, and for tensors that are empty or hold no numbers.
+    There is none if the trial lacks the step or the tensor, if nothing or only reductions were saved, and if the tensor
+    is empty or not numeric.
     """
     try:
         value = trial.tensor(name).value(step, mode=mode)
@@ -56,7 +56,7 @@ class StepView:
     Args:
         trial: The trial.
         step: A global step that the trial has.
-        views: What keeps values from one step to the next; of this step alone when not given.
+        views: Cache of values over several steps; a new one when not given.
     """
 
     def __init__(self, trial: Trial, step: int, views: StepReader | None = None) -> None:
@@ -106,8 +106,8 @@ class StepView:
         Args:
             name: The tensor.
             function: A module-level function of the value, not a lambda: it is also the key of the result.
-            keeps_value: Whether other rules will probably need the value as well. Memory that is kept is new memory,
-                which for a large value takes far longer to get than reading the value again.
+            keeps_value: Whether to cache the value, because other rules will probably need it. Allocating memory for a
+                large value takes far longer than reading the value again.
         """
         key = (name, function)
         if key not in self._statistics:
@@ -128,10 +128,10 @@ class StepView:
 
 
 class StepReader:
-    """Gives the view of a step; rules that share an instance share what they read.
+    """Creates the views of steps; rules that share an instance share the values that were read.
 
-    Only the latest step is kept, because rules visit steps in order; of earlier ones only values of those tensors that
-    a rule has asked for an earlier value of before.
+    Rules visit steps in order, so only the latest step is cached, and of earlier steps the values of tensors for which
+    a rule has requested an earlier value before.
 
     Args:
         trial: The trial.
@@ -177,7 +177,7 @@ class StepReader:
         return value
 
     def _keep_for_later(self) -> None:
-        """Put aside the values that may be looked back at, and drop the others, before another step is visited."""
+        """Keep the values that rules may compare with later, and drop the others, before another step is visited."""
         for key, value in self._values.items():
             if key[0] in self._looked_back:
                 self._earlier[key] = value
@@ -194,22 +194,22 @@ class StepReader:
             self._sources = (source, *self._sources[:1])
 
     def names_at(self, step: int) -> tuple[str, ...]:
-        """Return the names of the tensors saved at a global step, sorted: the very same object for the same names."""
+        """Return the sorted names of the tensors saved at a global step: the identical object for the same names."""
         reader = self.trial.index_reader
         with reader.lock:
             layouts = [file.layout for file in reader.index.files_at(step, ModeKeys.GLOBAL)]
         key = tuple(map(id, layouts))
         found = self._names.get(key)
-        if found is None:  # the layouts are kept as well, so that no other one gets the same identity
+        if found is None:  # keeping the layouts alive ensures that no other object gets the same id
             found = self._names[key] = (list(layouts), tuple(self.trial.tensor_names(step=step)))
         return found[1]
 
     def selected(self, selection: Selection, names: tuple[str, ...]) -> list[str]:
-        """Return the selected ones of some names, which `names_at` has returned; asked again, it remembers."""
+        """Return the selected names among those of `names_at`; cached."""
         key = (selection, id(names))
         remembered = self._selected.get(key)
         num_news = self.trial.index_reader.num_news
-        if remembered is not None and remembered[2] == num_news:  # collections are read anew with news only
+        if remembered is not None and remembered[2] == num_news:  # collections change only when there is news
             return remembered[1]
         known = self.trial.collections()
         members = sum(len(known[group].tensor_names) for group in selection.collections if group in known)
@@ -223,7 +223,7 @@ class StepReader:
         steps = self._saved_steps.get((name, mode))
         if steps is None:
             steps = self.trial.tensor(name).steps(mode=mode)
-            if self.trial.loaded_all_steps:  # none will be added
+            if self.trial.loaded_all_steps:  # no step will be added
                 self._saved_steps[name, mode] = steps
         return steps[: bisect.bisect_right(steps, up_to)]
 

@@ -124,7 +124,7 @@ class NamingScheme:
         return selected if len(others) == len(inputs) else [name for name in selected if name not in others]
 
     def is_gradient(self, name: str) -> bool:
-        """Tell whether a tensor is the gradient of a parameter."""
+        """Return whether a tensor is the gradient of a parameter."""
         return name.startswith(self._gradient_prefix)
 
     def gradient_of(self, parameter: str, names: Names[str]) -> str | None:
@@ -133,19 +133,19 @@ class NamingScheme:
         return gradient if gradient in names else None
 
     def is_offset(self, parameter: str) -> bool:  # noqa: ARG002
-        """Tell whether a member of collection ``weights`` is in truth an offset, which starts at 0 as biases do."""
+        """Return whether a member of collection ``weights`` is in truth an offset, which starts at 0 as biases do."""
         return False
 
     def is_updated(self, parameter: str) -> bool:  # noqa: ARG002
-        """Tell whether a parameter is saved as the step leaves it, after the update; else as the step uses it."""
+        """Return whether a parameter is saved as the step leaves it, after the update; else as the step uses it."""
         return False
 
     def has_units_last(self, weight: str) -> bool:  # noqa: ARG002
-        """Tell whether the last axis of a weight is that of the units; else it is the first."""
+        """Return whether the last axis of a weight is that of the units; else it is the first."""
         return False
 
     def has_channels_last(self, output: str) -> bool:  # noqa: ARG002
-        """Tell whether the last axis of a layer's output is that of the channels; else it is the second."""
+        """Return whether the last axis of a layer's output is that of the channels; else it is the second."""
         return False
 
     def input_of(self, output: str) -> str:

@@ -45,7 +45,6 @@ class AllZero(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
 
     def screen(self, series: TensorSeries) -> Screening:
@@ -62,7 +61,6 @@ class AllZero(TensorRule):
         return Measurement(share, fires=share >= limit, threshold=limit, severity=share)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how many elements are zero."""
         return (
             f"Zeros in {describe_tensors(names)}: {first.value:.4g} % of the first are 0, the limit is "
             f"{first.threshold:g} %."

@@ -57,7 +57,6 @@ class CheckInputImages(TensorRule):
     advice = "Subtract the mean of each colour channel, taken over the training images, before images enter the model."
 
     def configure(self) -> None:
-        """Choose the tensors, and refuse the batch as channel."""
         if self.parameters["channel"] == 0:
             raise SMDebugValueError(
                 f"parameter 'channel' of rule {self.rule_name} must not be the batch's axis (got 0)"
@@ -83,7 +82,6 @@ class CheckInputImages(TensorRule):
         return Measurement(mean, fires=mean > limit, threshold=limit, severity=mean, text=str(tally.images))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how far the images are from being centred."""
         return (
             f"Images are not centred in {describe_tensors(names)}: over {first.text} images of the first, the mean "
             f"of a channel is {first.value:.4g} away from 0, where at most {first.threshold:g} is tolerated."

@@ -39,7 +39,7 @@ def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> 
 
 
 def _is_per_sample(view: StepView, name: str) -> bool:
-    """Tell whether samples have one label each, as far as shapes and the inputs of the model tell."""
+    """Return whether samples have one label each, as far as shapes and the inputs of the model tell."""
     value, labels = view.value(name), class_labels(view, name)
     if value is None or value.ndim == 0 or labels is None:
         return True
@@ -47,7 +47,7 @@ def _is_per_sample(view: StepView, name: str) -> bool:
 
 
 def is_weighed(view: StepView, labels: str) -> bool:
-    """Tell whether a loss of labels is another number than the mean cross entropy, as far as answers tell."""
+    """Return whether a loss of labels is another number than the mean cross entropy, as far as answers tell."""
     for loss in observed_losses(view):
         if loss.targets_name == labels and math.isfinite(loss.value):
             plain = loss.cross_entropy() if loss.num_classes is not None else None
@@ -95,7 +95,6 @@ class ClassImbalance(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self._labels = Selection(patterns=self.parameters["labels_regex"])
         self._predictions = Selection(patterns=self.parameters["predictions_regex"])
         self._counts: collections.Counter[int] = collections.Counter()
@@ -104,7 +103,6 @@ class ClassImbalance(BuiltinRule):
         self._weighed: set[str] = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return labels, and predictions, which may be missing."""
         labels, predictions = (
             TensorRequirement("labels", self._labels),
             TensorRequirement("predictions", self._predictions, is_required=False),

@@ -107,13 +107,11 @@ class Confusion(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self._collections = {
             what: Selection(collections=(self.parameters[f"{what}_collection"],)) for what in ("labels", "predictions")
         }
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return labels and predictions."""
         return tuple(
             TensorRequirement(what, Selection(selection.collections, (f"^{re.escape(self.parameters[what])}$",)))
             for what, selection in self._collections.items()

@@ -38,12 +38,10 @@ class CreateXgboostReport(BuiltinRule):
     advice = ""
 
     def configure(self) -> None:
-        """Begin without anything to report on."""
         self._has_material = False
         self._selections = [need.selection for need in self.needs()]
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return what the report is made of, each of which may be missing."""
         collections = (
             CollectionKeys.METRICS,
             CollectionKeys.FEATURE_IMPORTANCE,

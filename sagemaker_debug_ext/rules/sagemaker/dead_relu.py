@@ -64,7 +64,6 @@ class DeadRelu(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
 
     def screen(self, series: TensorSeries) -> Screening:
@@ -93,7 +92,6 @@ class DeadRelu(TensorRule):
         return is_inferred(self.selection, Role.RELU_OUTPUT, self.base_trial)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how many units of the worst layer are dead."""
         return (
             f"Dead units in {describe_tensors(names)}: {first.value:.1f} % of the first layer's units are positive "
             f"for less than {self.parameters['threshold_inactivity']:g} % of samples, more than {first.threshold:g} %."

@@ -64,13 +64,11 @@ class ExplodingTensor(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
         self.selection = given or ALL_WITHOUT_GAPS
         self.ignores_masks = not given
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the tensors, values or reductions of them."""
         return (TensorRequirement("tensors", self.selection, takes_reductions=True),)
 
     def screen(self, series: TensorSeries) -> Screening:
@@ -89,6 +87,5 @@ class ExplodingTensor(TensorRule):
         return Measurement(None, fires=reductions_explode(reductions, only_nan), threshold=0, text="saved reductions")
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how many elements of the first tensor are not finite."""
         kind = "NaN" if self.parameters["only_nan"] else "NaN or infinite"
         return f"Values that are not finite in {describe_tensors(names)}: {first.text} of the first are {kind}."

@@ -45,11 +45,9 @@ class FeatureImportanceOverweight(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the importances."""
         return (TensorRequirement("importances of features", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

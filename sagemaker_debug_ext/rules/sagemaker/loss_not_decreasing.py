@@ -28,7 +28,7 @@ def change_percent(current: float, reference: float) -> float:
 
 
 def is_not_decreasing(current: float, reference: float, diff_percent: float, increase_percent: float) -> bool:
-    """Tell whether a loss fell by too little or rose by too much.
+    """Return whether a loss fell by too little or rose by too much.
 
     A small rise is tolerated while a standstill is not.
 
@@ -91,7 +91,6 @@ class LossNotDecreasing(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         collections = list(self.parameters["collection_names"] or ())
         if self.parameters["use_losses_collection"]:
             collections.append(CollectionKeys.LOSSES)

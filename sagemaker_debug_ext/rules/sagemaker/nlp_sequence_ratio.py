@@ -45,7 +45,6 @@ class NLPSequenceRatio(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors, and refuse lists that do not belong together."""
         values, limits = self.parameters["token_values"], self.parameters["token_thresholds_percent"]
         if len(values) != len(limits):
             raise SMDebugValueError(
@@ -68,7 +67,6 @@ class NLPSequenceRatio(TensorRule):
         )
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how frequent the token is."""
         return (
             f"Token {first.text} is too frequent in {describe_tensors(names)}: it makes up {first.value:.1f} % of "
             f"the first, more than the {first.threshold:g} % allowed."

@@ -65,7 +65,6 @@ class Overfit(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection((CollectionKeys.LOSSES,))
         self._rounds = EvaluationRounds()

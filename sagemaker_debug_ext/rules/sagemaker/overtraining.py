@@ -67,12 +67,10 @@ class Overtraining(BuiltinRule):
     selection = Selection(collections=(CollectionKeys.LOSSES,))
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._courses: dict[str, _Course] = {}
         self._has_modes = False
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the losses."""
         return (TensorRequirement("losses", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

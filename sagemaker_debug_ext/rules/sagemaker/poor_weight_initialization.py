@@ -124,7 +124,6 @@ class PoorWeightInitialization(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self._inputs = Selection(patterns=self.parameters["activation_inputs_regex"])
         self._gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         self._losses = Selection(collections=(CollectionKeys.LOSSES,))
@@ -132,7 +131,6 @@ class PoorWeightInitialization(BuiltinRule):
         self._last_step: int | None = None  # the global step after which none is among the first any more
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return what the three checks look at, each of which may be missing."""
         return (
             TensorRequirement("inputs of activations", self._inputs, is_required=False),
             TensorRequirement("gradients", self._gradients, is_required=False),

@@ -81,7 +81,6 @@ class SaturatedActivation(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors and the limits."""
         given = self.parameters
         only_collections = given["collection_names"] and not self.is_given("tensor_regex")
         patterns = () if only_collections else given["tensor_regex"]
@@ -124,7 +123,6 @@ class SaturatedActivation(TensorRule):
         return kind, None if kind is None else view.value(name)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how many nodes of the worst layer are saturated."""
         low, high = self._limits[first.text]
         return (
             f"Saturated nodes in {describe_tensors(names)}: {first.value:.1f} % of the first layer's nodes have "

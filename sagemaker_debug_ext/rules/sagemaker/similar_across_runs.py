@@ -61,7 +61,6 @@ class SimilarAcrossRuns(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
         self.selection = given or ALL_TENSORS
 
@@ -76,7 +75,6 @@ class SimilarAcrossRuns(TensorRule):
         return Measurement(worst, fires=worst > 1, threshold=1, severity=worst)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say by how much the runs differ."""
         how = "by its shape or by values that are not finite"
         if first.value != float("inf"):
             how = f"by {first.value:.3g} times what is tolerated"

@@ -40,7 +40,6 @@ class StalledTrainingRule(BuiltinRule):
     selection = ALL_TENSORS
 
     def configure(self) -> None:
-        """Begin to wait."""
         prefix = self.parameters["training_job_name_prefix"]
         self._stopping: dict[str, Any] | None = None
         if self.parameters["stop_training_on_fire"]:

@@ -43,11 +43,9 @@ class TensorVariance(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the tensors, values or reductions of them."""
         return (TensorRequirement("tensors", self.selection, takes_reductions=True),)
 
     def screen(self, series: TensorSeries) -> Screening:
@@ -75,7 +73,6 @@ class TensorVariance(TensorRule):
         return Measurement(measured, fires=low is not None and measured < low, threshold=low, text="below")
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how large the variance is."""
         return (
             f"Variance out of bounds in {describe_tensors(names)}: that of the first is {first.value:.4g}, "
             f"{first.text} the limit of {first.threshold:g}."

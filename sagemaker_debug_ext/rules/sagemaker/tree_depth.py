@@ -55,5 +55,4 @@ class TreeDepth(TensorRule):
         return Measurement(depth, fires=depth > limit, threshold=limit, severity=depth)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how deep the tree is."""
         return f"The tree in {describe_tensors(names)} has a depth of {first.value:g}, more than {first.threshold:g}."

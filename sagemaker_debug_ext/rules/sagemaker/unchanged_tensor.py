@@ -16,7 +16,7 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
 def is_close(earlier: Array, current: Array, rtol: float, atol: float, equal_nan: bool) -> bool:
-    """Tell whether all elements agree within ``atol + rtol * abs(current)``; a difference of shape is a change."""
+    """Return whether all elements agree within ``atol + rtol * abs(current)``; a difference of shape is a change."""
     if earlier.shape != current.shape:
         return False
     return bool(np.allclose(to_float64(earlier), to_float64(current), rtol=rtol, atol=atol, equal_nan=equal_nan))
@@ -53,7 +53,6 @@ class UnchangedTensor(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
 
     def screen(self, series: TensorSeries) -> Screening:
@@ -86,7 +85,6 @@ class UnchangedTensor(TensorRule):
         return None if global_step is None else view.earlier_value(name, global_step)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say for how long the tensors have not changed."""
         return (
             f"Nothing changes in {describe_tensors(names)}: the last {first.value:g} saved values of each are the same."
         )

@@ -39,7 +39,6 @@ class VanishingGradient(TensorRule):
     selection = Selection(collections=(CollectionKeys.GRADIENTS,))
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the gradients, values or reductions of them."""
         return (TensorRequirement("gradients", self.selection, takes_reductions=True),)
 
     def screen(self, series: TensorSeries) -> Screening:
@@ -57,7 +56,6 @@ class VanishingGradient(TensorRule):
         return Measurement(value, fires=value < threshold, threshold=threshold, severity=-value)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how small the smallest gradient is."""
         return (
             f"Gradients have vanished in {describe_tensors(names)}: the mean absolute value of the first is "
             f"{first.value:.3g}, below {first.threshold:g}; layers with such gradients stop learning."

@@ -63,7 +63,6 @@ class WeightUpdateRatio(TensorRule):
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights."""
         return (TensorRequirement("weights", self.selection),)
 
     def screen(self, series: TensorSeries) -> Screening:
@@ -78,7 +77,7 @@ class WeightUpdateRatio(TensorRule):
         return screening
 
     def _has_trained(self) -> bool:
-        """Tell whether the trial has a step of training."""
+        """Return whether the trial has a step of training."""
         reader = self.base_trial.index_reader
         with reader.lock:
             return reader.index.last_step(ModeKeys.TRAIN) is not None
@@ -105,7 +104,6 @@ class WeightUpdateRatio(TensorRule):
         return None if global_step is None else view.earlier_value(name, global_step)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how large the ratio is."""
         return (
             f"Updates do not suit the size of the weights in {describe_tensors(names)}: the first changed by "
             f"{first.value:.3g} of its norm, {first.text} the limit of {first.threshold:g}."

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext import exceptions
 from sagemaker_debug_ext.errors import (
     RuleEvaluationConditionMet,
     StepUnavailable,
     TensorUnavailable,
     TensorUnavailableForStep,
 )
-from sagemaker_debug_ext.rules import Issue, Rule
+from sagemaker_debug_ext.rules import Issue, Rule, create_rule
 from sagemaker_debug_ext.rules.action import Actions
 from sagemaker_debug_ext.rules.rule import Rule as PublicRule
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -163,3 +165,12 @@ def test_a_rule_may_tell_more(trial):
     json.dumps(issue.to_json_dict())
     with pytest.raises(RuleEvaluationConditionMet):
         Telling(trial).invoke(0)
+
+
+def test_a_loop_of_ones_own_can_catch_that_there_is_nothing_to_evaluate(make_trial):
+    """The error is among the public ones, and survives the way between processes."""
+    rule = create_rule("VanishingGradient", make_trial({(TRAIN, 0): {"x": np.zeros(2)}}))
+    with pytest.raises(exceptions.NoVerdict, match="rule VanishingGradient has nothing to evaluate at step 0") as found:
+        rule.invoke(0)
+    assert (found.value.rule_name, found.value.step, found.value.reason) == ("VanishingGradient", 0, "")
+    assert str(pickle.loads(pickle.dumps(found.value))) == str(found.value)

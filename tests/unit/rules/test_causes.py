@@ -63,7 +63,7 @@ def test_what_only_says_that_nothing_is_learnt_comes_last():
 
 def test_what_never_holds_for_new_data_explains_that_training_data_are_learnt_by_heart():
     """What else is there to learn."""
-    useless = Issue(rule="NoSkill", step=14, message=f"Nothing is learnt {FROM_NEW_DATA}.")
+    useless = Issue(rule="NoSkill", step=14, message=f"The model learns nothing {FROM_NEW_DATA}.")
     assert names(Issue(rule="Overfit", step=20), useless) == ["labels", "overfitting"]
 
 

@@ -35,7 +35,7 @@ def num_samples(batch: Array) -> int:
 
 
 def is_of_one_sample(batch: Array) -> bool:
-    """Tell whether a batch has the same sample again and again."""
+    """Return whether a batch has the same sample again and again."""
     samples = sample_hashes(batch)
     return samples is not None and len(samples) > 1 and len(set(samples)) == 1
 
@@ -90,7 +90,6 @@ class DuplicateBatches(TensorRule):
     advice = "Check that the iterator over the data is made once an epoch, that it shuffles, and that its seed changes."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._seen: dict[str, collections.deque[bytes]] = {}
         self._last: dict[str, int] = {}
@@ -135,17 +134,16 @@ class DuplicateBatches(TensorRule):
         return Measurement(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
     def _may_be_all(self, name: str) -> bool:
-        """Tell whether the latest batches may be all data there are, as far as evaluation tells."""
+        """Return whether the latest batches may be all data there are, as far as evaluation tells."""
         known = [batch for batch in self._samples[name] if batch]
         return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how few batches differ."""
         return f"Training sees the same data again and again in {describe_tensors(names)}: {first.text}."
 
 
 def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:
-    """Tell whether another worker saved the same batch."""
+    """Return whether another worker saved the same batch."""
     tensor = view.trial.tensor(name)
     workers = tensor.workers(view.step)
     try:

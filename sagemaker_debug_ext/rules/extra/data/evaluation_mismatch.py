@@ -153,7 +153,6 @@ class EvaluationMismatch(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._spreads: dict[tuple[str, ModeKeys, int], Spread] = {}
         self._known: set[bytes] = set()
@@ -171,7 +170,6 @@ class EvaluationMismatch(BuiltinRule):
         self._round_before: dict[str, float] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the inputs and the losses."""
         return (
             TensorRequirement("inputs", self.selection),
             TensorRequirement("losses", LOSSES, is_required=False),
@@ -219,7 +217,7 @@ class EvaluationMismatch(BuiltinRule):
         return [self._not_followed(view, stale[0])] if stale else None
 
     def _has_been_off(self, loss: str, value: float) -> bool:
-        """Tell whether a loss of evaluation has been off for as many rounds as it must, and does not fall fast."""
+        """Return whether a loss of evaluation has been off for as many rounds as it must, and does not fall fast."""
         self._is_off.add(loss)
         if self._rounds_off[loss] + 1 < self.parameters["patience"]:
             return False
@@ -236,7 +234,7 @@ class EvaluationMismatch(BuiltinRule):
         return max(mean_loss(latest), mean_loss(earlier) if len(earlier) == RECENT else -math.inf)
 
     def _is_stale(self, loss: str) -> bool:
-        """Tell whether a loss of evaluation has stayed what it was at first, while that of training has fallen."""
+        """Return whether a loss of evaluation has stayed what it was at first, while that of training has fallen."""
         has_learnt = 0 <= self._latest(loss) < LEARNT * self._training_at_first.get(loss, 0)
         return has_learnt and loss not in self._have_changed
 
@@ -270,7 +268,7 @@ class EvaluationMismatch(BuiltinRule):
                 kept.append(error)
 
     def _is_widespread(self, loss: str) -> bool:
-        """Tell whether more than a few samples of evaluation are off, as far as answers and targets tell."""
+        """Return whether more than a few samples of evaluation are off, as far as answers and targets tell."""
         training, evaluation = (self._medians.get((loss, mode)) for mode in (ModeKeys.TRAIN, ModeKeys.EVAL))
         if not training or not evaluation:
             return True

@@ -44,7 +44,7 @@ class _Repeats:
 
 
 def is_whole(batch: Array) -> bool:
-    """Tell whether a batch has whole numbers only, such as those of words, of which samples may be equal by chance."""
+    """Return whether a batch holds integers only, such as word indices, whose samples may be equal by chance."""
     return batch.dtype.kind in "biu" or (batch.dtype.kind == "f" and bool(np.array_equal(batch, np.trunc(batch))))
 
 
@@ -81,7 +81,6 @@ class EvaluationOverlap(TensorRule):
     advice = "Split the data before anything else is done with them, and look for samples that occur more than once."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._trained: dict[str, set[bytes]] = collections.defaultdict(set)
         self._evaluated: dict[str, set[bytes]] = collections.defaultdict(set)
@@ -118,7 +117,6 @@ class EvaluationOverlap(TensorRule):
         return Measurement(share, fires=fires, threshold=limit, severity=share)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how many samples are known."""
         return (
             f"Evaluation uses training data in {describe_tensors(names)}: {first.value:.3g} % of its samples were "
             f"seen in training."

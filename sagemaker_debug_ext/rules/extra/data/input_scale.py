@@ -49,12 +49,12 @@ def placeholder(values: Array, limit: float) -> float | None:
 
 
 def are_numbers(view: StepView, targets: str) -> bool:
-    """Tell whether targets are numbers to come near to, where a name that may be of those does not tell."""
+    """Return whether targets are numbers to come near to, where a name that may be of those does not tell."""
     return not naming_scheme_of(view.trial).hides_kinds or class_labels(view, targets) is None
 
 
 def comes_near(view: StepView, targets: str, limit: float) -> bool:
-    """Tell whether answers differ from their targets by no more than a limit, as far as they were saved."""
+    """Return whether answers differ from their targets by no more than a limit, as far as they were saved."""
     for loss in observed_losses(view):
         if loss.targets_name == targets and loss.scores.shape == loss.targets.shape:
             apart = to_float64(loss.scores) - to_float64(loss.targets)
@@ -99,7 +99,6 @@ class InputScale(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self._targets = chosen_or(self.parameters["targets_regex"], Role.REGRESSION_TARGET)
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT).united_with(self._targets)
         self._streaks = StreakCounter()
@@ -135,7 +134,6 @@ class InputScale(TensorRule):
         return "" if found is None else f"; {found:g} {STANDS_FOR_MISSING}"
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say what the scale is."""
         return (
             f"Inputs are not scaled in {describe_tensors(names)}: the root mean square of the first is "
             f"{first.value:.4g}, beyond {first.threshold:g}{first.text}."

@@ -101,12 +101,10 @@ class LabelMix(BuiltinRule):
     advice = "Shuffle the data before each epoch, and check that all classes are in the training set and are read."
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._labels = chosen_or(self.parameters["labels_regex"], Role.ALL_LABELS)
         self._seen: dict[str, _Labels] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return what goes into losses."""
         return (
             TensorRequirement("inputs of losses", INPUTS, is_required=False),
             TensorRequirement("labels", self._labels, is_required=False),

@@ -79,7 +79,7 @@ def explained(rows: Numbers, targets: Numbers) -> Numbers:
 
 
 def _are_numbers_of(targets: Array, num_rows: int) -> bool:
-    """Tell whether there is one target, a number, for each row."""
+    """Return whether there is one target, a number, for each row."""
     return targets.size == num_rows and targets.dtype.kind != "c" and bool(np.isfinite(to_float64(targets)).all())
 
 
@@ -113,12 +113,10 @@ class LeakingFeature(BuiltinRule):
     advice = "Leave the input out, or make it from what is known before the target is."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
         self._tables: dict[str, _Table] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the inputs, and what goes into losses."""
         return TensorRequirement("inputs", self.selection), TensorRequirement("inputs of losses", INPUTS)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

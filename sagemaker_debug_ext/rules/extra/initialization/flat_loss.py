@@ -63,11 +63,9 @@ class FlatLoss(TensorRule):
     selection = LOSSES
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._seen: dict[str, list[float]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the losses, the parameters and their gradients."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         return (
             TensorRequirement("losses", LOSSES),
@@ -91,7 +89,6 @@ class FlatLoss(TensorRule):
         return Measurement(max(seen), fires=fires, threshold=limit, severity=-max(seen))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how little the loss would change."""
         return (
             f"The loss hardly depends on the weights in {describe_tensors(names)}: if all of them changed by one "
             f"percent, the first would change by {first.value:.2g} percent at most."

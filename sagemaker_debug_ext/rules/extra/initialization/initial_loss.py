@@ -88,7 +88,6 @@ class InitialLoss(BuiltinRule):
     )
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return what goes into losses."""
         return TensorRequirement("inputs of losses", INPUTS, is_required=False), TensorRequirement(
             "losses", BOOSTED, is_required=False
         )
@@ -105,8 +104,8 @@ class InitialLoss(BuiltinRule):
             return []
         factor: float = self.parameters["factor"]
         text = (
-            f"Before anything is learnt, {worst!r} comes from answers that are {found[worst]:.3g} times as wrong as a "
-            f"first answer may be; weights or inputs are too large."
+            f"Before the first update, the predictions behind {worst!r} are {found[worst]:.3g} times as wrong as those "
+            f"of an untrained model may be; weights or inputs are too large."
         )
         return [self.found(view, text, tensors=[worst], value=found[worst], threshold=factor)]
 

@@ -45,7 +45,7 @@ def gain(weight: Array) -> float | None:
 
 
 def is_of_one_value(weight: Array) -> bool:
-    """Tell whether all elements are the same, and neither 0 nor 1, which are how some layers begin on purpose.
+    """Return whether all elements are the same, and neither 0 nor 1, which are how some layers begin on purpose.
 
     Weights that have elements along one axis only are offsets or scales.
     """
@@ -94,12 +94,10 @@ class InitialWeights(TensorRule):
     advice = "Initialise by a method that suits the activation, such as He's for ReLU and Glorot's for tanh."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights."""
         return (TensorRequirement("weights", self.selection),)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -138,5 +136,4 @@ class InitialWeights(TensorRule):
         return first if update_ratio(current, first, epsilon=1e-12) / step <= SMALL_UPDATE else None
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say what the gain is."""
         return f"Weights start as no training can go well from in {describe_tensors(names)}: the first {first.text}."

@@ -22,7 +22,7 @@ MAX_ELEMENTS: Final = 4_000_000
 
 
 def has_equal_units(weight: Array) -> bool | None:
-    """Tell whether each unit of a weight has others like it, up to rounding; None for weights of fewer than two units.
+    """Return whether each unit of a weight equals others, up to rounding; None for fewer than two units.
 
     There may be several sets of like units, as recurrent layers keep several gates in one weight.
     """
@@ -69,14 +69,12 @@ class UnbrokenSymmetry(TensorRule):
     advice = "Initialise weights at random, with a spread that suits the activation; only biases may start equal."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
         self._streaks = StreakCounter()
         self._have_differed: set[str] = set()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights."""
         return (TensorRequirement("weights", self.selection),)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -93,8 +91,7 @@ class UnbrokenSymmetry(TensorRule):
         return Measurement(length, fires=length >= patience, threshold=patience, severity=length)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say for how long."""
         return (
-            f"Units are all alike in {describe_tensors(names)}: those of the first have had equal weights for "
+            f"All units are identical in {describe_tensors(names)}: those of the first have had equal weights for "
             f"{first.value:g} saved steps."
         )

@@ -43,7 +43,7 @@ def size(output: Array) -> float | None:
 
 
 def differs(batch: Array) -> bool:
-    """Tell whether any sample of a batch is another one than the first."""
+    """Return whether any sample of a batch is another one than the first."""
     return batch.ndim > 0 and bool(np.any(batch != batch[:1]))
 
 
@@ -86,7 +86,6 @@ class ActivationCollapse(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.LAYER_OUTPUT)
         self._streaks = StreakCounter()
         self._have_varied: set[str] = set()
@@ -157,20 +156,20 @@ class ActivationCollapse(TensorRule):
 
     @staticmethod
     def _has_constant_input(view: StepView, name: str) -> bool:
-        """Tell whether a layer is given exactly the same for each sample."""
+        """Return whether a layer is given exactly the same for each sample."""
         given = naming_scheme_of(view.trial).input_of(name)
         value = view.value(given) if given != name and given in view.tensor_names else None
         return value is not None and value.ndim > 0 and not view.statistic(given, differs)
 
     def _is_silent(self, view: StepView, name: str) -> bool:
-        """Tell whether a layer without parameters lets through hardly anything of what it is given."""
+        """Return whether a layer without parameters lets through hardly anything of what it is given."""
         source = naming_scheme_of(view.trial).input_of(name)
         given = view.statistic(source, size) if source in view.tensor_names else None
         output = view.statistic(name, size)
         return given is not None and output is not None and output < SILENT * given and self._is_flat(view, name)
 
     def _is_flat(self, view: StepView, name: str) -> bool:
-        """Tell whether a layer without parameters gives the same for inputs that differ."""
+        """Return whether a layer without parameters gives the same for inputs that differ."""
         scheme = naming_scheme_of(view.trial)
         given = scheme.input_of(name)
         if given not in view.tensor_names or name in view.selected(DROPOUT) or ATTENTION.search(name):
@@ -203,7 +202,6 @@ class ActivationCollapse(TensorRule):
         return None
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how little the outputs differ."""
         return (
             f"Outputs hardly depend on the input in {describe_tensors(names)}: between samples the first varies by "
             f"{first.value:.2g} of its size, less than {first.threshold:g}{first.text}."

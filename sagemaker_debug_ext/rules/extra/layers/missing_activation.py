@@ -49,11 +49,9 @@ class MissingActivation(BuiltinRule):
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._streaks = StreakCounter()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights, and inputs and outputs of layers."""
         return TensorRequirement("weights", self.selection), TensorRequirement(
             "outputs", Selection(roles=(Role.LAYER_OUTPUT,))
         )
@@ -96,7 +94,7 @@ def _takes_numbers(view: StepView, name: str) -> bool:
 
 
 def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer]) -> bool:
-    """Tell whether what a layer computes goes unchanged into another one."""
+    """Return whether what a layer computes goes unchanged into another one."""
     if not any(_is_same(view, layer.output, other.given) for other in layers if other.output != layer.output):
         return False
     return is_plain(view, layer.weight, layer.given, layer.output)

@@ -75,7 +75,6 @@ class OverRegularisation(BuiltinRule):
     advice = "Lower the probability of dropout to 0.5 or less, and weight decay by a factor of 10 or more."
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._outputs = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
         self._weights = Selection(collections=(CollectionKeys.WEIGHTS,))
         self._dropped = RollingWindow(self.parameters["window"])
@@ -84,7 +83,6 @@ class OverRegularisation(BuiltinRule):
         self._num_steps = 0
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the outputs of dropout layers, and the weights."""
         return (
             TensorRequirement("dropout", self._outputs, is_required=False),
             TensorRequirement("weights", self._weights, is_required=False),

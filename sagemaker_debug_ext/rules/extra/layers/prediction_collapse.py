@@ -104,7 +104,6 @@ class PredictionCollapse(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self._labels = chosen_or(self.parameters["labels_regex"], Role.CLASS_LABEL)
         self._predictions = chosen_or(self.parameters["predictions_regex"], Role.CLASS_SCORES)
         self._recent_labels: collections.deque[int] = collections.deque(maxlen=self.parameters["samples"])
@@ -116,7 +115,6 @@ class PredictionCollapse(BuiltinRule):
         self._pending: dict[str, tuple[StepView, list[Issue]]] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return labels, and predictions, which may be missing."""
         return TensorRequirement("labels", self._labels), TensorRequirement(
             "predictions", self._predictions, is_required=False
         )
@@ -202,7 +200,7 @@ class PredictionCollapse(BuiltinRule):
 
 
 def _any_is_final(view: StepView, names: Iterable[str]) -> bool:
-    """Tell whether the job has ended, and one of some tensors was saved at no later step."""
+    """Return whether the job has ended, and one of some tensors was saved at no later step."""
     return any(is_final(view, name) for name in names)
 
 

@@ -42,14 +42,14 @@ LAYERS: Final = Selection(roles=(Role.LAYER_INPUT, Role.LAYER_OUTPUT))
 
 
 def drops(inputs: Array, output: Array) -> bool | None:
-    """Tell whether a dropout layer drops elements: whether some that are not 0 become 0. None if that is unclear."""
+    """Return whether a dropout layer drops elements: whether some that are not 0 become 0. None if that is unclear."""
     if inputs.shape != output.shape or np.count_nonzero(inputs) < MIN_ELEMENTS:
         return None
     return bool(np.any((inputs != 0) & (output == 0)))
 
 
 def drops_by_chance(given: Array, output: Array) -> bool:
-    """Tell whether an output is a function of single elements of what was given, but for some that are 0 by chance.
+    """Return whether an output is a function of single elements of what was given, but for some that are 0 by chance.
 
     Elements are sorted by what was given. Where those that are 0 are a matter of the element itself, as for ReLU, they
     lie side by side; where the others are no function of it, they jump up and down. Masks leave out whole samples,
@@ -80,7 +80,7 @@ def drops_by_chance(given: Array, output: Array) -> bool:
 
 
 def is_centred_on(output: Array, bias: Array) -> bool | None:
-    """Tell whether the mean of each channel over the batch is its bias, as batch statistics make it. None if unclear.
+    """Return whether the mean of each channel over the batch is its bias, as batch statistics make it. None if unclear.
 
     Args:
         output: Output of a batch normalisation, axis 1 being the channels.
@@ -128,7 +128,6 @@ class TrainEvalMixup(TensorRule):
     advice = "Call model.eval() before each evaluation, and model.train() before training goes on."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self._dropout = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
         norm = chosen_or(self.parameters["norm_regex"], Role.NORM_OUTPUT)
         self._by_name = self._dropout.united_with(norm)
@@ -175,7 +174,7 @@ class TrainEvalMixup(TensorRule):
         return Measurement(length, fires=length >= patience, threshold=patience, severity=length, text=text)
 
     def _trains(self, view: StepView, name: str, output: Array) -> bool | None:
-        """Tell whether the layer behaves as in training."""
+        """Return whether the layer behaves as in training."""
         if name in view.selected(self._dropout):
             inputs = view.value(naming_scheme_of(view.trial).input_of(name))
             found = None if inputs is None else drops(inputs, output)
@@ -191,7 +190,6 @@ class TrainEvalMixup(TensorRule):
         return is_centred_on(np.moveaxis(output, -1, 1) if scheme.has_channels_last(name) else output, bias)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say which way round."""
         return (
             f"Layers are in the wrong mode in {describe_tensors(names)}: the first has behaved as in {first.text}, for "
             f"{first.value:g} steps."

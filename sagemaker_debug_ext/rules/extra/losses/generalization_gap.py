@@ -57,7 +57,6 @@ class GeneralizationGap(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._rounds = EvaluationRounds()
         self._pending: dict[str, Losses] = {}
@@ -66,7 +65,6 @@ class GeneralizationGap(BuiltinRule):
         self._has_eval_steps = False
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the losses."""
         return (TensorRequirement("losses", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

@@ -96,12 +96,10 @@ class LossDirection(BuiltinRule):
     advice = "Check the sign of the loss, the order of its arguments, and what is added to it."
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._courses: dict[str, _Course] = {}
         self._contents: dict[str, _Content] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return what goes into losses."""
         return (TensorRequirement("inputs of losses", INPUTS),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

@@ -45,7 +45,6 @@ class LossDivergence(TensorRule):
     advice = "Lower the learning rate by a factor of 10, warm it up, or clip the gradients; check the sign of the loss."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, list[float]] = {}
@@ -70,5 +69,4 @@ class LossDivergence(TensorRule):
         return Measurement(times, fires=times > factor, threshold=factor, severity=times, text=text)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how far the loss rose."""
         return f"Training makes the loss worse in {describe_tensors(names)}: the first went from {first.text}."

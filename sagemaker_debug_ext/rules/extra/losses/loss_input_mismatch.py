@@ -197,7 +197,7 @@ class _Sums:
 
 
 def is_sum(loss: LossObservation) -> bool:
-    """Tell whether a loss is the sum over elements or samples of what its kind usually is the mean of."""
+    """Return whether a loss is the sum over elements or samples of what its kind usually is the mean of."""
     count = loss.targets.size
     if count < FEWEST_SUMMED or not loss.value > TOO_SMALL:
         return False
@@ -254,7 +254,6 @@ class LossInputMismatch(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.PREDICTION)
         self._seen: dict[str, _Seen] = {}
         self._sums: dict[str, _Sums] = {}
@@ -299,5 +298,4 @@ class LossInputMismatch(TensorRule):
                 sums.add(loss.value, is_sum=is_sum(loss))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say what the loss is given."""
         return f"The loss does not suit the output in {describe_tensors(names)}: it {first.text}."

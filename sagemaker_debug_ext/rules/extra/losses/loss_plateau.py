@@ -64,7 +64,6 @@ class LossPlateau(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._first: dict[str, list[float]] = {}
         self._latest = RollingWindow(self.parameters["window"])
@@ -75,7 +74,6 @@ class LossPlateau(TensorRule):
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the losses, and what goes into them, which may be missing."""
         return *super().needs(), TensorRequirement("inputs of losses", INPUTS, is_required=False)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -109,7 +107,6 @@ class LossPlateau(TensorRule):
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how little the loss has fallen."""
         return (
             f"The loss has hardly moved in {describe_tensors(names)}: the mean of the first went from {first.text}, "
             f"a fall of {first.value:.2g} % where at least {first.threshold:g} % was expected by now."

@@ -48,7 +48,6 @@ class LossSpike(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
@@ -79,7 +78,6 @@ class LossSpike(TensorRule):
         )
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how high the loss jumped."""
         return (
             f"The loss jumps in {describe_tensors(names)}: the first is {first.text}, over "
             f"{first.threshold:g} times as high."

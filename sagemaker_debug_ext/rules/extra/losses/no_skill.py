@@ -74,7 +74,6 @@ class NoSkill(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._baseline = BaselineComparison(self.parameters["window"])
         self._best: dict[str, _Best] = {}
         self._adversarial = AdversarialLosses()
@@ -82,7 +81,6 @@ class NoSkill(BuiltinRule):
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return what goes into losses, and what boosted trees save instead."""
         return TensorRequirement("inputs of losses", INPUTS, is_required=False), TensorRequirement(
             "labels", BOOSTED_LABELS, is_required=False
         )
@@ -122,8 +120,8 @@ class NoSkill(BuiltinRule):
         worst = min(gains, key=lambda name: gains[name])
         limit: float = self.parameters["min_gain_percent"]
         text = (
-            f"Nothing is learnt {what}: the error behind {worst!r} is {gains[worst]:.2g} % below that of the "
-            f"best constant answer, where at least {limit:g} % was expected by now."
+            f"The model learns nothing {what}: the error of {worst!r} is only {gains[worst]:.2g} % below that of the "
+            f"best constant prediction (at least {limit:g} % expected by now)."
         )
         return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)
 

@@ -38,7 +38,6 @@ class SlowLearning(TensorRule):
     advice = "Raise the learning rate (eta) by a factor of 10, or plan for many more rounds."
 
     def configure(self) -> None:
-        """Choose the tensors."""
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._recent = RollingWindow(self.parameters["window"])
         self._judged: set[str] = set()
@@ -59,7 +58,6 @@ class SlowLearning(TensorRule):
         return Measurement(fall, fires=fires, threshold=limit, severity=-fall)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how little the loss falls."""
         return (
             f"Learning is too slow in {describe_tensors(names)}: the first fell at each of "
             f"{self.parameters['window']} saved steps, and by {first.value:.2g} % in all."

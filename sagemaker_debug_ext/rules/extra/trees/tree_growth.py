@@ -88,11 +88,9 @@ class TreeGrowth(BuiltinRule):
     selection = NODES.united_with(LOSSES)
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._course = _Course()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the tables of trees, and the losses."""
         return TensorRequirement("trees", NODES), TensorRequirement("losses", LOSSES, is_required=False)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
@@ -152,7 +150,7 @@ class TreeGrowth(BuiltinRule):
         return ""
 
     def _parts(self, metric: str, training: list[float], validation: list[float]) -> bool:
-        """Tell whether the validation loss rises from the first round on, and not for what is learnt by heart."""
+        """Return whether the validation loss rises from the first round on, and not for what is learnt by heart."""
         leaves = max(each.leaves / each.trees for each in self._course.rounds)
         if self._course.rows(metric) < ROWS_TO_A_LEAF * leaves:
             return False

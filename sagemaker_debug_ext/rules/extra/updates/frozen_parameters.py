@@ -49,7 +49,7 @@ UNIFORM: Final = 1.8
 
 
 def have_learnt(weights: Sequence[tuple[Array, Array | None, int]], scales: Sequence[Array] = ()) -> bool:
-    """Tell whether layers must have been trained before, as no usual way of making new ones gives such values.
+    """Return whether layers must have been trained before, as no usual way of making new ones gives such values.
 
     New layers have weights that are drawn at random, each by itself: of a uniform distribution, mostly up to 1 over the
     root of the number of inputs, with offsets of the same one or 0; or of a normal one with offsets that are. And the
@@ -77,7 +77,7 @@ def have_learnt(weights: Sequence[tuple[Array, Array | None, int]], scales: Sequ
 
 
 def has_directions(weight: Array, axis: int) -> bool:
-    """Tell whether the largest singular value is one that a matrix of random numbers would not have.
+    """Return whether the largest singular value is one that a matrix of random numbers would not have.
 
     That of numbers drawn each by itself is about their spread times the sum of the roots of both lengths.
     """
@@ -134,7 +134,6 @@ class FrozenParameters(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         patterns = self.parameters["tensor_regex"]
         usual = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=usual)
@@ -143,7 +142,6 @@ class FrozenParameters(TensorRule):
         self._pending = DeferredMeasurements()
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the parameters, and gradients, which may be missing."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         return TensorRequirement("parameters", self.selection), TensorRequirement(
             "gradients", gradients, is_required=False
@@ -178,7 +176,7 @@ class FrozenParameters(TensorRule):
 
     @staticmethod
     def _rounds_to_nothing(view: StepView, name: str, current: Array) -> bool:
-        """Tell whether the gradient is only rounding noise, as that of a bias before a normalisation is."""
+        """Return whether the gradient is only rounding noise, as that of a bias before a normalisation is."""
         gradient = gradient_in(view, name)
         size = None if gradient is None else view.statistic(gradient, norm)
         return size is not None and 0 < size < NOISE * norm(current)
@@ -195,7 +193,7 @@ class FrozenParameters(TensorRule):
 
     @staticmethod
     def _nothing_learns(view: StepView) -> bool:
-        """Tell whether no gradient is other than 0, though the loss leaves something to learn."""
+        """Return whether no gradient is other than 0, though the loss leaves something to learn."""
         gradients = [name for name in view.tensor_names if naming_scheme_of(view.trial).is_gradient(name)]
         losses = loss_values(view, LOSSES).values()
         return any(losses) and not any(view.statistic(name, any_non_zero) for name in gradients)
@@ -211,7 +209,7 @@ class FrozenParameters(TensorRule):
         return [] if self._are_meant(view, frozen) else super().issues_of(view, frozen)
 
     def _is_taken_out(self, view: StepView, offset: str) -> bool:
-        """Tell whether the loss takes no notice of an offset, as the weight beside it learns and it does not."""
+        """Return whether the loss takes no notice of an offset, as the weight beside it learns and it does not."""
         value = view.value(offset)
         if value is None or value.ndim > 1:
             return False
@@ -228,7 +226,7 @@ class FrozenParameters(TensorRule):
         return sum(value.size for value in values) < SLIVER * sum(everything)
 
     def _are_meant(self, view: StepView, frozen: Mapping[str, Measurement]) -> bool:
-        """Tell whether layers are frozen on purpose, as far as that shows."""
+        """Return whether layers are frozen on purpose, as far as that shows."""
         reasons = {reading.text for reading in frozen.values()}
         is_all = HAS_GRADIENT in reasons and all(name in frozen for name in view.selected(self.selection))
         if is_all or not reasons <= ON_PURPOSE:
@@ -254,7 +252,6 @@ class FrozenParameters(TensorRule):
                 yield weight, view.value(bias) if bias != name and is_frozen else None, axis
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say for how long, and why."""
         return (
             f"Parameters do not change in {describe_tensors(names)}: the first has been the same for "
             f"{first.value:g} saved steps ({first.text})."

@@ -49,12 +49,10 @@ class GradientDecay(BuiltinRule):
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._num_small = 0
         self._is_over = False
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights and their gradients."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         return TensorRequirement("weights", self.selection), TensorRequirement("gradients", gradients)
 

@@ -43,12 +43,10 @@ class GradientOutlier(TensorRule):
     selection = Selection(collections=(CollectionKeys.GRADIENTS,))
 
     def configure(self) -> None:
-        """Begin without observations."""
         self._recent = RollingWindow(self.parameters["window"])
         self._first: dict[str, float] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the gradients."""
         return (TensorRequirement("gradients", self.selection),)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -69,7 +67,6 @@ class GradientOutlier(TensorRule):
         return Measurement(measured, fires=measured > limit, threshold=limit, severity=times)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how large the gradient is."""
         return (
             f"Gradients are too large in {describe_tensors(names)}: the norm of the first is {first.value:.4g}, above "
             f"{first.threshold:.4g}."

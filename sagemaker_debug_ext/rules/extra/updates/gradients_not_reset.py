@@ -160,13 +160,11 @@ class GradientsNotReset(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
         self._watches: dict[str, _Watch] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights and their gradients."""
         return (
             TensorRequirement("weights", self.selection),
             TensorRequirement("gradients", Selection(collections=(CollectionKeys.GRADIENTS,))),
@@ -217,7 +215,6 @@ class GradientsNotReset(TensorRule):
         return min(max(share, FEWEST_FOLLOWED), NUM_FOLLOWED)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how well the sum explains the change."""
         if first.severity < 0:
             return (
                 f"Updates run on in {describe_tensors(names)}: the change of the first is {RUNS_ON_FOR_EVER} (cosine "

@@ -47,7 +47,6 @@ class LearningRateTooHigh(UpdateSizeRule):
     is_too_large = True
 
     def configure(self) -> None:
-        """Begin without observations."""
         super().configure()
         self._count: collections.Counter[str] = collections.Counter()
         self._largest: dict[str, float] = collections.defaultdict(float)
@@ -57,7 +56,6 @@ class LearningRateTooHigh(UpdateSizeRule):
         self._waiting: dict[str, float] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights, and losses, which may be missing."""
         return *super().needs(), TensorRequirement("losses", LOSSES, is_required=False)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
@@ -77,7 +75,7 @@ class LearningRateTooHigh(UpdateSizeRule):
             self._largest[name] = max(self._largest[name], ratio)
 
     def _settles(self, name: str) -> bool:
-        """Tell whether updates shrink as those of the first steps do, so that it is too early to evaluate them."""
+        """Return whether updates shrink as those of the first steps do, so that it is too early to evaluate them."""
         first = self._first[name]
         is_shrinking = self._largest[name] < LARGEST and first[-1] < SHRUNK * first[0]
         return is_shrinking and self._is_early(name) and not self._has_jumped

@@ -92,7 +92,6 @@ class LearningRateTooLow(UpdateSizeRule):
     is_too_large = False
 
     def configure(self) -> None:
-        """Begin without observations."""
         super().configure()
         self._ways: dict[str, _Way] = {}
         self._first_losses: dict[str, list[float]] = {}
@@ -100,7 +99,6 @@ class LearningRateTooLow(UpdateSizeRule):
         self._baseline = BaselineComparison(NUM_LOSSES)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights, and what tells whether they should change."""
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))
         return (
             *super().needs(),
@@ -155,12 +153,12 @@ class LearningRateTooLow(UpdateSizeRule):
         return any(view.statistic(each, any_non_zero) for each in gradients if each is not None)
 
     def _has_skill(self) -> bool:
-        """Tell whether answers are better than the best constant, as those of a model that was trained before."""
+        """Return whether answers are better than the best constant, as those of a model that was trained before."""
         gains = (self._baseline.gain(name) for name in self._first_losses)
         return any(gain is not None and gain >= GAIN for gain in gains)
 
     def _has_not_fallen(self) -> bool:
-        """Tell whether losses were saved, and none of them has become lower."""
+        """Return whether losses were saved, and none of them has become lower."""
         falls = [
             1 - statistics.fmean(self._losses.of(name)) / statistics.fmean(first)
             for name, first in self._first_losses.items()

@@ -46,13 +46,11 @@ class NonFiniteOrigin(BuiltinRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         given = Selection(self.parameters["collection_names"], self.parameters["tensor_regex"])
         self.selection = given or ALL_BUT_TREES
         self.ignores_masks = not given
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the tensors."""
         return (TensorRequirement("tensors", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:

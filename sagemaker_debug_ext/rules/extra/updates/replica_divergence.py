@@ -59,12 +59,10 @@ class ReplicaDivergence(TensorRule):
     )
 
     def configure(self) -> None:
-        """Choose the tensors."""
         patterns = self.parameters["tensor_regex"]
         self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def needs(self) -> tuple[TensorRequirement, ...]:
-        """Return the weights."""
         return (TensorRequirement("weights", self.selection),)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -83,7 +81,6 @@ class ReplicaDivergence(TensorRule):
         return Measurement(apart[worst], fires=apart[worst] > limit, threshold=limit, severity=apart[worst], text=worst)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        """Say how far apart the workers are."""
         return (
             f"Workers have different weights in {describe_tensors(names)}: {first.text} is {first.value:.3g} of the "
             f"norm away from the first worker, more than {first.threshold:g}."
