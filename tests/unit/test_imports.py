@@ -1,6 +1,7 @@
 """What importing the package loads, what it offers, and which layer may import which."""
 
 import ast
+import functools
 import importlib
 import json
 import subprocess
@@ -15,16 +16,18 @@ PACKAGE = Path(sagemaker_debug_ext.__file__).parent
 HEAVY = {"numpy", "botocore", "boto3", "jsonschema", "sagemaker", "torch", "tensorflow", "mxnet", "xgboost", "pandas"}
 
 
-def loaded_by(statement: str) -> set[str]:
-    """Return the top-level modules that are loaded after a statement ran in a new process."""
-    program = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+def loaded_after(*statements: str) -> dict[str, set[str]]:
+    """Return the top-level modules that are loaded after each of the statements, which one new process runs in turn."""
+    look = "import json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    program = "\n".join(f"{statement}\n{look}" for statement in statements)
     output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
-    return {name.partition(".")[0] for name in json.loads(output)}
+    loaded = [{name.partition(".")[0] for name in json.loads(line)} for line in output.splitlines()]
+    return dict(zip(statements, loaded, strict=True))
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
+def test_import_loads_nothing_heavy():
+    """Submitting code pays for nothing it does not use."""
+    loaded = loaded_after(
         "import sagemaker_debug_ext",
         "import sagemaker_debug_ext.config",
         "from sagemaker_debug_ext import DebuggerHookConfig, CollectionConfig, Rule, SaveConfig, modes",
@@ -33,16 +36,14 @@ def loaded_by(statement: str) -> set[str]:
         "from sagemaker_debug_ext.sdk import DebuggerMixin, TrainerDebuggerMixin, TrainingJob, attach_debugger",
         "import sagemaker_debug_ext.exceptions",
         "import sagemaker_debug_ext.cli.main",
-    ],
-)
-def test_import_loads_nothing_heavy(statement):
-    """Submitting code pays for nothing it does not use."""
-    assert loaded_by(statement) & HEAVY == set()
+    )
+    assert {statement: modules & HEAVY for statement, modules in loaded.items() if modules & HEAVY} == {}
 
 
 def test_analysing_loads_numpy_and_nothing_else_heavy():
     """Opening a folder costs no AWS library, and no pandas."""
-    assert loaded_by("import sagemaker_debug_ext.trials, sagemaker_debug_ext.store.writer") & HEAVY == {"numpy"}
+    statement = "import sagemaker_debug_ext.trials, sagemaker_debug_ext.store.writer"
+    assert loaded_after(statement)[statement] & HEAVY == {"numpy"}
 
 
 def test_public_names_are_all_there():
@@ -98,11 +99,13 @@ ALLOWED = {
 GROUND = {"errors", "vocabulary", "_types", "_imports", "_json", "_lazy", "_optional"}
 
 
+@functools.cache
 def is_layer(name: str) -> bool:
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
 
 
-def imports_of(path: Path) -> set[str]:
+@functools.cache
+def imports_of(path: Path) -> frozenset[str]:
     """Return the layers of this package that a module imports, inside functions as well."""
     layers = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -111,7 +114,7 @@ def imports_of(path: Path) -> set[str]:
             # A name of the package itself is a layer too, unless the package has it from elsewhere.
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names if is_layer(alias.name))]
         layers |= {name.split(".")[1] for name in names if name and name.startswith("sagemaker_debug_ext.")}
-    return layers
+    return frozenset(layers)
 
 
 @pytest.mark.parametrize("layer", sorted(ALLOWED))

@@ -20,7 +20,7 @@ from sagemaker_debug_ext.store.records import CONSTANT_FOOTER, header, unframe
 from sagemaker_debug_ext.store.templates import RecordDecoder
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-many = settings(max_examples=400)
+many = settings(max_examples=150)
 
 RECORDS = [
     b"".join(bytes(part) for part in encode_record("layer/w", value, 300, ModeKeys.EVAL, 70, 1.5))
