@@ -18,7 +18,6 @@ from support.requests import botocore_check
 
 pytestmark = pytest.mark.filterwarnings("ignore::sagemaker_debug_ext.errors.DebugExtWarning")
 
-MANY = settings(max_examples=1000, derandomize=True)
 JOB = {"job_name": "job-1", "region": "us-east-1", "output_path": "s3://my-bucket/out"}
 LONG = "x" * 300
 
@@ -41,7 +40,7 @@ def validate():
     return botocore_check()
 
 
-@MANY
+@settings(max_examples=300, derandomize=True)
 @given(spec=specs(), as_typed=st.booleans())
 def test_generated_settings_pass_all_checks_and_are_serialised_alike(spec, as_typed, validate):
     """Botocore's checks and ours; twice from the same objects, and from others that say the same."""
@@ -108,12 +107,9 @@ RULE = {"function": "vanishing_gradient", "name": "R", "s3_output_path": None, "
         "collections_to_save": [], "actions": None}  # fmt: skip
 
 
-@MANY
-@given(
-    spec=specs(),
-    path=st.sampled_from(sorted(VIOLATIONS)),
-    more=st.lists(st.sampled_from(sorted(VIOLATIONS)), max_size=2),
-)
+@pytest.mark.parametrize("path", sorted(VIOLATIONS))
+@settings(max_examples=20, derandomize=True)
+@given(spec=specs(), more=st.lists(st.sampled_from(sorted(VIOLATIONS)), max_size=2))
 def test_each_generated_violation_is_reported_with_its_path(spec, path, more, validate):
     """One or several in one request, whatever else is in it."""
     # The request has to have what is to be spoilt.

@@ -134,34 +134,28 @@ def test_rule_with_another_prefix_stops_nothing(
     assert statuses(job)["High"][0] == "IssuesFound"
 
 
-@pytest.mark.parametrize(
-    ("rule", "reason"),
-    [
-        ({"rule": "NoSuchRule"}, "SMDebugValueError: .*NoSuchRule"),
-        ({}, "SMDebugValueError: .*limit"),
-        ({"limit": "abc"}, "ValueError: .*abc"),
-        ({"limit": "1", "limmit": "2"}, "SMDebugValueError: .*limmit"),
-        ({"rule": "Broken"}, "RuntimeError: this rule is broken"),
-        ({"source_s3_uri": "s3://bucket/rules/none.py", "limit": "1"}, "SMDebugValueError: .*none.py"),
-    ],
-    ids=["class", "missing parameter", "bad parameter", "unknown parameter", "raises", "source"],
-)
-def test_rule_that_cannot_run_has_the_status_error_and_the_job_runs(
-    make_request: MakeRequest,
-    save_steps: str,
-    custom_rule: Callable[..., dict[str, Any]],
-    tmp_path: Path,
-    rule: dict[str, str],
-    reason: str,
+def test_rules_that_cannot_run_have_the_status_error_and_the_job_runs(
+    make_request: MakeRequest, save_steps: str, custom_rule: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    """A broken rule is told with its reason; the job and the other rules go on."""
-    rules = [custom_rule("Bad", **rule), custom_rule("Good", limit="1")]
-    job = run_training_job(make_request(save_steps, DebugRuleConfigurations=rules), tmp_path)
+    """Each broken rule is told with its reason; the job and the other rules go on."""
+    none = "s3://bucket/rules/none.py"
+    broken = {
+        "class": ({"rule": "NoSuchRule"}, "SMDebugValueError: .*NoSuchRule"),
+        "missing-parameter": ({}, "SMDebugValueError: .*limit"),
+        "bad-parameter": ({"limit": "abc"}, "ValueError: .*abc"),
+        "unknown-parameter": ({"limit": "1", "limmit": "2"}, "SMDebugValueError: .*limmit"),
+        "raises": ({"rule": "Broken"}, "RuntimeError: this rule is broken"),
+        "source": ({"source_s3_uri": none, "limit": "1"}, "SMDebugValueError: .*none.py"),
+    }
+    rules = [custom_rule(name, **rule) for name, (rule, _) in broken.items()]
+    request = make_request(save_steps, DebugRuleConfigurations=[*rules, custom_rule("Good", limit="1")])
+    job = run_training_job(request, tmp_path)
     assert job.describe()["TrainingJobStatus"] == "Completed"
     found = statuses(job)
-    assert found["Good"][0] == "IssuesFound"
-    assert found["Bad"][0] == "Error"
-    assert re.match(reason, found["Bad"][1])
+    assert found.pop("Good")[0] == "IssuesFound"
+    assert {name: status for name, (status, _) in found.items()} == dict.fromkeys(broken, "Error")
+    unexplained = {name: found[name][1] for name, (_, reason) in broken.items() if not re.match(reason, found[name][1])}
+    assert unexplained == {}
 
 
 def test_rules_of_a_job_without_tensors_have_the_status_error(

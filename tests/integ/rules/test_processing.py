@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -51,13 +52,20 @@ def trial_path(tmp_path):
     return tmp_path / "trial"
 
 
-@pytest.fixture
-def job(tmp_path, trial_path):
-    """Return a function that lays out the folders of two instances and starts both."""
+class Instance(NamedTuple):
+    """What one instance is started with."""
 
-    def run(*options, is_sharded=True, rules=RULES, trial=None, exchange=True, environment=None):
+    arguments: list[str]
+    environment: dict[str, str]
+
+
+@pytest.fixture
+def lay_out(tmp_path, trial_path):
+    """Return a function that lays out the folders of two instances."""
+
+    def make(*options, is_sharded=True, rules=RULES, trial=None):
         files = sorted(path for path in (trial_path / "index").rglob("*.json"))
-        started = []
+        instances = []
         for number, host in enumerate(HOSTS):
             folder = tmp_path / host
             for each in ("config", "output", "message"):
@@ -78,17 +86,31 @@ def job(tmp_path, trial_path):
             }
             (folder / "config" / "processingjobconfig.json").write_text(json.dumps(described))
             text = json.dumps(rules)
-            command = [
-                sys.executable, "-m", "sagemaker_debug_ext.rules.processing", "--trial", str(trial or trial_path),
-                "--rules", text[:40], text[40:], "--config-folder", str(folder / "config"), "--timeout", "60", *options,
-                *(["--exchange", str(tmp_path / "exchange")] if exchange else []),
+            arguments = [
+                "--trial", str(trial or trial_path), "--rules", text[:40], text[40:], "--timeout", "60", *options,
+                "--config-folder", str(folder / "config"), "--exchange", str(tmp_path / "exchange"),
             ]  # fmt: skip
             message = {"SAGEMAKER_DEBUG_EXT_MESSAGE_FILE": str(folder / "message" / "message")}
-            started.append(
-                subprocess.Popen(
-                    command, env={**os.environ, **message, **(environment or {})}, stderr=subprocess.PIPE, text=True
-                )
+            instances.append(Instance(arguments, message))
+        return instances
+
+    return make
+
+
+@pytest.fixture
+def job(lay_out):
+    """Return a function that starts two instances as processes; it returns what they said and their statuses."""
+
+    def run(*options, environment=None, **given):
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-m", "sagemaker_debug_ext.rules.processing", *instance.arguments],
+                env={**os.environ, **instance.environment, **(environment or {})},
+                stderr=subprocess.PIPE,
+                text=True,
             )
+            for instance in lay_out(*options, **given)
+        ]
         return [(process.communicate(timeout=120)[1], process.returncode) for process in started]
 
     return run
@@ -122,9 +144,13 @@ def test_two_instances_find_what_one_evaluation_finds(tmp_path, trial_path, job,
     assert [each["name"] for each in summary["statuses"]] == list(RULES)
     message = (tmp_path / "algo-1" / "message" / "message").read_text()
     assert message == "issues found by vanishing, loss, images, overfit, exploding"
+
+
+def test_processes_of_one_machine_find_what_one_evaluation_finds(trial_path):
+    """With more shards than processes."""
     choices = {name: RuleChoice(**each) for name, each in RULES.items()}
     pool = evaluate_on(ProcessPool(2), choices, str(trial_path), num_shards=3)
-    assert [issue.to_json_dict() for issue in pool.issues] == issues
+    assert [issue.to_json_dict() for issue in pool.issues] == alone(trial_path)[0]
 
 
 def test_both_instances_have_a_part(trial_path, tmp_path):
@@ -154,13 +180,20 @@ def test_issues_fail_the_job_if_wanted_and_actions_run_once(tmp_path, job):
     assert (tmp_path / "calls").read_text() == "VanishingGradient\n"
 
 
-def test_what_goes_wrong_is_told_by_every_instance(tmp_path, job):
-    """No trial, an unknown rule: at once, without waiting for the other one."""
-    for options in ({"trial": tmp_path / "nothing"}, {"rules": {"a": {"rule": "Overfitt"}}}):
-        for error, code in job(**options):
-            assert code == 2
-            assert "error: " in error
-    assert "did you mean 'Overfit'" in (tmp_path / "algo-1" / "message" / "message").read_text()
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"trial": "nothing"}, "nothing"), ({"rules": {"a": {"rule": "Overfitt"}}}, "did you mean 'Overfit'")],
+    ids=["no trial", "unknown rule"],
+)
+def test_what_goes_wrong_is_told_by_every_instance(tmp_path, lay_out, monkeypatch, capsys, given, said):
+    """At once: the first one does not wait for the other one, which has not even begun."""
+    monkeypatch.chdir(tmp_path)
+    for host, instance in zip(HOSTS, lay_out(**given), strict=True):
+        for name, value in instance.environment.items():
+            monkeypatch.setenv(name, value)
+        assert main(instance.arguments) == 2
+        assert capsys.readouterr().err.startswith("error: ")
+        assert said in (tmp_path / host / "message" / "message").read_text()
 
 
 def test_an_instance_that_failed_is_not_waited_for(tmp_path, trial_path):

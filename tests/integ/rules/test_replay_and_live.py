@@ -7,7 +7,7 @@ import tempfile
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.rules import create_rule, evaluate
@@ -86,6 +86,25 @@ STEPS = st.lists(
     max_size=14,
 )
 
+EVENTFUL = [
+    SavedStep(
+        ModeKeys.EVAL if number % 4 == 3 else ModeKeys.TRAIN,
+        1 + number % 2,
+        {
+            "loss": [3.0, 1.0, 1.0, 1.02, 3.0, math.nan][number % 6],
+            "val_loss": 0.25 * number,
+            "acc": 1.0,
+            "net_weight": np.array([0.0, 1.0 if number < 9 else math.inf]),
+            "trees/Node": np.arange(1 + number % 9),
+            "gradient/w": np.array([0.0, 0.25, 3.0][: 1 + number % 3]),
+            "relu_output": np.array([[0.0], [number % 2 * 1.0], [0.0]]),
+        },
+        number % 5 == 2,
+    )
+    for number in range(14)
+]
+"""Steps with all tensors, on which many of the rules fire, seen in three parts."""
+
 
 class Job:
     """Saves its steps whenever the follower of its trial sleeps."""
@@ -122,7 +141,8 @@ def in_order(evaluation):
     return [issue.to_json() for issue in found]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
+@example(EVENTFUL)
 @given(STEPS)
 def test_live_and_replay_give_the_same_issues_and_statuses(steps):
     """For all rules together, whenever the follower happens to look.
@@ -141,7 +161,8 @@ def test_live_and_replay_give_the_same_issues_and_statuses(steps):
         assert {status.status for status in live.statuses} <= {"NoIssuesFound", "IssuesFound"}
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
+@example(EVENTFUL)
 @given(STEPS)
 def test_rules_together_find_what_each_finds_alone(steps):
     """Sharing what is read changes nothing."""

@@ -209,7 +209,7 @@ KINDS = (503, 500, "cut", "drop", "silent", "stall", "not there yet", "not liste
 class Schedule:
     """One course of faults, while a trial of three steps and two workers is opened and read.
 
-    Silences, which take their time, are few. An object that is listed late stays so until the faults are over.
+    One silence at most, because it takes its time. An object that is listed late stays so until the faults are over.
     """
 
     def __init__(self, seed, bucket, truth, proxy, options):
@@ -226,7 +226,7 @@ class Schedule:
             for key in [f"t/{index_key(step, worker)}"]
         }
         self.late_step = f"{self.rng.randrange(3):012d}"
-        self.silences_left = 3
+        self.silences_left = 1
 
     def spoil(self, kind, path):
         if "not listed yet" in self.kinds and kind == "LIST":

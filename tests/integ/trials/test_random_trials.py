@@ -1,8 +1,6 @@
-"""Random trials, written by our writer into a folder, against a model: plain dictionaries of what was written."""
+"""Random trials, written by our writer into memory, against a model: plain dictionaries of what was written."""
 
 from __future__ import annotations
-
-import tempfile
 
 import numpy as np
 import pytest
@@ -17,10 +15,10 @@ from sagemaker_debug_ext.errors import (
     TensorUnavailable,
     TensorUnavailableForStep,
 )
-from sagemaker_debug_ext.store.backends import LocalBackend
+from sagemaker_debug_ext.store.backends import MemoryBackend
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.testing.strategies import arrays, tensor_names, text_arrays
-from sagemaker_debug_ext.trials import StepState, create_trial
+from sagemaker_debug_ext.trials import StepState, Trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MODES = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
@@ -44,8 +42,8 @@ def random_trials(draw):
     return num_workers, saved, draw(st.booleans())
 
 
-def write(folder, num_workers, saved, ended):
-    backend = LocalBackend(folder)
+def write(num_workers, saved, ended):
+    backend = MemoryBackend()
     writers = {f"worker_{rank}": TrialWriter(backend, f"worker_{rank}") for rank in range(num_workers)}
     for writer in writers.values():
         writer.write_collections([{"name": "all", "include_regex": [".*"]}], num_workers)
@@ -54,6 +52,7 @@ def write(folder, num_workers, saved, ended):
         writers[worker].write_step(StepData(step, mode, mode_step, named))
     if ended:
         writers["worker_0"].end()
+    return backend
 
 
 class Model:
@@ -102,19 +101,17 @@ def test_random_trial_when_opened_then_answers_as_the_model(drawn):
     """Steps, states, names, workers, values and errors are those of a plain search through what was written."""
     num_workers, saved, ended = drawn
     model = Model(num_workers, saved, ended)
-    with tempfile.TemporaryDirectory() as folder:
-        write(folder, num_workers, saved, ended)
-        trial = create_trial(folder)
-        assert trial.problems() == ()
-        assert (trial.num_workers, trial.loaded_all_steps) == (num_workers, ended)
-        names = sorted({name for _, _, tensors in saved.values() for name in tensors})
-        assert trial.tensor_names() == trial.tensor_names(collection="all") == names
-        for mode in modes:
-            check_steps(trial, model, mode)
-            for name in names:
-                check_tensor(trial.tensor(name), model, mode)
-        with pytest.raises(TensorUnavailable):
-            trial.tensor("smdebug/never written")
+    trial = Trial("random", write(num_workers, saved, ended))
+    assert trial.problems() == ()
+    assert (trial.num_workers, trial.loaded_all_steps) == (num_workers, ended)
+    names = sorted({name for _, _, tensors in saved.values() for name in tensors})
+    assert trial.tensor_names() == trial.tensor_names(collection="all") == names
+    for mode in modes:
+        check_steps(trial, model, mode)
+        for name in names:
+            check_tensor(trial.tensor(name), model, mode)
+    with pytest.raises(TensorUnavailable):
+        trial.tensor("smdebug/never written")
 
 
 def check_steps(trial, model, mode):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 import zipfile
 
@@ -149,27 +150,56 @@ def test_run_when_script_is_compiled_then_runs_it(tmp_path):
     assert run_captured("train.pyc").stdout == f"__main__ {tmp_path}/train.pyc\n" == run_python("train.pyc").stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "name the script to run"),
-        (["none.py"], "can't open file '{tmp}/none.py': No such file"),
-        (["-m"], "name the module to run"),
-        (["-m", "none"], "No module named none"),
-        (["-m", "none.train"], "No module named 'none'"),
-        (["-m", "json"], "No module named json.__main__"),
-        (["-m", "math"], "there is no Python code in math"),
-        (["-m", "train.py"], "train.py is a file; the module is train"),
-    ],
-)
-def test_module_when_there_is_no_script_then_says_so_in_one_line(tmp_path, arguments, said):
+FORKS = """
+import json, os, runpy, sys
+import sagemaker_debug_ext.hooks.auto.scripts
+
+results = []
+for arguments in json.loads(sys.argv[1]):
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(writing, 1)
+        os.dup2(writing, 2)
+        os.close(writing)
+        sys.argv[1:] = arguments
+        runpy.run_module("sagemaker_debug_ext.auto", run_name="__main__", alter_sys=True)
+        sys.exit()
+    os.close(writing)
+    with os.fdopen(reading) as output:
+        said = output.read()
+    results.append((os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said))
+print(json.dumps(results))
+"""
+"""Runs `python -m sagemaker_debug_ext.auto` with each of several lists of arguments, in forks of one process."""
+
+
+def test_module_when_there_is_no_script_then_says_so_in_one_line(tmp_path):
     """The status says that it was used wrongly."""
     write(tmp_path / "train.py", "raise SystemExit(9)")
+    expected = {
+        ("none.py",): f"can't open file '{tmp_path}/none.py': No such file or directory",
+        ("-m", "none"): "No module named none",
+        ("-m", "none.train"): "No module named 'none'",
+        ("-m", "json"): "No module named json.__main__",
+        ("-m", "math"): "there is no Python code in math",
+        ("-m", "train.py"): "train.py is a file; the module is train",
+    }
+    done = run_python("-c", FORKS, json.dumps(list(expected)))
+    assert done.returncode == 0, done.stderr
+    found = {
+        arguments: (status, output.splitlines()[1:])  # the first line says that nothing is captured
+        for arguments, (status, output) in zip(expected, json.loads(done.stdout), strict=True)
+    }
+    assert found == {arguments: (2, [f"sagemaker-debug: {said}"]) for arguments, said in expected.items()}
+
+
+@pytest.mark.parametrize(("arguments", "what"), [([], "script"), (["-m"], "module")])
+def test_module_when_it_is_given_nothing_then_asks_for_it(arguments, what):
+    """As a program that Python itself starts, with the status of wrong use."""
     done = run_python("-m", "sagemaker_debug_ext.auto", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("sagemaker-debug: " + said.format(tmp=tmp_path))
-    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[1:] == [f"sagemaker-debug: name the {what} to run"]
 
 
 def test_run_when_no_folder_is_to_be_put_first_then_none_is_replaced(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
@@ -98,6 +98,9 @@ def test_tensor_mirror_writes_the_end_marker_only_at_the_end(tmp_path: Path) -> 
     assert not target.exists(CLAIM_KEY)
 
 
+@settings(max_examples=20)
+@example([])
+@example([[0, 1], [], [1, 1, 2], [0]])  # new steps, a round without any, and steps that are saved again
 @given(st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=5))
 def test_tensor_mirror_after_any_rounds_equals_the_source(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[int]]

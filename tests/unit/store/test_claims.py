@@ -120,30 +120,29 @@ def test_acquire_claim_when_owner_is_unknown_then_refuses(backend, content):
     assert not claims.acquire_claim(backend)
 
 
-def test_acquire_claim_when_many_find_an_abandoned_one_then_one_wins(backend, ended_pid, tmp_path):
+def test_acquire_claim_when_many_find_an_abandoned_one_then_one_wins(ended_pid, tmp_path):
     """However many processes come upon the claim of a killed one together, one gets it, and no other harms it."""
     program = (
         "import sys\n"
         "from sagemaker_debug_ext.store import claims\n"
         "from sagemaker_debug_ext.store.backends import LocalBackend\n"
-        "sys.stdin.readline()\n"
-        f"print(claims.acquire_claim(LocalBackend({str(tmp_path)!r})), flush=True)\n"
-        "sys.stdin.readline()\n"
+        "for folder in sys.stdin:\n"
+        "    print(claims.acquire_claim(LocalBackend(folder.strip())), flush=True)\n"
     )
-    for _ in range(3):
-        leave_claim(backend, pid=ended_pid)
-        contenders = [
-            subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for _ in range(4)
-        ]
-        try:
+    contenders = [
+        subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    try:
+        for number in range(10):
+            backend = LocalBackend(tmp_path / str(number))
+            leave_claim(backend, pid=ended_pid)
             for contender in contenders:
-                contender.stdin.write("go\n")
+                contender.stdin.write(f"{tmp_path / str(number)}\n")
                 contender.stdin.flush()
             answers = [contender.stdout.readline().strip() for contender in contenders]
             assert sorted(answers) == ["False", "False", "False", "True"]
             assert json.loads(backend.read(CLAIM_KEY))["pid"] == contenders[answers.index("True")].pid
-        finally:
-            for contender in contenders:
-                contender.communicate("\n")
-        backend.delete(CLAIM_KEY)
+    finally:
+        for contender in contenders:
+            contender.communicate()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import random
 import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import CorruptRecordError, IndexReaderException, SMDebugValueError
@@ -20,7 +21,7 @@ from sagemaker_debug_ext.store.format.records import CONSTANT_FOOTER, header, un
 from sagemaker_debug_ext.store.format.templates import RecordDecoder
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
-many = settings(max_examples=400)
+many = settings(max_examples=150)
 
 RECORDS = [
     b"".join(bytes(part) for part in encode_record("layer/w", value, 300, ModeKeys.EVAL, 70, 1.5))
@@ -106,6 +107,9 @@ def test_numbers_when_odd_then_the_documented_errors(number):
 
 
 @many
+@example(b"")
+@example(b"{}")
+@example(b"\x80" * 11)
 @given(st.binary(max_size=300))
 def test_parsers_when_given_any_bytes_then_the_documented_errors(data):
     """Nothing but the errors that callers expect comes out."""
@@ -140,10 +144,15 @@ def test_texts_when_mutated_then_the_documented_errors(block):
 
 
 @many
-@given(json_values, st.sampled_from(["meta", "tensor_payload", "shape_payload"]))
-def test_index_when_of_odd_json_then_the_documented_errors(value, key):
+@example({})
+@example([{}])
+@example(2**70)
+@example(math.nan)
+@given(json_values)
+def test_index_when_of_odd_json_then_the_documented_errors(value):
     """Every part of an index file may be of any type."""
-    parse_index(json.dumps({**json.loads(INDEX), key: value}).encode())
+    for key in ("meta", "tensor_payload", "shape_payload"):
+        parse_index(json.dumps({**json.loads(INDEX), key: value}).encode())
     parse_index(json.dumps({**json.loads(INDEX), "tensor_payload": [value]}).encode())
     meta = json.loads(INDEX)["meta"]
     for name in meta:
@@ -151,6 +160,10 @@ def test_index_when_of_odd_json_then_the_documented_errors(value, key):
 
 
 @many
+@example({})
+@example([{}])
+@example(2**70)
+@example(math.nan)
 @given(json_values)
 def test_collections_when_of_odd_json_then_the_documented_errors(value):
     """Every part of a collections file may be of any type."""

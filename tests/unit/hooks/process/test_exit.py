@@ -8,6 +8,8 @@ import sys
 import textwrap
 import weakref
 from multiprocessing import util
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -52,50 +54,81 @@ def run(tmp_path, program, *arguments):
     return done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_child_when_it_ends_then_trial_holds_all_steps_and_is_ended(tmp_path, trial, method):
+CHILDREN = """
+def train_alone(out_dir):
+    train(out_dir)
+
+def end_by_error(out_dir):
+    train(out_dir, flight_recorder=2)
+    raise ValueError("of the script")
+
+def end_by_exit(out_dir):
+    train(out_dir, flight_recorder=2)
+    sys.exit(3)
+
+def end_by_return(out_dir):
+    train(out_dir, flight_recorder=2)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[2])
+    targets = (train_alone, end_by_error, end_by_exit, end_by_return)
+    children = {
+        target.__name__: context.Process(target=target, args=(f"{sys.argv[1]}/{target.__name__}",))
+        for target in targets
+    }
+    for child in children.values():
+        child.start()
+    for name, child in children.items():
+        child.join()
+        print(name, child.exitcode)
+"""
+
+
+class Ended(NamedTuple):
+    """What children that end in different ways left: their statuses, what they said, and the folder of each."""
+
+    statuses: dict[str, int]
+    errors: str
+    folder: Path
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def ended(request, tmp_path_factory):
+    """Children of one process, which is started once for each start method."""
+    folder = tmp_path_factory.mktemp("children")
+    printed, errors = run(folder, CHILDREN, request.param)
+    statuses = {name: int(status) for name, status in map(str.split, printed.splitlines())}
+    return Ended(statuses, errors, folder / "out")
+
+
+def test_child_when_it_ends_then_trial_holds_all_steps_and_is_ended(ended, read_trial):
     """Children that are forked leave by `os._exit`, and run nothing of what they have registered for their end."""
-    printed, errors = run(
-        tmp_path,
-        """
-        if __name__ == "__main__":
-            end(multiprocessing.get_context(sys.argv[2]).Process(target=train, args=(sys.argv[1],)))
-        """,
-        method,
-    )
-    assert (printed, errors) == ("0\n", "")
+    trial = read_trial(ended.folder / "train_alone")
+    assert ended.statuses["train_alone"] == 0
     assert [step for step, _, _ in trial.steps] == [0, 1, 2, 3, 4]
     assert trial.has_ended
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("end", "status", "num_steps"),
+    ("target", "status", "steps"),
     [
-        pytest.param("raise ValueError('of the script')", 1, 2, marks=needs_error),
-        ("sys.exit(3)", 3, 0),
-        ("pass", 0, 0),
+        pytest.param("end_by_error", 1, [3, 4], marks=needs_error),
+        ("end_by_exit", 3, []),
+        ("end_by_return", 0, []),
     ],
-    ids=["error", "exit", "return"],
 )
-def test_recording_when_child_ends_then_is_written_if_it_has_raised(tmp_path, trial, method, end, status, num_steps):
-    """An exception in a child is not known to the interpreter as that which ends the process."""
-    printed, errors = run(
-        tmp_path,
-        f"""
-        def fail(out_dir):
-            train(out_dir, flight_recorder=2)
-            {end}
-
-        if __name__ == "__main__":
-            end(multiprocessing.get_context(sys.argv[2]).Process(target=fail, args=(sys.argv[1],)))
-        """,
-        method,
-    )
-    assert printed == f"{status}\n"
-    assert ("ValueError: of the script" in errors) == (num_steps > 0)
-    assert [step for step, _, _ in trial.steps] == list(range(5))[5 - num_steps :]
+def test_recording_when_child_ends_then_is_written_if_it_has_raised(ended, read_trial, target, status, steps):
+    """The interpreter does not know an exception in a child as the one that ends the process."""
+    trial = read_trial(ended.folder / target)
+    assert ended.statuses[target] == status
+    assert [step for step, _, _ in trial.steps] == steps
     assert trial.has_ended
+
+
+def test_children_when_one_raises_then_nothing_else_is_said(ended):
+    """Its traceback is there once, and the others end without a word."""
+    assert ended.errors.count("Traceback") == 1
+    assert ended.errors.splitlines()[-1] == "ValueError: of the script"
 
 
 @needs_error

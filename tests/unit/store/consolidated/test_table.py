@@ -6,7 +6,7 @@ import json
 from array import array
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.store.consolidated import table
@@ -47,7 +47,8 @@ def exact(file):
     return file[:3], rest, content.names, content.places, content.shapes, content.end
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
+@example([], "")
 @given(st.lists(files, max_size=6, unique_by=lambda file: index_key(file.step, file.worker)), st.text())
 def test_table_when_decoded_then_what_was_encoded(drawn, label):
     """Every number, name and shape comes back."""
@@ -58,7 +59,8 @@ def test_table_when_decoded_then_what_was_encoded(drawn, label):
     }
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
+@example(b"")
 @given(st.binary(max_size=400))
 def test_table_when_made_of_anything_then_one_of_the_documented_errors(data):
     """Bytes with a right checksum and a senseless content are refused, too."""
@@ -104,7 +106,7 @@ def test_table_when_nested_deeply_then_refused():
         decode_table(with_head(b"[" * 100_000))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.lists(files, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_table_when_changed_and_given_a_right_checksum_then_an_error_or_a_table(drawn, chosen):
     """A checksum keeps accidents out, not malice: whoever made it, it leads to nothing worse than to wrong entries."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import SMDebugTypeError
@@ -56,7 +56,12 @@ def fill(files):
     return index, model
 
 
-@given(st.lists(index_files(), max_size=15))
+some_files = st.lists(index_files(), max_size=15)
+fewer = settings(max_examples=40)  # one of them fills the index with up to 15 files
+
+
+@fewer
+@given(some_files)
 def test_index_when_filled_in_any_order_then_knows_the_steps_of_the_model(files):
     """Steps, modes and workers are those of the files added last for each step and worker."""
     index, model = fill(files)
@@ -82,7 +87,8 @@ def test_index_when_filled_in_any_order_then_knows_the_steps_of_the_model(files)
             assert index.has_later_step(worker, step) == any(w == worker and s > step for s, w in model)
 
 
-@given(st.lists(index_files(), max_size=15))
+@fewer
+@given(some_files)
 def test_index_when_filled_in_any_order_then_knows_the_tensors_of_the_model(files):
     """Names, and the steps of each tensor, are those of the files added last for each step and worker."""
     index, model = fill(files)
@@ -102,7 +108,8 @@ def test_index_when_filled_in_any_order_then_knows_the_tensors_of_the_model(file
             assert index.steps_of_tensor(name, mode) == sorted(found.items())
 
 
-@given(st.lists(index_files(), max_size=15))
+@fewer
+@given(some_files)
 def test_index_when_filled_in_any_order_then_finds_the_records_of_the_model(files):
     """Every record and shape is found by tensor, mode, step and worker, and nothing else is."""
     index, model = fill(files)

@@ -68,7 +68,7 @@ def plans(draw):
     return workers, plan
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plan=plans())
 def test_values_when_read_together_then_as_one_by_one(new_job, plan):
     """Whatever tensors, steps, modes and workers there are, both ways give the same arrays in the same order."""

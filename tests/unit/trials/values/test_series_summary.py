@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.testing.trials import SmallTrial
@@ -33,7 +33,9 @@ def digest(folder, wishes, steps):
     return list(reader.read_digests(wishes, steps, ModeKeys.GLOBAL))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
+@example({"a": ((9, 1000), np.float64), "b": ((), np.float32)}, 4, 64, 0)  # pieces of a value at a time
+@example({"a": ((8200,), np.float32), "c": ((3, 5, 11), np.float64)}, 2, 1 << 20, 0)  # all values at once
 @given(
     st.dictionaries(st.sampled_from(NAMES), st.tuples(SHAPES, st.sampled_from([np.float32, np.float64])), min_size=1),
     st.integers(1, 4),
