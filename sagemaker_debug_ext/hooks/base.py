@@ -33,7 +33,6 @@ from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.pending import Scalar
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, SavePlan, StepPlan
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
-from sagemaker_debug_ext.hooks.capture.step_recorder import StepRecorder
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, skip_value
 from sagemaker_debug_ext.hooks.framework import FrameworkAdapter
@@ -53,6 +52,7 @@ from sagemaker_debug_ext.hooks.output.trial_output import CHIEF
 from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
 from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS
 from sagemaker_debug_ext.hooks.profiling import ProfilerCalls
+from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
 from sagemaker_debug_ext.store.backends import Backend
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
