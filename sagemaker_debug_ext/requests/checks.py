@@ -8,7 +8,6 @@ This is the only module of the package that needs botocore and jsonschema to mak
 
 from __future__ import annotations
 
-import copy
 import functools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,17 +26,13 @@ _REQUEST_SHAPE: Final = "CreateTrainingJobRequest"
 _PROCESSING_SHAPE: Final = "CreateProcessingJobRequest"
 
 
-def training_job_schema() -> Schema:
-    """Return a JSON Schema (draft 2020-12) of the request, made from the installed botocore's model.
-
-    Patterns are in Python's syntax. Values that AWS adds to with time, such as instance types, stand under the keyword
-    ``knownValues`` instead of ``enum``.
-    """
-    return copy.deepcopy(_schema())
-
-
 @functools.cache
 def _schema(shape: str = _REQUEST_SHAPE) -> Schema:
+    """Return the JSON Schema (draft 2020-12) of a request, built from the installed botocore's model.
+
+    Patterns are in Python's syntax. Enumerations that AWS extends over time, such as instance types, are listed under
+    the keyword ``knownValues`` instead of ``enum``.
+    """
     model = botocore.loaders.Loader().load_service_model("sagemaker", "service-2")
     schema = to_schema(shape, model["shapes"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": shape, **schema}
