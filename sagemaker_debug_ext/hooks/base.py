@@ -703,8 +703,8 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         is_wanted = self._is_only_writer and not (self.dry_run or self._recorder or self._is_off)
         if is_wanted and self._last_step >= 0 and self._delivery is not None and not self._delivery.has_taken:
             LOG.warning(
-                "nothing was saved in %s: up to step %d no tensor of collections %s came when it was due; "
-                "look at save intervals, patterns, and what is registered",
+                "sagemaker_debug_ext: no tensors were saved to %s up to step %d: none matched the due collections %s; "
+                "check the save interval, the collection patterns and the registered modules",
                 self.out_dir,
                 self._last_step,
                 ", ".join(sorted(self._collections.saved)),
@@ -754,4 +754,4 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
             return
         self.failure = error
         if not self.strict:
-            LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
+            LOG.error("sagemaker_debug_ext: saving is switched off, training goes on: %s", error, exc_info=error)

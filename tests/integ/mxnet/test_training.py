@@ -97,7 +97,7 @@ def test_hook_when_an_array_breaks_it_then_training_goes_on_unless_strict(make_h
     assert result(attached) == result(without)
     assert isinstance(hook.failure, Strange)
     assert [record.message for record in caplog.records if record.levelno >= logging.ERROR] == [
-        "saving is switched off, training goes on: strange"
+        "sagemaker_debug_ext: saving is switched off, training goes on: strange"
     ]
 
 

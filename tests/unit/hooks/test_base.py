@@ -544,7 +544,8 @@ class TestCollectionsFile:
         hook.close()
         [said] = caplog.messages
         assert said.startswith(
-            f"nothing was saved in {hook.out_dir}: up to step 2 no tensor of collections losses came"
+            f"sagemaker_debug_ext: no tensors were saved to {hook.out_dir} up to step 2: none matched the due "
+            "collections losses; check the save interval"
         )
 
     @pytest.mark.parametrize("given", [{"dry_run": True}, {"flight_recorder": 2}, {}])
@@ -565,7 +566,7 @@ class TestCollectionsFile:
                 hook.run_step({"loss": 1.0})
             hook.close()
             (out_dir / "training_job_end.ts").unlink()
-        assert "nothing was saved" not in caplog.text
+        assert "no tensors were saved" not in caplog.text
 
     def test_close_when_other_workers_write_then_says_nothing(self, make_hook, caplog):
         """Of a pipeline only the last stage has a loss."""
