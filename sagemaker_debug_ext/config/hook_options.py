@@ -1,9 +1,9 @@
 """The parameters that a hook reads from its configuration file, and the checks of their values.
 
-Names, types and meaning are those of the store format, section 9.1. Hooks of this package alone read `dry_run`,
-`flight_recorder`, `handle_sigterm`, `memory_limit_bytes`, `spill_limit_bytes`, `statistics` and `when_full`, which are
-the arguments of these names. Save settings may carry a mode in front, such as ``train.save_interval``. Values arrive
-rendered; pipeline variables are not looked at.
+Names, types and meanings follow the store format, section 9.1. `dry_run`, `flight_recorder`, `handle_sigterm`,
+`memory_limit_bytes`, `spill_limit_bytes`, `statistics` and `when_full` are read by the hooks of this package only; they
+set the arguments of the same names. Save settings may have a mode as prefix, such as ``train.save_interval``. Values
+are already rendered; pipeline variables are not checked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BOOLEAN_SPELLINGS: Final = ("True", "true", "False", "false")
 """The only spellings of a boolean that the container reads."""
 
 FULL_POLICIES: Final = ("block", "drop", "spill")
-"""What a hook can do when too much waits to be written."""
+"""What a hook can do when the queue of pending writes is full."""
 
 _Check: TypeAlias = Callable[[str, str], None]
 
@@ -91,7 +91,7 @@ def _check_save_number(key: str) -> _Check:
 
 
 def _accept(text: str, where: str) -> None:
-    """Accept any text."""
+    """Accept any string."""
 
 
 _SAVE_CHECKS: Final[Mapping[str, _Check]] = {
@@ -108,7 +108,7 @@ _SHARED_CHECKS: Final[Mapping[str, _Check]] = {
 }
 
 COLLECTION_PARAMETERS: Final[Mapping[str, _Check]] = {**_SHARED_CHECKS, "save_histogram": _check_boolean}
-"""What a collection can be told, and the check of each value."""
+"""The parameters of a collection, and the check of each value."""
 
 HOOK_PARAMETERS: Final[Mapping[str, _Check]] = {
     **_SHARED_CHECKS,
@@ -124,20 +124,20 @@ HOOK_PARAMETERS: Final[Mapping[str, _Check]] = {
     "tensorboard_dir": _accept,
     "when_full": _check_policy,
 }
-"""What a hook can be told, and the check of each value."""
+"""The parameters of a hook, and the check of each value."""
 
 
 def check_parameters(parameters: Parameters, checks: Mapping[str, _Check], where: str) -> None:
-    """Refuse unknown names and values that a hook could not use.
+    """Raise if a name is unknown or a hook could not use a value.
 
     Args:
-        parameters: The parameters, rendered.
+        parameters: The rendered parameters.
         checks: `COLLECTION_PARAMETERS` or `HOOK_PARAMETERS`.
-        where: What they belong to, for error messages.
+        where: Owner of the parameters, for error messages.
 
     Raises:
-        SMDebugValueError: A name is not among those of `checks`, a value is not allowed, or an end step lies at or
-            before its start step.
+        SMDebugValueError: A name is not in `checks`, a value is not allowed, or an end step is not after its start
+            step.
     """
     for name, value in parameters.items():
         if name not in checks:
@@ -161,10 +161,10 @@ def _unknown_name(name: str, checks: Mapping[str, _Check], where: str) -> str:
 
 
 def split_patterns(text: str, where: str) -> list[str]:
-    """Split regular expressions at their commas as the container does; blanks and empty items are dropped.
+    """Split regular expressions at commas as the container does; blanks and empty items are dropped.
 
     Raises:
-        SMDebugValueError: A comma stands inside a pattern, where the split would tear it apart.
+        SMDebugValueError: A pattern contains a comma, at which the container would split it.
     """
     if any(text[at] == "," and depth for at, depth in _depths(text)):
         raise SMDebugValueError(
@@ -175,7 +175,7 @@ def split_patterns(text: str, where: str) -> list[str]:
 
 
 def _depths(text: str) -> Iterator[tuple[int, int]]:
-    """Yield each position of a pattern with the number of brackets open there; an escape counts as one."""
+    """Yield each position of a pattern with its bracket depth; an escape sequence counts as one position."""
     closing: list[str] = []
     escaped = False
     for at, character in enumerate(text):
