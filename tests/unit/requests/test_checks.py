@@ -145,7 +145,7 @@ def test_check_of_images_compares_their_regions(valid):
     assert "in the region of the job, 'us-west-2'" in problems_of(valid, region="us-west-2")[0]
     other = CUSTOM_IMAGE.replace("us-east-1", "us-west-2")
     (problem,) = problems_of(changed(valid, (*CUSTOM, "RuleEvaluatorImage"), other))
-    assert problem.startswith("DebugRuleConfigurations[1].RuleEvaluatorImage: the image must lie in the region")
+    assert problem.startswith("DebugRuleConfigurations[1].RuleEvaluatorImage: the image must be in the region")
 
 
 def test_check_of_an_unknown_instance_type_warns_only(valid):
