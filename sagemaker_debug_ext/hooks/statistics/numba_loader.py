@@ -1,4 +1,4 @@
-"""Compiled loops for reductions and histograms on the CPU, where Numba is installed."""
+"""Loader of the compiled loops for reductions and histograms on the CPU, if Numba is installed."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from sagemaker_debug_ext.store.format.messages import Array
 LOG = logging.getLogger(__name__)
 
 WORTHWHILE: Final = 1 << 13
-"""Below this many elements calling a compiled loop takes as long as numpy takes for everything."""
+"""Minimum number of elements for which a compiled loop is faster than numpy."""
 
 LEAST_SQUARES: Final = 1e-24
 MOST_SQUARES: Final = 1e36
-"""Sums of squares outside of these have lost digits, or everything, in float32."""
+"""Sums of squares outside these bounds have lost precision, or overflowed, in float32."""
 
 CANCELLING: Final = 0.1
-"""Spread is the sum of squares less that of the mean; where less than this part remains, digits have been lost."""
+"""If spread is less than this fraction of the sum of squares, subtracting the mean has cancelled digits."""
 
 _LOCK: Final = fork_safe_lock()
-"""Held while compiling, for which Numba takes a lock of its own that a child of a fork would wait for in vain."""
+"""Held while compiling, because a child forked meanwhile would wait forever for Numba's own lock."""
 
 
 def kernels_for(array: Array) -> Any:
-    """Return the module `hooks.cpu_kernels` if it suits an array; None if the array is to be read by numpy."""
+    """Return the module `numba_kernels` if it supports the array; None if numpy should be used."""
     suits = array.size >= WORTHWHILE and array.dtype == np.float32 and array.flags.c_contiguous
     return _load() if suits else None
 
@@ -41,9 +41,9 @@ def _load() -> ModuleType | None:
         with _LOCK:
             loops = importlib.import_module("sagemaker_debug_ext.hooks.statistics.numba_kernels")
             sample = np.ones(1, np.float32)
-            loops.summarise(sample)  # compiles it, or says now that this does not work here
+            loops.summarise(sample)  # compiles it, or fails now if that is impossible
             loops.count_leading_bits(sample, 16)
     except Exception as error:  # noqa: BLE001 - whatever keeps Numba from working, there is a way without it
-        LOG.info("reductions and histograms of large tensors are made by numpy, without Numba: %s", error)
+        LOG.info("reductions and histograms of large tensors use numpy, because Numba is unavailable: %s", error)
         return None
     return loops
