@@ -77,6 +77,6 @@ def parse_list_from_str(arg: str | Sequence[str] | None, delimiter: str = ",") -
         return []
     if not isinstance(arg, str):
         if not isinstance(arg, Iterable):
-            raise SMDebugTypeError(f"arg must be a list or a string (got {arg!r})")
+            raise SMDebugTypeError(f"a list or a string was expected (got {arg!r})")
         return list(arg)
     return [item.strip() for item in arg.split(delimiter) if item.strip()]
