@@ -1,15 +1,19 @@
-"""See what happens inside a training job: submit with Debugger settings, capture tensors, analyse them, run rules.
+"""Debug training jobs: submit them with Debugger settings, capture tensors, analyse them and run rules.
 
-The public names below are imported when they are first used, so that ``import sagemaker_debug_ext`` stays cheap and
-loads neither numpy nor any AWS or machine-learning library.
+The public names are imported on first use, so ``import sagemaker_debug_ext`` is cheap. It loads neither numpy nor any
+AWS or machine-learning library.
 """
+
+# The package adds no handler to its logger, not even a NullHandler. Without any handler, Python's `logging.lastResort`
+# prints warnings to stderr, so users hear that a hook has stopped saving even if they have not configured logging.
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
 
-from sagemaker_debug_ext import _last_resort
+from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext import rule_configs
@@ -40,7 +44,6 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.sdk._with_debugger import with_debugger
     from sagemaker_debug_ext.trials import create_trial
     from sagemaker_debug_ext.vocabulary import CollectionKeys
-    from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts use
 
 __version__ = "0.1.0"
 
@@ -81,9 +84,7 @@ _HOMES = {
 }
 
 _FOR_ESTIMATORS = {"DebuggerHookConfig", "ProfilerConfig", "ProfilerRule", "Rule", "TensorBoardOutputConfig"}
-"""What estimators of the SageMaker SDK are given, and take once one of these names has been used."""
-
-_last_resort.install()  # a hook that stops saving must be heard
+"""Names that scripts pass to estimators of the SageMaker SDK; using one lets plain estimators accept these objects."""
 
 __all__ = [
     # submit
@@ -128,23 +129,17 @@ __all__ = [
 ]
 
 
+_load = lazy_names(__name__, _HOMES)
+
+
 def __getattr__(name: str) -> object:
-    if name == "modes":
-        from sagemaker_debug_ext.vocabulary import ModeKeys  # noqa: PLC0415 - the point of this function
+    if name == "rule_configs":
+        return importlib.import_module("sagemaker_debug_ext.rule_configs")
+    if name in _FOR_ESTIMATORS:
+        from sagemaker_debug_ext.sdk.plain_estimators import support_plain_estimators  # noqa: PLC0415 - loads no SDK
 
-        value: object = ModeKeys
-    elif name == "rule_configs":
-        value = importlib.import_module("sagemaker_debug_ext.rule_configs")
-    elif name in _HOMES:
-        value = getattr(importlib.import_module(f"sagemaker_debug_ext.{_HOMES[name]}"), name)
-        if name in _FOR_ESTIMATORS:
-            from sagemaker_debug_ext.sdk.plain_estimators import support_plain_estimators  # noqa: PLC0415 - loads no SDK
-
-            support_plain_estimators()
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        support_plain_estimators()
+    return _load(name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Waits for packages that a script may import later, without importing any itself."""
+"""Import hooks that run a callback when a module is imported."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 
 def when_imported(name: str, react: Callable[[ModuleType], object]) -> None:
-    """Have a function called with a module once that is loaded: now if it is, else at the end of its import.
+    """Call a function with a module once the module is loaded: now if it is already loaded, else after its import.
 
-    Asking again while the module has not come yet changes nothing. Where the function fails, so does the import.
+    Registering the same function again before the import has no effect. If the function raises, the import fails.
 
     Args:
         name: Full name of the module.
-        react: Called with the module, once.
+        react: Called once, with the module.
     """
     module = sys.modules.get(name)
     if module is not None and not _is_being_imported(module):
@@ -31,14 +31,14 @@ def _is_being_imported(module: ModuleType) -> bool:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Notices the import of one module, and finds it as the other finders do."""
+    """Wraps the loader of one module; the spec itself comes from the other finders."""
 
     def __init__(self, name: str, react: Callable[[ModuleType], object]) -> None:
         self._name = name
         self._react = react
 
     def waits_for(self, name: str, react: Callable[[ModuleType], object]) -> bool:
-        """Tell whether it was made for just this."""
+        """Return whether the finder was created for this module and function."""
         return (self._name, self._react) == (name, react)
 
     def find_spec(
@@ -46,7 +46,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name or self not in sys.meta_path:
             return None
-        # Those behind this one: of several that wait for the same module each wraps what the next has wrapped.
+        # Ask only the finders after this one: several finders for the same module then wrap each other in turn.
         for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
             spec = finder.find_spec(fullname, path, target)
             if spec is not None:
@@ -62,7 +62,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _Loader(importlib.abc.Loader):
-    """Loads a module as ever, and tells."""
+    """Delegates to another loader and calls a function after the module has been executed."""
 
     def __init__(self, loader: Any, tell: Callable[[ModuleType], object]) -> None:
         self._loader = loader
@@ -77,5 +77,5 @@ class _Loader(importlib.abc.Loader):
         self._tell(module)
 
     def __getattr__(self, name: str) -> Any:
-        # What else a loader can do, such as returning the source for tracebacks.
+        # Other loader methods, such as get_source, which tracebacks use.
         return getattr(self._loader, name)

@@ -1,4 +1,4 @@
-"""How numbers that JSON lacks are spelled in JSON, everywhere in this package."""
+"""JSON types, and the spelling of numbers that JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TypeAlias, Union
 
 
 def json_number(number: float) -> float | str:
-    """Return a number as JSON can hold it: ``NaN``, ``Infinity`` and ``-Infinity`` are texts, as `float` reads them."""
+    """Return a JSON-compatible number: NaN and infinities become strings that `float` can parse."""
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else f"{'-' if number < 0 else ''}Infinity"
 
 
 JSONValue: TypeAlias = Union[bool, int, float, str, Sequence["JSONValue"], Mapping[str, "JSONValue"], None]  # noqa: UP007 - recursive
-"""What `json` reads and writes."""
+"""A value that `json` can read and write."""
 
 JSONObject: TypeAlias = dict[str, JSONValue]
-"""A JSON object, as requests and descriptions are."""
+"""A JSON object, such as a request or a description."""

@@ -1,4 +1,4 @@
-"""Names that a module has, and loads once they are asked for."""
+"""Module attributes that are imported on first use."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 def lazy_names(
     module: str, homes: Mapping[str, str], hints: Mapping[str, str] | None = None
 ) -> Callable[[str], object]:
-    """Return what a module needs as its `__getattr__`.
+    """Return a module-level `__getattr__` that imports names on first use.
 
     Args:
         module: The module's ``__name__``.
-        homes: Name → module of this package that has it, such as ``trials``.
-        hints: Name that is none → what the error says besides.
+        homes: Name → module of this package that defines it, such as ``trials``.
+        hints: Missing name → hint that is added to the error message.
     """
 
     def find(name: str) -> object:

@@ -1,4 +1,4 @@
-"""The one way to import an optional package."""
+"""Import of optional packages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sagemaker_debug_ext.errors import MissingDependencyError
 
 
 def import_optional(name: str, needed_for: str, extra: str | None = None) -> ModuleType:
-    """Import an optional package, or say how to get it.
+    """Import an optional package; if it is missing, the error names the command that installs it.
 
     Args:
         name: Module to import.
-        needed_for: What the caller is about to do, as the subject of a sentence.
-        extra: The extra of this package that brings the module.
+        needed_for: The feature that needs the package, as the subject of a sentence.
+        extra: The extra of this package that installs the module.
 
     Raises:
         MissingDependencyError: The package is not installed.
@@ -24,5 +24,5 @@ def import_optional(name: str, needed_for: str, extra: str | None = None) -> Mod
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name != package:
-            raise  # the package is there, and itself misses something
+            raise  # the package is installed, but one of its own dependencies is missing
         raise MissingDependencyError(package, needed_for, extra) from error

@@ -1,8 +1,8 @@
-"""Capture without a further line: ``import sagemaker_debug_ext.auto`` at the top of a training script.
+"""Automatic capture: put ``import sagemaker_debug_ext.auto`` at the top of a training script.
 
-What is captured stands in the hook configuration file; without one the import does nothing. As a program it runs a
-script that stays as it is, ``python -m sagemaker_debug_ext.auto train.py --epochs 5``, or a module of that kind,
-``python -m sagemaker_debug_ext.auto -m package.train --epochs 5``.
+The hook configuration file selects the tensors; without such a file the import has no effect. Run as a program, the
+module captures an unmodified script, ``python -m sagemaker_debug_ext.auto train.py --epochs 5``, or an unmodified
+module, ``python -m sagemaker_debug_ext.auto -m package.train --epochs 5``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EXIT_USAGE: Final = 2
 
 
 def _refuse(problem: object) -> NoReturn:
-    """End before the script has begun: the status is not its own."""
+    """Exit before the script starts, with a status of our own."""
     print(f"sagemaker-debug: {problem}", file=sys.stderr)
     sys.exit(_EXIT_USAGE)
 
@@ -46,13 +46,13 @@ if __name__ == "__main__":
         except NoProgramError as error:
             _refuse(error)
     else:
-        if not getattr(sys.flags, "safe_path", False):  # otherwise Python has put nothing there
+        if not getattr(sys.flags, "safe_path", False):  # in safe-path mode Python adds no folder of its own
             sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
         try:
             run = prepare_script(sys.argv[0])
         except OSError as error:
             _refuse(f"can't open file {error.filename!r}: {error.strerror}")
-    if not is_attached and CONFIG_PATH_VARIABLE not in os.environ:  # else a warning has told
+    if not is_attached and CONFIG_PATH_VARIABLE not in os.environ:  # otherwise a warning has been logged
         print(
             f"sagemaker-debug: nothing is captured: {CONFIG_PATH_VARIABLE} names no configuration file", file=sys.stderr
         )

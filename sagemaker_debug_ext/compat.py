@@ -1,6 +1,6 @@
-"""Let scripts and rule files that import ``smdebug``, and cannot be edited, import this package instead.
+"""Alias ``smdebug`` for scripts and rule files that import it and cannot be edited.
 
-Nothing here happens by itself: `install_smdebug_alias` has to be called, or `smdebug_alias` entered, before the import.
+The alias is opt-in: call `install_smdebug_alias`, or enter `smdebug_alias`, before ``smdebug`` is imported.
 
 Example:
     >>> from sagemaker_debug_ext.compat import install_smdebug_alias
@@ -27,7 +27,7 @@ PACKAGE: Final = "sagemaker_debug_ext"
 
 
 class _AliasLoader(Loader):
-    """Gives the module of this package under the other name, unchanged."""
+    """Returns the module of this package, unchanged, under the aliased name."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -37,11 +37,11 @@ class _AliasLoader(Loader):
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # the import system has put the alias's there
+        module.__spec__ = self._spec  # the import system has replaced it with the spec of the alias
 
 
 class _AliasFinder(MetaPathFinder):
-    """Finds ``smdebug`` and everything below it in this package."""
+    """Finds ``smdebug`` and its submodules in this package."""
 
     def find_spec(
         self,
@@ -53,7 +53,7 @@ class _AliasFinder(MetaPathFinder):
             return None
         name = PACKAGE + fullname.removeprefix(ALIAS)
         if importlib.util.find_spec(name) is None:
-            return None  # the error then names the module that was asked for
+            return None  # so that the error names the module that was requested
         module = importlib.import_module(name)
         return ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
 
@@ -62,11 +62,11 @@ _FINDER: Final = _AliasFinder()
 
 
 def install_smdebug_alias() -> None:
-    """Let ``import smdebug`` give this package, from now on and in the whole process. Twice does nothing.
+    """Make ``import smdebug`` import this package in the whole process. Further calls have no effect.
 
     Raises:
-        SMDebugRuntimeError: The real package has been imported already: two of them in one process would not know each
-            other's classes.
+        SMDebugRuntimeError: The real package has already been imported. Its classes are not those of this package, so
+            both cannot be used in one process.
     """
     if _FINDER in sys.meta_path:
         return
@@ -80,7 +80,7 @@ def install_smdebug_alias() -> None:
 
 
 def remove_smdebug_alias() -> None:
-    """Let ``import smdebug`` be as it was. Modules that have imported it keep what they have."""
+    """Remove the alias. Modules that have imported it keep their references."""
     if _FINDER not in sys.meta_path:
         return
     sys.meta_path.remove(_FINDER)
@@ -90,7 +90,7 @@ def remove_smdebug_alias() -> None:
 
 @contextlib.contextmanager
 def smdebug_alias() -> Iterator[None]:
-    """Have the alias inside, and afterwards only if it was there before."""
+    """Install the alias within the context; remove it afterwards unless it was installed before."""
     was_there = _FINDER in sys.meta_path
     install_smdebug_alias()
     try:

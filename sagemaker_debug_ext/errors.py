@@ -1,9 +1,9 @@
 """Every error and warning class of the package.
 
 All errors derive from `DebugExtError`; most also derive from the built-in they resemble, so a caller may catch either.
-Names and constructor arguments follow the exceptions that scripts for Debugger already catch; arguments stay readable
-as attributes of the same name. Errors are picklable, because rules may run in worker processes: arguments go to
-``super().__init__`` and the text is made in ``__str__``.
+Names and constructor arguments follow smdebug's exceptions, which existing scripts catch. Arguments are also
+attributes of the same name. Errors are picklable because rules may run in worker processes: arguments are passed to
+``super().__init__``, and ``__str__`` builds the message.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _BRIEF_LENGTH: Final = 100
 
 
 def brief(value: object) -> str:
-    """Return what a value looks like in an error message: its `repr` in one line, cut off where it is long."""
+    """Return the `repr` of a value for an error message: on one line, truncated if it is long."""
     text = " ".join(line.strip() for line in repr(value).splitlines())
     return text if len(text) <= _BRIEF_LENGTH else f"{text[:_BRIEF_LENGTH]}…"
 
 
 def nearest(name: object, allowed: Iterable[str]) -> str | None:
-    """Return the allowed name that `name` was most likely meant to be, in any case; None if none is near.
+    """Return the allowed name closest to `name`, ignoring case; None if no name is close.
 
-    The beginning of an allowed name is near to it, however long the rest is.
+    A prefix of an allowed name counts as close.
     """
     folded = {word.casefold(): word for word in allowed}
     given = str(name).casefold()
@@ -36,23 +36,23 @@ def nearest(name: object, allowed: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: object, allowed: Iterable[str]) -> str:
-    """Return the end of an error message that suggests the allowed name nearest to `name`; empty if none is near."""
+    """Return a message suffix that suggests the allowed name closest to `name`; empty if no name is close."""
     found = nearest(name, allowed)
     return f"; did you mean {found!r}?" if found else ""
 
 
 def meant_mode(mode: object) -> str:
-    """Return the end of an error message that suggests the member of `ModeKeys` nearest to `mode`, if one is near."""
+    """Return a message suffix that suggests the `ModeKeys` member closest to `mode`; empty if none is close."""
     found = nearest(mode, ModeKeys.__members__)
     return f"; did you mean modes.{found}?" if found else ""
 
 
 class DebugExtError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base class of all errors that this package raises."""
 
 
 class SMDebugCustomerError(DebugExtError):
-    """What the user's own code or data did wrong."""
+    """The user's own code or data is at fault."""
 
 
 class SMDebugTypeError(DebugExtError, TypeError):
@@ -64,20 +64,20 @@ class SMDebugValueError(DebugExtError, ValueError):
 
 
 class SMDebugRuntimeError(DebugExtError, RuntimeError):
-    """Something outside the caller's arguments is not as it must be, such as an output folder already in use."""
+    """The environment is not as required, for example because an output folder is already in use."""
 
 
 class SMDebugNotImplementedError(DebugExtError, NotImplementedError):
-    """A feature that once existed and is gone; the text names what replaces it."""
+    """The feature has been removed; the message names its replacement."""
 
 
 class MissingDependencyError(DebugExtError, ImportError):
-    """An optional package is needed and not installed.
+    """A required optional package is not installed.
 
     Args:
         package: Name of the package to install.
-        needed_for: What the caller tried to do.
-        extra: The extra of this package that brings it, if there is one.
+        needed_for: The feature that needs the package, as the subject of a sentence.
+        extra: The extra of this package that installs it, if there is one.
     """
 
     def __init__(self, package: str, needed_for: str, extra: str | None = None) -> None:
@@ -92,7 +92,7 @@ class MissingDependencyError(DebugExtError, ImportError):
 
 
 class InvalidCollectionConfiguration(DebugExtError):
-    """A collection that is to be saved is not built in and selects no tensor.
+    """A configured collection is not built in and selects no tensors.
 
     Raised by a hook at its first step.
     """
@@ -107,14 +107,14 @@ class InvalidCollectionConfiguration(DebugExtError):
 
 
 class MissingCollectionFiles(DebugExtError):
-    """The job has ended, yet its collection files are not all there."""
+    """The job has ended, but some of its collection files are missing."""
 
     def __str__(self) -> str:
         return super().__str__() or "the trial has ended, but collection files are missing"
 
 
 class IndexReaderException(DebugExtError):
-    """An index file cannot be understood, or its name is no index file's name."""
+    """An index file cannot be parsed, or its name does not follow the naming scheme of index files."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -122,11 +122,11 @@ class IndexReaderException(DebugExtError):
 
 
 class CorruptRecordError(SMDebugRuntimeError):
-    """Stored bytes are not what was written.
+    """Stored bytes are corrupt.
 
     Args:
-        where: Key of the object, with the byte offset of the record where known.
-        reason: What is wrong, with the value found and the value expected.
+        where: Key of the object, with the byte offset of the record if known.
+        reason: The problem, with the value found and the value expected.
     """
 
     def __init__(self, where: str, reason: str) -> None:
@@ -139,11 +139,11 @@ class CorruptRecordError(SMDebugRuntimeError):
 
 
 class TrialNotFoundError(DebugExtError, FileNotFoundError):
-    """A path holds no trial.
+    """There is no trial at the path.
 
     Args:
         path: The path given.
-        reason: What was looked for and not found.
+        reason: The files that were expected and not found.
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -156,12 +156,12 @@ class TrialNotFoundError(DebugExtError, FileNotFoundError):
 
 
 class StorageError(DebugExtError, OSError):
-    """The place where a trial lies cannot be read or written: no access, no such bucket, or it fails again and again.
+    """The storage of a trial cannot be read or written: no access, no such bucket, or requests keep failing.
 
     Args:
-        path: What was asked for.
-        reason: What the place said, and what may help.
-        code: The place's own name of the error, where it has one.
+        path: The path of the request.
+        reason: The message of the storage, with advice if there is any.
+        code: The error code of the storage, if it has one.
     """
 
     def __init__(self, path: str, reason: str, code: str = "") -> None:
@@ -175,7 +175,7 @@ class StorageError(DebugExtError, OSError):
 
 
 def _steps_near(steps: Sequence[int]) -> str:
-    """Return the end of an error message that names the saved steps around one that is not there."""
+    """Return a message suffix that names the saved steps around a missing one."""
     return f" (saved nearest to it: {' and '.join(map(str, steps))})" if steps else ""
 
 
@@ -188,7 +188,7 @@ class _StepError(DebugExtError):
 
 
 class StepUnavailable(_StepError):
-    """The step was not saved and never will be.
+    """The step was not saved, and it will not be.
 
     Args:
         step: The step.
@@ -201,7 +201,7 @@ class StepUnavailable(_StepError):
 
 
 class StepNotYetAvailable(_StepError):
-    """The step has not been saved so far; it may still come.
+    """The step has not been saved yet, but it may still arrive.
 
     Args:
         step: The step.
@@ -214,11 +214,11 @@ class StepNotYetAvailable(_StepError):
 
 
 class TensorUnavailable(DebugExtError):
-    """No tensor of that name has been saved so far.
+    """No tensor with that name has been saved yet.
 
     Args:
         tname: The name given.
-        known: The names of the tensors that were saved, where the caller knows them.
+        known: The names of the saved tensors, if the caller knows them.
     """
 
     def __init__(self, tname: str, known: Sequence[str] = ()) -> None:
@@ -231,10 +231,11 @@ class TensorUnavailable(DebugExtError):
 
 
 class TensorUnavailableForStep(DebugExtError):
-    """The step exists without that tensor, or without its value.
+    """The tensor, or its value, was not saved at that step.
 
-    `has_reductions` tells whether reductions of it were saved at that step, `near` names the steps right before and
-    after it at which the tensor was saved.
+    Attributes:
+        has_reductions: Whether reductions of the tensor were saved at that step.
+        near: The closest steps before and after it at which the tensor was saved.
     """
 
     def __init__(
@@ -253,7 +254,7 @@ class TensorUnavailableForStep(DebugExtError):
         self.near = tuple(near)
 
     def __str__(self) -> str:
-        hint = "; reductions of it were, see Tensor.reduction_values()" if self.has_reductions else ""
+        hint = "; its reductions were, see Tensor.reduction_values()" if self.has_reductions else ""
         near = _steps_near(self.near)
         return f"tensor {self.tname!r} was not saved at step {self.step} of mode {self.mode.name}{near}{hint}"
 
@@ -272,11 +273,11 @@ class ShapeUnavailableForStep(DebugExtError):
 
 
 class InvalidWorker(DebugExtError):
-    """No such worker wrote the tensor at that step.
+    """The worker did not write the tensor at that step.
 
     Args:
         worker: The name given.
-        known: The workers that did write it, where the caller knows them.
+        known: The workers that wrote it, if the caller knows them.
     """
 
     def __init__(self, worker: str, known: Sequence[str] = ()) -> None:
@@ -290,12 +291,12 @@ class InvalidWorker(DebugExtError):
 
 
 class NoMoreData(DebugExtError):
-    """The job has ended before the awaited step.
+    """The job ended before the awaited step.
 
     Args:
-        step: The step waited for.
+        step: The awaited step.
         mode: The mode that `step` counts in.
-        last_step: Highest saved step of that mode; None when there is none.
+        last_step: The last saved step of that mode; None if there is none.
     """
 
     def __init__(self, step: int, mode: ModeKeys, last_step: int | None) -> None:
@@ -314,7 +315,7 @@ class NoMoreData(DebugExtError):
 
 
 class NoMoreProfilerData(DebugExtError):
-    """The profiler data end before the awaited time stamp."""
+    """The profiler data end before the awaited timestamp."""
 
     def __init__(self, timestamp: int) -> None:
         super().__init__(timestamp)
@@ -332,7 +333,7 @@ class NoMoreProfilerData(DebugExtError):
 class RuleEvaluationConditionMet(DebugExtError):
     """A rule fired.
 
-    The text is the one that SageMaker puts into a rule's status details, which people search for.
+    The message is the one in SageMaker's status details of a rule, so that users find it in a search.
     """
 
     def __init__(self, rule_name: str, step: int, end_of_rule: bool = False) -> None:
@@ -365,7 +366,7 @@ class NoVerdict(DebugExtError):
 
 
 class InsufficientInformationForRuleInvocation(DebugExtError):
-    """A rule was not told enough to know which tensors to look at."""
+    """The parameters of a rule do not determine which tensors it inspects."""
 
     def __init__(self, rule_name: str, message: str) -> None:
         super().__init__(rule_name, message)
@@ -377,10 +378,10 @@ class InsufficientInformationForRuleInvocation(DebugExtError):
 
 
 class RequestValidationError(DebugExtError, ValueError):
-    """A CreateTrainingJob request, or the configuration behind it, would be refused.
+    """SageMaker would reject a CreateTrainingJob request or the configuration behind it.
 
     Args:
-        problems: One line for each problem, each beginning with the path of the member.
+        problems: One line per problem; each starts with the path of the member.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -398,7 +399,7 @@ class TrainingJobError(SMDebugRuntimeError):
 
     Args:
         job_name: The job.
-        reason: Why, with the end of what the script printed where that helps.
+        reason: The cause, with the last lines of the script's output if they help.
     """
 
     def __init__(self, job_name: str, reason: str) -> None:
@@ -411,4 +412,4 @@ class TrainingJobError(SMDebugRuntimeError):
 
 
 class DebugExtWarning(UserWarning):
-    """Base of the warnings of this package."""
+    """Base class of all warnings of this package."""

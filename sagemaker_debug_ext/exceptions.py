@@ -1,4 +1,4 @@
-"""Public face of the errors, under the names that scripts for Debugger import."""
+"""The public errors, under the names that smdebug gives them."""
 
 from sagemaker_debug_ext.errors import (
     DebugExtError,

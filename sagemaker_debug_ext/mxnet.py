@@ -12,13 +12,11 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError
 
 try:
     import_optional("mxnet", "The MXNet hook", extra="mxnet")
-except AttributeError as error:  # MXNet asks numpy for names that it no longer has
+except AttributeError as error:  # MXNet uses names that numpy 1.24 removed
+    raise SMDebugRuntimeError(f"MXNet cannot be imported with this numpy; install one before 1.24 ({error})") from error
+except OSError as error:  # its shared library depends on system libraries
     raise SMDebugRuntimeError(
-        f"MXNet cannot be imported with this numpy, it needs one before 1.24 ({error})"
-    ) from error
-except OSError as error:  # its shared library needs some of the system's
-    raise SMDebugRuntimeError(
-        f"MXNet cannot be loaded, it needs what Debian's packages libgomp1 and libquadmath0 bring ({error})"
+        f"MXNet cannot be loaded; install the Debian packages libgomp1 and libquadmath0 ({error})"
     ) from error
 
 from sagemaker_debug_ext.hooks.mxnet.blocks import Collection

@@ -1,7 +1,7 @@
-"""Base configurations of all built-in rules, made from the catalog.
+"""Base configurations of all built-in rules, generated from the catalog.
 
-A debugger rule is a function without arguments; give its result to `Rule.sagemaker`. A profiler rule is a class that
-takes the rule's parameters; give an object of it to `ProfilerRule.sagemaker`. Actions are here too.
+Each debugger rule is a function without arguments; pass its result to `Rule.sagemaker`. Each profiler rule is a class
+whose arguments are the rule's parameters; pass an instance to `ProfilerRule.sagemaker`. Actions are exported here too.
 
 Example:
     >>> from sagemaker_debug_ext.rule_configs import vanishing_gradient
@@ -85,18 +85,18 @@ __all__ = [
 
 
 def get_default_profiler_rule() -> ProfilerRule:
-    """Return the rule that runs all other profiler rules. Its name is always the same, unlike that of the SDK's."""
+    """Return the rule that runs all other profiler rules. Unlike the SDK's, its name is always the same."""
     return ProfilerRule.sagemaker(ProfilerReport())
 
 
 def get_default_profiler_processing_job(
     instance_type: str | None = None, volume_size_in_gb: int | None = None
 ) -> ProfilerRule:
-    """Return the rule that processes what SageMaker Profiler records. Its name is always the same.
+    """Return the rule that processes the recordings of SageMaker Profiler. Its name is always the same.
 
     Args:
-        instance_type: Instance to process it on; ml.m5.4xlarge when not given.
-        volume_size_in_gb: Volume of that instance; 128 when not given.
+        instance_type: Instance type of the processing job; ml.m5.4xlarge by default.
+        volume_size_in_gb: Volume size of the instance; 128 by default.
     """
     return processing_rule(instance_type or "ml.m5.4xlarge", volume_size_in_gb or 128)
 
@@ -127,7 +127,7 @@ class ProfilerRuleConfig:
 
     Attributes:
         rule_name: Name of the rule.
-        rule_parameters: All its parameters, typed, with the name of the rule to invoke.
+        rule_parameters: All parameters of the rule, typed, and the name of the rule to invoke.
     """
 
     spec: RuleSpec
@@ -148,7 +148,7 @@ class ProfilerRuleConfig:
 
 
 class _ProfilerReport(ProfilerRuleConfig):
-    """Takes parameters of the rules it runs; only those given are sent."""
+    """Accepts the parameters of the rules it runs; only the given ones are sent."""
 
     def __init__(self, **rule_parameters: Any) -> None:
         spelling = {parameter.name.casefold(): parameter.name for parameter in self.spec.parameters}
@@ -202,7 +202,7 @@ OverallSystemUsage = _profiler_rule("OverallSystemUsage")
 ProfilerReport = _profiler_rule("ProfilerReport", _ProfilerReport)
 StepOutlier = _profiler_rule("StepOutlier")
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
 
     def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")

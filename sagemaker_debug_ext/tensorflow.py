@@ -1,6 +1,6 @@
 """Capture in Keras and TensorFlow scripts: ``import sagemaker_debug_ext.tensorflow as smd``."""
 
-# ruff: noqa: E402 - Keras is looked for before anything imports it, so that the error says what to install
+# ruff: noqa: E402 - check for Keras first, so that the error names the package to install
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {"create_trial": "trials"},  # a training script rarely reads trials
-    {"Hook": "the hook of Keras is KerasHook"},  # as the other frameworks' hooks are called
+    {"Hook": "the hook of Keras is KerasHook"},  # the other frameworks call theirs Hook
 )

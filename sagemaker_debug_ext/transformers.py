@@ -1,6 +1,6 @@
 """Capture with Hugging Face's `Trainer`: ``from sagemaker_debug_ext.transformers import DebuggerCallback``."""
 
-# ruff: noqa: E402 - the library is looked for before anything imports it, so that the error says what to install
+# ruff: noqa: E402 - check for the library first, so that the error names the package to install
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The fixed words of the field: modes, reduction names, built-in collections.
+"""Fixed vocabulary: modes, reduction names and built-in collections.
 
-The module is not called ``modes`` because ``from sagemaker_debug_ext import modes`` must give the enumeration itself.
+The module is not named ``modes`` because ``from sagemaker_debug_ext import modes`` imports the enumeration itself.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from typing import Final
 
 
 class ModeKeys(enum.Enum):
-    """What a step is for. The numbers are those stored in event records (store format, section 2.5)."""
+    """Purpose of a step. Event records store the numbers (store format, section 2.5)."""
 
     TRAIN = 1
     EVAL = 2
     PREDICT = 3
     GLOBAL = 4
 
-    __hash__ = object.__hash__  # members are unique, and Enum's own is written in Python: every step would call it
+    __hash__ = object.__hash__  # faster than Enum's, which is written in Python and would run at every step
 
 
 REDUCTIONS: Final = ("min", "max", "mean", "std", "variance", "sum", "prod")
-"""Reductions that give one number for a tensor; each also exists of the absolute values."""
+"""Reductions of a tensor to one number; each one also exists for the absolute values."""
 
 NORMS: Final = ("l1", "l2")
-"""Norms that give one number for a tensor; each also exists of the absolute values."""
+"""Norms of a tensor; each one also exists for the absolute values."""
 
 
 STATISTICS: Final = ("zero_fraction", "nonfinite", "abs_max", "histogram")
-"""What a hook can save of tensors beyond `REDUCTIONS` and `NORMS`; stored as reductions of these names are."""
+"""Statistics that a hook can save in addition to `REDUCTIONS` and `NORMS`; they are stored like reductions."""
 
 
 class CollectionKeys:
@@ -70,4 +70,4 @@ SCALAR_COLLECTIONS: Final = frozenset(
         CollectionKeys.SM_METRICS,
     }
 )
-"""Collections whose members are always saved raw, never reduced (store format, section 2.6)."""
+"""Collections whose members are always saved whole, never reduced (store format, section 2.6)."""

@@ -1,6 +1,6 @@
 """Capture in XGBoost scripts: ``import sagemaker_debug_ext.xgboost as smd``."""
 
-# ruff: noqa: E402 - XGBoost is looked for before anything imports it, so that the error says what to install
+# ruff: noqa: E402 - check for XGBoost first, so that the error names the package to install
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Train a classifier of points on two spirals in a loop with accelerate, with its tensors captured.
 
-The gradients of several batches are added up; one update of the weights is one step. What is captured, and when, stands
-in the job's hook configuration file. To run the script elsewhere than in a job, write such a file, say where it is, and
-start it:
+Gradients are accumulated over several batches; one update of the weights is one step. The job's hook configuration file
+selects the tensors and steps to capture. To run the script outside a job, create such a file, set the environment
+variable to its path, and start the script:
 
     echo '{"LocalPath": "/tmp/spirals", "HookParameters": {"save_interval": "10"}}' > hook.json
     SMDEBUG_CONFIG_FILE_PATH=hook.json python train.py --epochs 5
@@ -25,7 +25,7 @@ import sagemaker_debug_ext.pytorch as smd
 
 
 class SpiralNet(nn.Sequential):
-    """Tells on which of two spirals a point lies."""
+    """Classifies points by the spiral on which they lie."""
 
     def __init__(self) -> None:
         super().__init__(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 2))

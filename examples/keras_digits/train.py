@@ -2,9 +2,9 @@
 
 The script trains on the 1,797 images (8 x 8 pixels) that scikit-learn ships, or on `digits.npz` (arrays `images` and
 `labels`) in the folder that the environment variable SM_CHANNEL_TRAINING names. It is an ordinary script for a
-SageMaker training job; what is captured, and when, stands in the job's hook configuration file, nothing of it in here.
+SageMaker training job and contains no capture code; the job's hook configuration file selects tensors and steps.
 
-To run it elsewhere, write such a file, say where it is, and start the script:
+To run it elsewhere, create such a file, set the environment variable to its path, and start the script:
 
     echo '{"LocalPath": "/tmp/digits", "HookParameters": {"save_interval": "10"}}' > hook.json
     SMDEBUG_CONFIG_FILE_PATH=hook.json python train.py --epochs 5

@@ -1,7 +1,7 @@
 """Train a classifier of points on two spirals with Lightning, with its tensors captured.
 
-What is captured, and when, stands in the job's hook configuration file. To run the script elsewhere than in a job,
-write such a file, say where it is, and start it:
+The job's hook configuration file selects the tensors and steps to capture. To run the script outside a job, create such
+a file, set the environment variable to its path, and start the script:
 
     echo '{"LocalPath": "/tmp/spirals", "HookParameters": {"save_interval": "10"}}' > hook.json
     SMDEBUG_CONFIG_FILE_PATH=hook.json python train.py --epochs 5
@@ -24,7 +24,7 @@ from sagemaker_debug_ext.lightning import DebuggerCallback
 
 
 class SpiralNet(pl.LightningModule):
-    """Tells on which of two spirals a point lies."""
+    """Classifies points by the spiral on which they lie."""
 
     def __init__(self, learning_rate: float) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """Train a small GPT-2 on the characters of a text with Hugging Face's trainer, with its tensors captured.
 
 The text is `text.txt` in the folder that the environment variable SM_CHANNEL_TRAINING names, or this script itself.
-What is captured, and when, stands in the job's hook configuration file. To run the script elsewhere than in a job,
-write such a file, say where it is, and start it:
+The job's hook configuration file selects the tensors and steps to capture. To run the script outside a job, create such
+a file, set the environment variable to its path, and start the script:
 
     echo '{"LocalPath": "/tmp/characters", "HookParameters": {"save_interval": "10"}}' > hook.json
     SMDEBUG_CONFIG_FILE_PATH=hook.json python train.py --epochs 2

@@ -1,11 +1,11 @@
-"""Train boosted trees that tell malignant from benign tumours, with what they do captured.
+"""Train boosted trees that tell malignant from benign tumours, with their tensors captured.
 
 The script trains on the 569 cases (30 measurements each) that scikit-learn ships, or on `train.csv` and
 `validation.csv` (the label in the first column) in the folders that the environment variables SM_CHANNEL_TRAIN and
-SM_CHANNEL_VALIDATION name. It is an ordinary script for a SageMaker training job; what is captured, and when, stands
-in the job's hook configuration file, nothing of it in here.
+SM_CHANNEL_VALIDATION name. It is an ordinary script for a SageMaker training job and contains no capture code; the
+job's hook configuration file selects tensors and rounds.
 
-To run it elsewhere, write such a file, say where it is, and start the script:
+To run it elsewhere, create such a file, set the environment variable to its path, and start the script:
 
     echo '{"LocalPath": "/tmp/tumours", "CollectionConfigurations": [{"CollectionName": "average_shap"}]}' > hook.json
     SMDEBUG_CONFIG_FILE_PATH=hook.json python train.py --num-round 50

@@ -1,4 +1,4 @@
-"""Hold a trial still, or let it refresh, for a while; and read simple options from texts."""
+"""Context managers that control the refreshing of trials, and parsers of simple options."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["no_refresh", "parse_bool", "parse_list_from_str", "refresh"]
 
 @contextlib.contextmanager
 def no_refresh(trials: Trial | Sequence[Trial]) -> Iterator[None]:
-    """Hold trials still inside: queries answer from what is known. Afterwards they are as before, come what may."""
+    """Disable refreshing of trials within the context, so that queries use known steps only; restore it afterwards."""
     with _refreshing(trials, False):
         yield
 
 
 @contextlib.contextmanager
 def refresh(trials: Trial | Sequence[Trial]) -> Iterator[None]:
-    """Let trials look for new steps inside. Afterwards they are as before, come what may."""
+    """Enable refreshing of trials within the context; restore the previous state afterwards."""
     with _refreshing(trials, True):
         yield
 
@@ -42,14 +42,14 @@ def _refreshing(trials: Trial | Sequence[Trial], value: bool) -> Iterator[None]:
 
 
 def parse_bool(arg: bool | str | None, default: bool | None = None) -> bool | None:
-    """Read a boolean that may come as a text.
+    """Parse a boolean that may be a string.
 
     Args:
-        arg: A boolean, or ``true`` or ``false`` in any case.
-        default: What to return for None.
+        arg: A boolean, or the string ``true`` or ``false``, ignoring case.
+        default: Result for None.
 
     Raises:
-        SMDebugValueError: It is anything else.
+        SMDebugValueError: `arg` is neither.
     """
     if arg is None or isinstance(arg, bool):
         return default if arg is None else arg
@@ -60,23 +60,23 @@ def parse_bool(arg: bool | str | None, default: bool | None = None) -> bool | No
 
 
 def parse_list_from_str(arg: str | Sequence[str] | None, delimiter: str = ",") -> list[str]:
-    """Read a list that may come as a text.
+    """Parse a list that may be a string.
 
     Args:
-        arg: A list, or a text whose items are separated by `delimiter`; blanks around items, and empty items, are
+        arg: A list, or a string whose items are separated by `delimiter`; blanks around items, and empty items, are
             dropped.
-        delimiter: What separates items.
+        delimiter: Separator of the items.
 
     Returns:
-        The items; none for None and for the empty text.
+        The items; an empty list for None and the empty string.
 
     Raises:
-        SMDebugTypeError: It is neither.
+        SMDebugTypeError: `arg` is neither.
     """
     if arg is None:
         return []
     if not isinstance(arg, str):
         if not isinstance(arg, Iterable):
-            raise SMDebugTypeError(f"a list, or a text that holds one, was expected (got {arg!r})")
+            raise SMDebugTypeError(f"a list or a string was expected (got {arg!r})")
         return list(arg)
     return [item.strip() for item in arg.split(delimiter) if item.strip()]

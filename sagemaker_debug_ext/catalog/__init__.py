@@ -1,4 +1,4 @@
-"""Which rules exist, as data: names, parameters, wanted collections, images. No rule code is loaded here."""
+"""The catalog of rules as data: names, parameters, collections and images. Importing it loads no rule code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensors each built-in rule looks at, as data: collections, and parameters that name collections or patterns."""
+"""The tensors that each built-in rule inspects: collections, and parameters that name collections or patterns."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Final
 import attrs
 
 EVERYTHING: Final = "everything"
-"""In place of a collection: whatever is saved."""
+"""Placeholder for a collection: all saved tensors."""
 
 ANY_REDUCTION: Final = "any"
-"""In place of a reduction: one of them, whichever it is."""
+"""Placeholder for a reduction: any reduction."""
 
 
 def _tuple(value: object) -> tuple[str, ...]:
@@ -23,21 +23,21 @@ def _tuple(value: object) -> tuple[str, ...]:
 
 @attrs.frozen(kw_only=True)
 class RuleFeed:
-    """What one rule looks at.
+    """The tensors that one rule inspects.
 
     Args:
-        collections: Collections that it always looks at.
+        collections: Collections that the rule always inspects.
         collection_parameters: Parameters of the rule that name collections.
-        pattern_parameters: Parameters that hold patterns of tensors' names.
+        pattern_parameters: Parameters that hold patterns of tensor names.
         switched: Boolean parameter → collection that it adds.
-        also: Collections that it looks at as well, and can do without.
-        otherwise: What it looks at when the parameters name nothing: a collection, or `EVERYTHING`; None: it gives up.
-        needs_all: Whether each of its parameters has to be fed; else one is enough.
-        needs_one_of: Parameters of which one has to be set for the rule to fire.
-        needs_other_trial: Whether it compares with another trial.
-        reductions: Reductions that serve it in place of tensors.
-        default_patterns_of: Frameworks whose names the default patterns are; empty: all.
-        note: What else a user should know.
+        also: Optional collections.
+        otherwise: Collection, or `EVERYTHING`, to inspect if the parameters name none; None: the rule cannot run.
+        needs_all: Whether every parameter must match saved tensors; otherwise one is enough.
+        needs_one_of: Parameters, at least one of which must be set for the rule to fire.
+        needs_other_trial: Whether the rule compares with another trial.
+        reductions: Reductions that the rule accepts instead of tensors.
+        default_patterns_of: Frameworks whose tensor names the default patterns match; empty: all.
+        note: Further information for the user.
     """
 
     collections: tuple[str, ...] = attrs.field(default=(), converter=_tuple)
@@ -62,11 +62,11 @@ def _document() -> Mapping[str, Any]:
 
 
 def get_rule_feed(rule: str) -> RuleFeed | None:
-    """Return what a rule looks at; None for a rule of which it is not known, such as one of another package."""
+    """Return the tensors that a rule inspects; None if they are unknown, as for a rule of another package."""
     entry = _document()["rules"].get(rule)
     return RuleFeed(**entry) if entry else None
 
 
 def example_tensor_names(collection: str) -> tuple[str, ...]:
-    """Return names as tensors of a built-in collection have them; empty for other collections."""
+    """Return example names of tensors in a built-in collection; empty for other collections."""
     return tuple(_document()["example_names"].get(collection, ()))

@@ -1,4 +1,4 @@
-"""Which image evaluates a rule: region → account, repository, host."""
+"""Images that evaluate rules: region → account, repository and host."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ _DNS_SUFFIXES: Final = {
     "eu-isoe-": "cloud.adc-e.uk",
     "eusc-": "amazonaws.eu",
 }
-"""First part of a region's name → DNS suffix of its partition; all others have that of the standard one."""
+"""First part of a region's name → DNS suffix of its partition; all other regions have the standard suffix."""
 
 _ECR_URI: Final = re.compile(r"(\d{12})\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\.([a-z0-9.-]+)/([^:@]+).*")
 
 
 class ImageLocation(NamedTuple):
-    """The parts of an image's address that say where it lies."""
+    """The location of an image: the parts of its URI."""
 
     account: str
     region: str
@@ -105,12 +105,12 @@ def rule_regions(custom: bool = False) -> tuple[str, ...]:
 
 
 def rule_image_uri(region: str, custom: bool = False, account: str | None = None) -> str:
-    """Return the address of the image that evaluates rules in `region`.
+    """Return the URI of the image that evaluates rules in `region`.
 
     Args:
         region: Name of the region.
-        custom: The evaluator for custom rules instead of that for built-in ones.
-        account: Account that holds the image, for regions not known here or for a copy of one's own.
+        custom: Whether to return the evaluator for custom rules instead of the one for built-in rules.
+        account: Account that holds the image, for regions without a known account or for a private copy.
 
     Raises:
         SMDebugValueError: No image is known for the region, and no account is given.
@@ -128,7 +128,7 @@ def rule_image_uri(region: str, custom: bool = False, account: str | None = None
 
 
 def profiler_image_uri(region: str) -> str:
-    """Return the address of the image that processes what SageMaker Profiler records.
+    """Return the URI of the image that processes the recordings of SageMaker Profiler.
 
     Raises:
         SMDebugValueError: SageMaker Profiler does not run in the region.
@@ -142,16 +142,16 @@ def profiler_image_uri(region: str) -> str:
 
 
 def supports_debugger(region: str) -> bool:
-    """Tell whether Debugger runs in `region`: whether there is an evaluator for built-in rules."""
+    """Return whether Debugger runs in `region`, that is, whether there is an evaluator for built-in rules."""
     return region in _BUILTIN_ACCOUNTS
 
 
 def get_rule_container_image_uri(name: str | None = None, region: str | None = None) -> str:
-    """Return the address of the image that evaluates a rule; the SDK's name for `rule_image_uri`.
+    """Return the URI of the image that evaluates a rule; the SDK's name for `rule_image_uri`.
 
     Args:
-        name: Name of the rule; it counts for the processing of SageMaker Profiler only. A region if it is the only
-            argument.
+        name: Name of the rule; it only matters for the processing rule of SageMaker Profiler. If it is the only
+            argument, it is the region.
         region: Name of the region.
 
     Raises:
@@ -167,7 +167,7 @@ def get_rule_container_image_uri(name: str | None = None, region: str | None = N
 
 
 def parse_image_uri(uri: str) -> ImageLocation | None:
-    """Take the address of an image in ECR apart; None if it lies elsewhere."""
+    """Parse the URI of an image in ECR; None for other registries."""
     match = _ECR_URI.fullmatch(uri)
     return ImageLocation(*match.groups()) if match else None
 
@@ -179,7 +179,7 @@ _VERSION: Final = re.compile(r"\d+(?:\.\d+)*")
 
 
 def framework_of_image(uri: str) -> tuple[str | None, str | None]:
-    """Return framework and version of a training image of AWS, as its address tells them; None for what it does not.
+    """Return the framework and version in the URI of an AWS training image; None for a part that is missing.
 
     Example:
         >>> framework_of_image("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-gpu-py311")

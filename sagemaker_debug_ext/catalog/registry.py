@@ -1,8 +1,8 @@
-"""Which rules and collections exist: built-in ones, those of other packages, those registered by a script.
+"""Registry of rules and collections: built in, from other packages, or registered by a script.
 
-Other packages name their rules under the entry-point group `ENTRY_POINT_GROUP`: the name of the entry is the rule's,
-its value a `RuleSpec` or a function without arguments that returns one. Names are read without importing the package;
-the package is imported when one of its rules is asked for.
+Other packages declare their rules in the entry-point group `ENTRY_POINT_GROUP`: the name of the entry is that of the
+rule, and its value is a `RuleSpec` or a function without arguments that returns one. Names are read without importing
+the package; the package is imported when one of its rules is requested.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _builtin_rules() -> Mapping[str, RuleSpec]:
 
 
 def _with_sub_rules(spec: RuleSpec, specs: Mapping[str, RuleSpec], members: list[str]) -> RuleSpec:
-    """Let `spec` take the parameters of the rules it runs, as ``<rule>_<parameter>``."""
+    """Return `spec` with the parameters of the rules it runs added, as ``<rule>_<parameter>``."""
     borrowed = (
         attrs.evolve(parameter, name=f"{member}_{parameter.name}", default=None)
         for member in members
@@ -86,7 +86,7 @@ def get_rule_spec(name: str) -> RuleSpec:
 
     Raises:
         SMDebugValueError: There is no such rule.
-        SMDebugRuntimeError: The package that brings the rule cannot be loaded.
+        SMDebugRuntimeError: The package that provides the rule cannot be loaded.
     """
     if name in _builtin_rules():
         return _builtin_rules()[name]
@@ -95,12 +95,12 @@ def get_rule_spec(name: str) -> RuleSpec:
     if name in _plugins():
         return _load_plugin(name)
     names = rule_names()
-    hint = did_you_mean(name, names)  # before the names, which are many
+    hint = did_you_mean(name, names)  # before the list of names, which is long
     raise SMDebugValueError(f"there is no rule {name!r}{hint or ';'} rule must be one of {', '.join(names)}")
 
 
 def rule_names() -> tuple[str, ...]:
-    """Return the names of all rules, sorted, without loading any of another package."""
+    """Return the sorted names of all rules without loading other packages."""
     return tuple(sorted({*_builtin_rules(), *_registered, *_plugins()}))
 
 
@@ -111,10 +111,10 @@ def list_rule_specs(kind: RuleKind | None = None) -> tuple[RuleSpec, ...]:
 
 
 def register_rule_spec(spec: RuleSpec) -> None:
-    """Make a rule known for the rest of the process. The same one twice does nothing.
+    """Register a rule for the rest of the process. Registering the same rule again has no effect.
 
     Raises:
-        SMDebugTypeError: `spec` is no `RuleSpec`.
+        SMDebugTypeError: `spec` is not a `RuleSpec`.
         SMDebugValueError: Another rule has that name.
     """
     if not isinstance(spec, RuleSpec):
@@ -125,13 +125,13 @@ def register_rule_spec(spec: RuleSpec) -> None:
 
 
 def rules_for_framework(name: str) -> list[str]:
-    """Return the names of the debugger rules that can watch jobs of a framework, sorted.
+    """Return the sorted names of the debugger rules that can watch jobs of a framework.
 
     Args:
         name: ``tensorflow``, ``pytorch``, ``mxnet`` or ``xgboost``, in any case.
 
     Raises:
-        SMDebugValueError: It is none of these.
+        SMDebugValueError: The framework is none of these.
     """
     framework = _framework(name)
     return [spec.name for spec in list_rule_specs("debugger") if framework in spec.frameworks]
@@ -175,10 +175,10 @@ class XGBOOST(enum.Enum):
 
 
 def get_rule_groups(group: TENSORFLOW | PYTORCH | MXNET | XGBOOST) -> list[RuleConfig]:
-    """Return the base configurations of a group: SIMPLE, a few to begin with, or ALL that suit the framework.
+    """Return the base configurations of a group: SIMPLE for a recommended few, ALL for all that fit the framework.
 
     Raises:
-        SMDebugTypeError: `group` is no member of the four enumerations.
+        SMDebugTypeError: `group` is not a member of the four enumerations.
     """
     if not isinstance(group, (TENSORFLOW, PYTORCH, MXNET, XGBOOST)):
         raise SMDebugTypeError(f"group must be a member such as PYTORCH.SIMPLE (got {group!r})")
@@ -189,10 +189,9 @@ def get_rule_groups(group: TENSORFLOW | PYTORCH | MXNET | XGBOOST) -> list[RuleC
 
 
 def get_collection(name: str) -> dict[str, Any] | None:
-    """Return a collection by which rules are fed, as the original package spells it; None for an unknown name.
+    """Return a default collection of rules in the SDK's form; None for an unknown name.
 
-    Two entries there, ``relu_input`` and ``relu_output``, lack the level with name and parameters. They are returned
-    so.
+    As in the SDK, the entries ``relu_input`` and ``relu_output`` lack the level with name and parameters.
     """
     parameters = _document()["rule_collections"].get(name)
     if parameters is None:
@@ -203,9 +202,9 @@ def get_collection(name: str) -> dict[str, Any] | None:
 
 
 def builtin_collection_patterns(framework: str) -> dict[str, list[str]]:
-    """Return the collections that hooks of a framework know by themselves, with the patterns of their tensors' names.
+    """Return the built-in collections of a framework's hooks with their patterns of tensor names.
 
-    A collection without patterns is filled by the hook itself.
+    The hook itself fills collections that have no patterns.
 
     Raises:
         SMDebugValueError: The framework is unknown.
@@ -219,7 +218,7 @@ def builtin_collection_patterns(framework: str) -> dict[str, list[str]]:
 
 
 def default_collections(framework: str) -> tuple[str, ...]:
-    """Return the names of the collections that hooks of a framework save unless told otherwise.
+    """Return the names of the collections that hooks of a framework save by default.
 
     Raises:
         SMDebugValueError: The framework is unknown.
@@ -237,13 +236,13 @@ def catalog_schema() -> dict[str, Any]:
 
 
 def check_catalog(document: Mapping[str, Any] | None = None) -> None:
-    """Compare a catalog with its schema.
+    """Validate a catalog against its schema.
 
     Args:
-        document: The catalog; that of the built-in rules when not given.
+        document: The catalog; the one of the built-in rules by default.
 
     Raises:
-        SMDebugValueError: It does not fit; the text names every place.
+        SMDebugValueError: The catalog is invalid; the message lists the path of every problem.
     """
     import jsonschema  # noqa: PLC0415  # heavy, and needed by nobody who only uses the catalog
 

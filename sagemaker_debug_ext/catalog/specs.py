@@ -1,6 +1,6 @@
-"""What the catalog knows of a rule: `RuleSpec`, and of each of its parameters: `ParameterSpec`.
+"""Specification of a rule, `RuleSpec`, and of its parameters, `ParameterSpec`.
 
-Values of parameters arrive as text from a request, or typed from a script; here they become typed values (built-in
+Values of parameters are strings in requests and typed in scripts; this module converts both to typed values (built-in
 rules, section 2.2).
 """
 
@@ -24,7 +24,7 @@ ParameterType: TypeAlias = Literal["bool", "int", "float", "str", "str_list", "r
 RuleKind: TypeAlias = Literal["debugger", "profiler"]
 
 COMMON_PARAMETERS: Final = ("base_trial", "rule_to_invoke", "action_json")
-"""Parameters that any rule may be sent, and that are not its own."""
+"""Parameters that every rule may receive in addition to its own."""
 
 _OTHER_TRIAL: Final = re.compile(r"other_trial_(\d+)")
 _BOOLEANS: Final = {"True": True, "true": True, "False": False, "false": False}
@@ -94,18 +94,18 @@ class ParameterSpec:
     """One parameter of a rule.
 
     Args:
-        name: Its name.
-        type: What its values are; lists may be given as text joined by commas.
-        doc: What it means.
-        default: Typed value when it is not given; None means unset.
-        required: Whether it has to be given.
-        min: Least value, inclusive; of lists: of each item.
-        max: Greatest value, inclusive.
-        exclusive_min: Bound that values must lie above.
-        exclusive_max: Bound that values must lie below.
-        choices: The only values allowed.
+        name: Name of the parameter.
+        type: Type of the values; lists may be given as strings with commas.
+        doc: Description.
+        default: Typed default value; None means unset.
+        required: Whether the parameter must be given.
+        min: Minimum, inclusive; for lists: of each item.
+        max: Maximum, inclusive.
+        exclusive_min: Lower bound, exclusive.
+        exclusive_max: Upper bound, exclusive.
+        choices: The allowed values, if they are limited.
         unit: Unit of the value.
-        aliases: Other names it may be given by.
+        aliases: Alternative names of the parameter.
     """
 
     name: str
@@ -122,16 +122,16 @@ class ParameterSpec:
     aliases: tuple[str, ...] = ()
 
     def parse(self, value: object, rule: str = "") -> ParameterValue:
-        """Turn a value as text, or typed, into a typed one; None, ``""`` and ``"None"`` give the default.
+        """Convert a string or typed value to a typed value; None, ``""`` and ``"None"`` result in the default.
 
         Args:
             value: The value.
             rule: Name of the rule, for error messages.
 
         Raises:
-            SMDebugTypeError: The value is of a type that no parameter has.
-            SMDebugValueError: It is not of the parameter's type or not in its range; or the parameter is required and
-                unset.
+            SMDebugTypeError: The value has a type that no parameter has.
+            SMDebugValueError: The value has not the parameter's type or is out of range, or the parameter is required
+                and unset.
         """
         where = f"parameter {self.name!r} of rule {rule}" if rule else f"parameter {self.name!r}"
         parsed = None if _is_unset(value) else _PARSERS[self.type](value, where)
@@ -146,7 +146,7 @@ class ParameterSpec:
 
     @property
     def range(self) -> str:
-        """The values allowed, in words; empty if all are."""
+        """Description of the allowed values; empty if all are allowed."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         bounds = {
@@ -188,22 +188,22 @@ class ParameterSpec:
 
 @attrs.frozen(kw_only=True)
 class RuleSpec:
-    """One rule.
+    """The specification of a rule.
 
     Args:
         name: Class name of the rule, which is also its name in a request.
         kind: ``debugger`` for rules on tensors, ``profiler`` for rules on metrics.
-        doc: What it finds.
-        parameters: Its parameters.
-        function: Name in `sagemaker_debug_ext.rule_configs`; empty for rules that are not there.
-        rule_class: ``module:Class`` with its code; None if it runs in the service only.
-        frameworks: Frameworks whose jobs it can watch.
-        fires: Whether it can fire at all; some rules only write a report.
-        application_rule: Whether it is for one kind of model.
-        needs_framework_metrics: Whether it reads metrics that only old containers have.
-        collections: What it wants saved when the user says nothing.
-        at_least_one_of: Groups of parameters of which one has to be given. Rules check it themselves, when they run,
-            because SageMaker does so too.
+        doc: Description of the problem that the rule finds.
+        parameters: Parameters of the rule.
+        function: Name in `sagemaker_debug_ext.rule_configs`; empty if the rule is not in that module.
+        rule_class: ``module:Class`` of the rule's code; None if the rule runs in the service only.
+        frameworks: Frameworks whose jobs the rule can watch.
+        fires: Whether the rule can fire; False for rules that only write a report.
+        application_rule: Whether the rule applies to one kind of model only.
+        needs_framework_metrics: Whether the rule reads framework metrics, which only old containers collect.
+        collections: Default collections, which are saved unless the user specifies others.
+        at_least_one_of: Groups of parameters, one of which must be given. Rules check this when they run, as SageMaker
+            does.
     """
 
     name: str
@@ -220,10 +220,10 @@ class RuleSpec:
     at_least_one_of: tuple[tuple[str, ...], ...] = ()
 
     def parameter(self, name: str) -> ParameterSpec:
-        """Return the parameter called `name`, or that has it as an alias.
+        """Return the parameter with the given name or alias.
 
         Raises:
-            SMDebugValueError: There is none.
+            SMDebugValueError: There is no such parameter.
         """
         for spec in self.parameters:
             if name == spec.name or name in spec.aliases:
@@ -236,13 +236,13 @@ class RuleSpec:
         )
 
     def check_parameters(self, parameters: Mapping[str, object]) -> None:
-        """Refuse names and values that the rule does not take. What is missing is not looked at.
+        """Raise if the rule does not accept a name or value. Missing parameters are not checked.
 
-        Parameters common to all rules are left alone, and so are pipeline variables.
+        Parameters common to all rules, and pipeline variables, are skipped.
 
         Raises:
-            SMDebugTypeError: A value is of a type that no parameter has.
-            SMDebugValueError: A name is unknown, or a value not of the parameter's type or range.
+            SMDebugTypeError: A value has a type that no parameter has.
+            SMDebugValueError: A name is unknown, or a value has the wrong type or is out of range.
         """
         for name, value in _own(parameters).items():
             spec = self.parameter(name)
@@ -250,14 +250,14 @@ class RuleSpec:
                 spec.parse(value, self.name)
 
     def parse_parameters(self, parameters: Mapping[str, object]) -> dict[str, ParameterValue]:
-        """Return typed values of all parameters, defaults filled in, in the order of `parameters` of the spec.
+        """Return typed values of all parameters, including defaults, in the order of the spec's `parameters`.
 
-        The paths ``other_trial_0``, … become the list ``other_trials``, if the rule has such a parameter and none is
-        given.
+        The paths ``other_trial_0``, … are collected in the list ``other_trials`` if the rule has this parameter and it
+        is not given.
 
         Raises:
-            SMDebugTypeError: A value is of a type that no parameter has.
-            SMDebugValueError: A name is unknown, a value not of the parameter's type or range, or a required parameter
+            SMDebugTypeError: A value has a type that no parameter has.
+            SMDebugValueError: A name is unknown, a value has the wrong type or is out of range, or a required parameter
                 is missing.
         """
         given: dict[str, object] = {"other_trials": other_trials(parameters)}
@@ -286,9 +286,9 @@ class RuleSpec:
 
 
 class RuleConfig(dict[str, Any]):
-    """A base configuration for `Rule.sagemaker`: a plain dictionary that knows its rule.
+    """A base configuration for `Rule.sagemaker`: a dictionary with a reference to its rule.
 
-    It equals the dictionary that the original package returns.
+    It equals the dictionary that the SDK returns.
     """
 
     def __init__(self, spec: RuleSpec) -> None:
@@ -302,7 +302,7 @@ class RuleConfig(dict[str, Any]):
         self.spec = spec
 
     def check_parameters(self, parameters: Mapping[str, object]) -> None:
-        """Refuse names and values that the rule does not take; see `RuleSpec.check_parameters`."""
+        """Raise if the rule does not accept a name or value; see `RuleSpec.check_parameters`."""
         self.spec.check_parameters(parameters)
 
     def __reduce__(self) -> tuple[type[RuleConfig], tuple[RuleSpec], None, None, Any]:

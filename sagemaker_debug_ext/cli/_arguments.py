@@ -1,4 +1,4 @@
-"""Arguments that several commands take."""
+"""Arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
 def parse_mode(text: str) -> ModeKeys:
-    """Read the name of a mode, in any case."""
+    """Parse the name of a mode, ignoring case."""
     try:
         return ModeKeys[text.upper()]
     except KeyError:
@@ -18,7 +18,7 @@ def parse_mode(text: str) -> ModeKeys:
 
 
 def parse_count(text: str) -> int:
-    """Read a number that is at least one."""
+    """Parse an integer of at least one."""
     try:
         number = int(text)
     except ValueError:
@@ -29,14 +29,14 @@ def parse_count(text: str) -> int:
 
 
 def add_trial(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that says which trial."""
+    """Add the argument for the trial."""
     parser.add_argument(
-        "trial", metavar="TRIAL", help="folder that holds index/ and events/, here or s3://bucket/prefix"
+        "trial", metavar="TRIAL", help="folder with index/ and events/: a local path or s3://bucket/prefix"
     )
 
 
 def add_mode(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says which mode's steps are meant."""
+    """Add the option for the mode in which steps are counted."""
     parser.add_argument(
         "--mode",
         type=parse_mode,
@@ -46,22 +46,22 @@ def add_mode(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the option that asks for JSON."""
+    """Add the option for JSON output."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
 def add_command(
     commands: Any, name: str, summary: str, run: Any, words: str | None = None, description: str | None = None
 ) -> argparse.ArgumentParser:
-    """Add a command whose arguments go to `run`, which returns the exit status.
+    """Add a command that calls `run` with its arguments; `run` returns the exit status.
 
     Args:
-        commands: Where to add it.
-        name: Its name.
-        summary: What it does.
-        run: What runs it.
-        words: Its argument, if any, that takes any number of words, which may come after options as well.
-        description: What its own help says of it; the summary when not given.
+        commands: The commands to extend.
+        name: Name of the command.
+        summary: One-line description.
+        run: Function that runs the command.
+        words: Argument, if any, for any number of words, which may also follow options.
+        description: Description in the command's own help; the summary by default.
     """
     parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=description or summary)
     parser.set_defaults(run=run, command=parser, words=words)

@@ -1,4 +1,4 @@
-"""How commands print: tables for people, JSON for programs."""
+"""Output of commands: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def write(text: str = "") -> None:
 
 
 def say(text: str) -> None:
-    """Print a line for the person at the terminal."""
+    """Print a line for the user to standard error."""
     print(text, file=sys.stderr)
 
 
 def write_json(value: Any) -> None:
-    """Print a value as JSON; arrays become lists, and numbers that JSON lacks become their names."""
+    """Print a value as JSON; arrays become lists, and NaN and infinities become strings."""
     print(json.dumps(_plain(value), indent=2, allow_nan=False))
 
 
@@ -40,7 +40,7 @@ def _plain(value: Any) -> Any:
 
 
 def format_cell(value: Any) -> str:
-    """Return a value as a table shows it: six significant digits, nothing for None."""
+    """Format a value for a table: six significant digits, an empty string for None."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -49,7 +49,7 @@ def format_cell(value: Any) -> str:
 
 
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as aligned columns under their headers; columns of numbers are aligned to the right."""
+    """Format rows as aligned columns under their headers; columns of numbers are right-aligned."""
     values = [list(row) for row in rows]
     cells = [list(headers), *([format_cell(value) for value in row] for row in values)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
@@ -69,7 +69,7 @@ def format_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def format_bytes(number: int) -> str:
-    """Return a number of bytes in the largest unit that keeps it at or above one."""
+    """Format a number of bytes in the largest unit in which it is at least one."""
     size = float(number)
     for unit in ("B", "KB", "MB", "GB"):
         if size < 1000 or unit == "GB":

@@ -1,4 +1,4 @@
-"""What a running job shows: a bar for each job on a terminal, plain lines elsewhere."""
+"""Progress of running jobs: one bar per job on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE_EVERY_STEPS = 50
 
 
 def describe(event: Event) -> str | None:
-    """Return a line for events worth one: changes of status, and what rules found and did."""
+    """Return a line for changes of status, issues and actions; None for other events."""
     from sagemaker_debug_ext.local import events
 
     if isinstance(event, events.StatusChanged):
@@ -37,8 +37,8 @@ def show_progress(names: list[str], total_steps: int) -> Iterator[EventHandler]:
     """Show the progress of jobs while the block runs.
 
     Args:
-        names: The jobs.
-        total_steps: How many global steps each will take if it is not stopped.
+        names: Names of the jobs.
+        total_steps: Number of global steps of each job that is not stopped.
     """
     if not sys.stderr.isatty() or find_spec("rich") is None:
         yield _Lines(total_steps)
@@ -58,7 +58,7 @@ def show_progress(names: list[str], total_steps: int) -> Iterator[EventHandler]:
 
 
 class _Lines:
-    """Prints a line for each event worth one, and now and then for a step."""
+    """Prints a line for each described event, and for some of the steps."""
 
     def __init__(self, total_steps: int) -> None:
         self._total = total_steps
@@ -76,7 +76,7 @@ class _Lines:
 
 
 class _Bars:
-    """Moves a bar for each job, and prints lines above them."""
+    """Updates one bar per job, and prints lines above the bars."""
 
     def __init__(self, bars: Progress, tasks: dict[str, TaskID]) -> None:
         self._bars = bars

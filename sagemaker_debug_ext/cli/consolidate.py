@@ -1,4 +1,4 @@
-"""``sagemaker-debug consolidate``: make a trial quicker to open."""
+"""``sagemaker-debug consolidate``: make a trial faster to open."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sagemaker_debug_ext.cli import _arguments, _output
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    summary = "Write the index files of a trial once more as one, so that it opens faster."
+    summary = "Merge the index files of a trial into one additional file, so that it opens faster."
     parser = _arguments.add_command(commands, "consolidate", summary, run)
     _arguments.add_trial(parser)
     _arguments.add_json(parser)

@@ -1,4 +1,4 @@
-"""``sagemaker-debug demo``: the whole path once, on real images."""
+"""``sagemaker-debug demo``: capture and evaluate two training jobs on real images."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_parser(commands: Any) -> None:
     parser = _arguments.add_command(
         commands, "demo", "Train a sound and a broken net on real images, with rules watching both.", run
     )
-    parser.add_argument("--work-dir", default=_DEFAULT_FOLDER, help="where everything goes (default: %(default)s)")
+    parser.add_argument("--work-dir", default=_DEFAULT_FOLDER, help="folder for all files (default: %(default)s)")
     parser.add_argument(
         "--epochs", type=_arguments.parse_count, default=40, help="passes over the images (default: %(default)s)"
     )
@@ -77,7 +77,7 @@ def _print(report: JobReport) -> None:
 
 def _print_next_steps(reports: list[JobReport]) -> None:
     healthy, broken = (_short(report.trial_path) for report in reports)
-    command = _short(sys.argv[0])  # as it was found this time: it may not be on the path of the user's shell
+    command = _short(sys.argv[0])  # the path of this call, because the command may not be in the user's PATH
     if Path(command).name != "sagemaker-debug":
         command = f"{sys.executable} -m sagemaker_debug_ext.cli.main"
     _output.write("\nLook at the trials:")
@@ -88,6 +88,6 @@ def _print_next_steps(reports: list[JobReport]) -> None:
 
 
 def _short(path: str) -> str:
-    """Return a path as seen from here, unless it lies elsewhere."""
+    """Return a path relative to the working directory if it is below it."""
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative

@@ -1,4 +1,4 @@
-"""``sagemaker-debug ls``: what a trial holds."""
+"""``sagemaker-debug ls``: list the content of a trial."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _describe(trial: Trial, name: str, mode: ModeKeys) -> dict[str, Any]:
 def _shape(trial: Trial, name: str, step: int, mode: ModeKeys) -> tuple[int, ...] | None:
     try:
         return trial.tensor(name).shape(step, mode=mode)
-    except DebugExtError:  # only reductions were saved, or the record is damaged: there is no shape to show
+    except DebugExtError:  # there is no shape if only reductions were saved or the record is damaged
         return None
 
 
@@ -87,7 +87,7 @@ def _print(summary: dict[str, Any]) -> None:
         _output.say(f"problem: {problem}")
     _output.write()
     if not summary["tensors"]:
-        _output.say("no tensor was saved, or none of those asked for")
+        _output.say("no tensor was saved, or none matches the options")
         return
     headers = ("TENSOR", "STEPS", "FIRST", "LAST", "SHAPE", "COLLECTIONS")
     rows = [

@@ -1,4 +1,4 @@
-"""``sagemaker-debug``: one module a command; this one joins them and turns errors into exit codes."""
+"""``sagemaker-debug``: combines the commands, one module each, and converts errors to exit codes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Read the arguments; a command that takes any number of words takes them after its options, too."""
+    """Parse the arguments; words of a command with any number of them may also follow its options."""
     arguments, rest = build_parser().parse_known_args(argv)
     if rest:
         command: argparse.ArgumentParser = arguments.command
-        if arguments.words is None or any(each.startswith("-") for each in rest):
+        if arguments.words is None or any(word.startswith("-") for word in rest):
             command.error(f"unrecognized arguments: {' '.join(rest)}")
         getattr(arguments, arguments.words).extend(rest)
-    if arguments.run is None:  # no command was given: say which there are
+    if arguments.run is None:  # no command was given: list the commands
         arguments.command.print_help(sys.stderr)
         raise SystemExit(EXIT_USAGE)
     return arguments
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        argv: The arguments; those of the process when not given.
+        argv: The arguments; those of the process by default.
 
     Returns:
         The exit status: 0 nothing found, 1 a rule found an issue, 2 wrong use or an error.
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = _parse(argv)
         status: int = arguments.run(arguments)
-    except SystemExit as stop:  # how argparse ends after --help and wrong arguments
+    except SystemExit as stop:  # raised by argparse after --help and on wrong arguments
         return stop.code if isinstance(stop.code, int) else EXIT_USAGE
     except (DebugExtError, OSError) as error:
         if isinstance(error, BrokenPipeError):
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _quiet_pipe() -> int:
-    """The reader of our output, such as ``head``, has gone: end without a word, at interpreter exit as well."""
+    """Exit silently after the reader of the output, such as ``head``, has ended."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

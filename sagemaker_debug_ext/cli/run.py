@@ -1,4 +1,4 @@
-"""``sagemaker-debug run``: a training script or module as it is, with its tensors captured."""
+"""``sagemaker-debug run``: run an unmodified training script or module and capture its tensors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sagemaker_debug_ext.cli import _arguments
 from sagemaker_debug_ext.errors import SMDebugValueError
 
 _SCRIPT = (
-    "the script, and its arguments after it; its hook configuration file is the one that the environment variable "
-    "SMDEBUG_CONFIG_FILE_PATH names, or that of a SageMaker job, and without one it just runs"
+    "the script and its arguments; the environment variable SMDEBUG_CONFIG_FILE_PATH names the hook configuration "
+    "file, which SageMaker jobs have by default; without one, the script runs without capture"
 )
 
 
@@ -19,16 +19,16 @@ def add_parser(commands: Any) -> None:
     parser = _arguments.add_command(
         commands,
         "run",
-        "Run a training script as it is, capturing what its hook configuration file asks for.",
+        "Run an unmodified training script and capture the tensors in its hook configuration file.",
         run,
     )
     parser.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is a module, as for python -m")
-    # One argument takes all: were they two, the first would swallow a ``--`` that is meant for the script.
+    # A single argument takes all words, because with two the first one would consume a ``--`` for the script.
     parser.add_argument("script", metavar="SCRIPT", nargs=argparse.PARSER, help=_SCRIPT)
 
 
 def run(arguments: argparse.Namespace) -> NoReturn:
-    """Become the script: exit status, signals and output are its own."""
+    """Replace this process by the script, which then has its own exit status, signals and output."""
     import os
     import sys
 
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> NoReturn:
     if arguments.is_module:
         words = ["-m", *words]
     elif not (os.path.isfile(script) or os.path.isfile(os.path.join(script, "__main__.py"))):
-        raise SMDebugValueError(f"script must be a Python file that is there (got {script!r})")
+        raise SMDebugValueError(f"script must be an existing Python file (got {script!r})")
     program = [sys.executable, "-m", "sagemaker_debug_ext.auto", *words]
     sys.stdout.flush()
     os.execv(sys.executable, program)  # noqa: S606 - no shell is wanted

@@ -1,4 +1,4 @@
-"""``sagemaker-debug show``: one tensor, at one step or over all of them."""
+"""``sagemaker-debug show``: show one tensor at one step or over all steps."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 _STATISTICS: Final = ("min", "max", "mean", "std")
 
 _MOST_ROWS: Final = 30
-"""Of more steps the first and the last ones are shown, unless all are asked for."""
+"""Maximum number of rows; of more steps, the first and last ones are shown unless all are requested."""
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = _arguments.add_command(commands, "show", "Show a tensor: its values at a step, or how it went.", run)
+    parser = _arguments.add_command(commands, "show", "Show a tensor: its values at a step, or over the steps.", run)
     _arguments.add_trial(parser)
-    parser.add_argument("tensor", metavar="TENSOR", help="name of the tensor, as ls lists it")
+    parser.add_argument("tensor", metavar="TENSOR", help="name of the tensor, as listed by ls")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--step", type=int, metavar="N", help="show the values at this step")
     which.add_argument("--last", type=_arguments.parse_count, metavar="N", help="show the last N steps only")
@@ -48,19 +48,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _find(trial: Trial, name: str) -> Tensor:
-    """Return a tensor; if there is none, the error names some whose names hold what was given."""
+    """Return a tensor; if it does not exist, the error lists tensors whose names contain the given one."""
     try:
         return trial.tensor(name)
     except TensorUnavailable as error:
         near = [known for known in error.known if name.casefold() in known.casefold()]
-        if len(near) < 2:  # the error itself names a near one
+        if len(near) < 2:  # the original error suggests a near one
             raise
-        some = ", ".join(near[:3]) + (", …" if len(near) > 3 else "")
-        raise SMDebugValueError(f"there is no tensor {name!r}, but {len(near)} whose names hold it: {some}") from error
+        examples = ", ".join(near[:3]) + (", …" if len(near) > 3 else "")
+        raise SMDebugValueError(
+            f"there is no tensor {name!r}, but {len(near)} whose names contain it: {examples}"
+        ) from error
 
 
 def _place(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return where in the job a step is: mode and step within it, from either way of counting."""
+    """Return the mode of a step and the step within it, from a global or a mode step."""
     from sagemaker_debug_ext.vocabulary import ModeKeys
 
     trial = tensor.trial
@@ -75,9 +77,9 @@ def _place(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str
 
 
 def _measure(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what tells a value in a line: itself if it is a single one, else a few numbers made from it.
+    """Return a one-line summary of a value: a scalar itself, else a few reductions.
 
-    A number is None where neither it nor the value was saved.
+    A reduction is None if neither it nor the value was saved.
     """
     try:
         value = tensor.value(step, mode=arguments.mode, worker=arguments.worker)
@@ -91,7 +93,7 @@ def _measure(tensor: Tensor, step: int, arguments: argparse.Namespace) -> dict[s
 def _statistic(tensor: Tensor, step: int, name: str, arguments: argparse.Namespace) -> Any:
     try:
         return tensor.reduction_value(step, name, mode=arguments.mode, worker=arguments.worker).item()
-    except (TensorUnavailableForStep, SMDebugValueError, TypeError):  # empty tensors have no least value, texts no mean
+    except (TensorUnavailableForStep, SMDebugValueError, TypeError):  # empty tensors lack a minimum, strings a mean
         return None
 
 

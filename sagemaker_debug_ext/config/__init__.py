@@ -1,6 +1,6 @@
-"""What the user asks for: frozen values, checked when they are made.
+"""Configuration classes: frozen values that are validated on construction.
 
-Nothing here knows AWS, files or frameworks; `sagemaker_debug_ext.requests` turns these values into requests.
+These modules depend on no AWS API, file or framework; `sagemaker_debug_ext.requests` builds requests from the values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "SaveConfig",
     "SaveConfigMode",
     "ReductionConfig",
-    # rules and what follows them
+    # rules and their actions
     "Rule",
     "ProfilerRule",
     "RuleBase",

@@ -1,7 +1,7 @@
 """Converters and validators that several configuration classes share.
 
-AWS takes almost every setting as text, and a script's settings are numbers, booleans and lists. So values are rendered
-once, when a configuration is made, in the spelling the container reads; two configurations that say the same are equal.
+AWS accepts almost every setting as a string only, whereas scripts use numbers, booleans and lists. Values are therefore
+rendered once, on construction, in the spelling that the container reads, so that equivalent configurations are equal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MAX_TEXT: Final = 256
-"""Longest key or value that AWS takes in a map of parameters, and longest rule or collection name."""
+"""Maximum length of keys and values in a map of parameters, and of names of rules and collections."""
 
 MAX_S3_PATH: Final = 1024
 MAX_LOCAL_PATH: Final = 4096
@@ -30,25 +30,25 @@ _S3_PATH: Final = re.compile(r"(https|s3)://([^/]+)/?(.*)")
 class PipelineVariable(Protocol):
     """A value that a pipeline fills in when it runs, such as a pipeline parameter of the SageMaker SDK.
 
-    Its content is unknown here: it is passed on as it is, never turned into text and never checked.
+    Its content is unknown at this point, so it is passed through without rendering or checks.
     """
 
     @property
     def expr(self) -> Any:
-        """What the pipeline definition holds in place of the value."""
+        """The expression that stands for the value in the pipeline definition."""
 
 
 Text: TypeAlias = "str | PipelineVariable"
-"""Text, or a pipeline variable that stands for it."""
+"""A string, or a pipeline variable that stands for one."""
 
 Number: TypeAlias = "int | PipelineVariable"
-"""A whole number, or a pipeline variable that stands for it."""
+"""An integer, or a pipeline variable that stands for one."""
 
 
 def is_pipeline_variable(value: object) -> bool:
-    """Tell whether `value` is a pipeline variable: anything with ``expr`` or ``to_string``.
+    """Return whether `value` is a pipeline variable: anything with ``expr`` or ``to_string``.
 
-    Looks at the class first, because reading ``expr`` of some variables computes it.
+    The class is checked first because some variables compute ``expr`` on access.
     """
     kind = type(value)
     return hasattr(kind, "expr") or hasattr(kind, "to_string") or "expr" in getattr(value, "__dict__", ())
@@ -76,22 +76,22 @@ def _render_scalar(value: object) -> str | None:
         return "True" if value else "False"
     if isinstance(value, numbers.Integral):
         return str(int(value))
-    # A float of another library prints itself: turned into ours it would show digits that nobody wrote.
+    # Floats of other libraries print themselves, because converting them to float would add spurious digits.
     return repr(float(value)) if isinstance(value, float) else str(value) if isinstance(value, numbers.Real) else None
 
 
 def render_value(value: object, where: str) -> Text:
-    """Render a setting as the text that the container reads.
+    """Render a setting as the string that the container reads.
 
     Booleans become ``True`` or ``False``, numbers their shortest exact spelling, lists their items joined by commas,
-    modes their names. Texts and pipeline variables pass unchanged.
+    modes their names. Strings and pipeline variables pass unchanged.
 
     Args:
         value: The setting.
-        where: What it is, for error messages.
+        where: Name of the setting, for error messages.
 
     Raises:
-        SMDebugTypeError: It is of another type, or a list holds a pipeline variable.
+        SMDebugTypeError: The value has an unsupported type, or a list holds a pipeline variable.
         SMDebugValueError: An item of a list contains a comma.
     """
     text = _render_scalar(value)
@@ -101,13 +101,13 @@ def render_value(value: object, where: str) -> Text:
         return cast("PipelineVariable", value)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
         return ",".join(_render_item(item, where) for item in value)
-    raise SMDebugTypeError(f"{where} must be a text, a number, a boolean or a list of them (got {value!r})")
+    raise SMDebugTypeError(f"{where} must be a string, a number, a boolean or a list of them (got {value!r})")
 
 
 class Parameters(Mapping[str, "Text"]):
-    """An unchangeable, hashable map of parameter names to rendered values.
+    """An immutable, hashable mapping of parameter names to rendered values.
 
-    Equal to any mapping with the same content. The order of the names is kept, and does not count.
+    It equals any mapping with the same content. The order of the names is kept, but ignored in comparisons.
     """
 
     __slots__ = ("_values",)
@@ -125,7 +125,7 @@ class Parameters(Mapping[str, "Text"]):
         return len(self._values)
 
     def __hash__(self) -> int:
-        # Some pipeline variables are unhashable; equal maps have equal texts, so the texts are enough.
+        # Hash the strings only, because some pipeline variables are unhashable; equal maps have equal strings.
         return hash(frozenset(item for item in self._values.items() if isinstance(item[1], str)))
 
     def __repr__(self) -> str:
@@ -136,15 +136,15 @@ class Parameters(Mapping[str, "Text"]):
 
 
 def render_parameters(values: Mapping[str, Any] | None, where: str) -> Parameters:
-    """Render a map of settings; a setting of None counts as not given.
+    """Render a mapping of settings; settings of None are omitted.
 
     Args:
-        values: Names and settings; None gives an empty map.
-        where: What they belong to, for error messages.
+        values: Names and settings; None results in an empty mapping.
+        where: Owner of the settings, for error messages.
 
     Raises:
-        SMDebugTypeError: Not a mapping, a name that is no text, or a value that cannot be rendered.
-        SMDebugValueError: A name or a rendered value is longer than AWS takes, or a name is empty.
+        SMDebugTypeError: `values` is not a mapping, a name is not a string, or a value cannot be rendered.
+        SMDebugValueError: A name is empty, or a name or rendered value is longer than `MAX_TEXT`.
     """
     if isinstance(values, Parameters):
         return values
@@ -163,7 +163,7 @@ def render_parameters(values: Mapping[str, Any] | None, where: str) -> Parameter
 
 def _checked_key(key: object, where: str) -> str:
     if not isinstance(key, str):
-        raise SMDebugTypeError(f"names in {where} must be texts (got {key!r})")
+        raise SMDebugTypeError(f"names in {where} must be strings (got {key!r})")
     if not 1 <= len(key) <= MAX_TEXT:
         raise SMDebugValueError(f"names in {where} must have 1 to {MAX_TEXT} characters (got {len(key)}: {key[:40]!r})")
     return key
@@ -180,7 +180,7 @@ def _named(instance: object, attribute: attrs.Attribute[Any]) -> str:
 
 
 def _text(instance: object, attribute: attrs.Attribute[Any], value: object, longest: int) -> str | None:
-    """Return `value` if it is a text of 1 to `longest` characters, None for a pipeline variable; refuse the rest."""
+    """Return `value` if it is a string of 1 to `longest` characters, None for a pipeline variable; else raise."""
     if isinstance(value, str):
         if not 1 <= len(value) <= longest:
             raise SMDebugValueError(
@@ -189,7 +189,7 @@ def _text(instance: object, attribute: attrs.Attribute[Any], value: object, long
         return value
     if is_pipeline_variable(value):
         return None
-    raise SMDebugTypeError(f"{_named(instance, attribute)} must be a text (got {value!r})")
+    raise SMDebugTypeError(f"{_named(instance, attribute)} must be a string (got {value!r})")
 
 
 def is_name(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -198,13 +198,13 @@ def is_name(instance: object, attribute: attrs.Attribute[Any], value: object) ->
 
 
 def is_image_uri(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    """Accept an image's address, or None."""
+    """Accept an image URI, or None."""
     if value is not None:
         _text(instance, attribute, value, MAX_TEXT - 1)
 
 
 def is_text(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
-    """Accept any short text, or None."""
+    """Accept any short string, or None."""
     if value is not None:
         _text(instance, attribute, value, MAX_TEXT)
 
@@ -225,7 +225,7 @@ def is_s3_path(instance: object, attribute: attrs.Attribute[Any], value: object)
 
 
 def is_whole_number(least: int) -> Any:
-    """Make a validator that accepts whole numbers from `least` on, pipeline variables and None."""
+    """Return a validator that accepts integers of at least `least`, pipeline variables and None."""
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if value is None or is_pipeline_variable(value):
@@ -239,7 +239,7 @@ def is_whole_number(least: int) -> Any:
 
 
 def is_instance(*kinds: type[object]) -> Any:
-    """Make a validator that accepts instances of `kinds`; give `NoneType` to accept None."""
+    """Return a validator that accepts instances of `kinds`; include `NoneType` to accept None."""
     names = " or ".join("None" if kind is NoneType else kind.__name__ for kind in kinds)
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:

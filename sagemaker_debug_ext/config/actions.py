@@ -1,8 +1,7 @@
-"""What happens when a rule fires, and how it is written into a request.
+"""Actions that run when a rule fires, and their form in a request.
 
-All actions of a rule travel in one rule parameter, ``action_json``: a JSON object, or a JSON array of them, in which
-every double quote has a backslash in front, because the rule container puts the text into another one before it parses
-it.
+All actions of a rule are sent in one rule parameter, ``action_json``: a JSON object or an array of objects. Every
+double quote is escaped with a backslash because the rule container embeds the string in another one before parsing it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def _matches(pattern: re.Pattern[str], strict: re.Pattern[str], form: str) -> An
 
 
 class Action(abc.ABC):
-    """Something that happens when a rule fires: `StopTraining`, `Email` or `SMS`."""
+    """An action that runs when a rule fires: `StopTraining`, `Email` or `SMS`."""
 
     __slots__ = ()
 
@@ -45,10 +44,10 @@ class Action(abc.ABC):
         """Return the action as the rule container reads it.
 
         Args:
-            job_name: Name of the training job, for actions that need one and were not told.
+            job_name: Name of the training job, for actions that need one and were created without it.
 
         Raises:
-            SMDebugValueError: The action needs the name and there is none.
+            SMDebugValueError: The action needs a job name and none is given.
         """
 
     def serialize(self, job_name: str | None = None) -> str:
@@ -64,7 +63,7 @@ class StopTraining(Action):
     the prefix in lower case, so a job whose name has capitals is never stopped there.
 
     Args:
-        training_job_prefix: Letters, digits and hyphens; the full name of the job when not given.
+        training_job_prefix: Letters, digits and hyphens; the full name of the job by default.
 
     Raises:
         SMDebugValueError: The prefix has other characters.
@@ -82,7 +81,7 @@ class StopTraining(Action):
             return {"training_job_prefix": self.training_job_prefix, "name": self.action_name}
         if job_name is None:
             raise SMDebugValueError(
-                "StopTraining must have a training_job_prefix where the name of the job is not known in advance, "
+                "StopTraining must have a training_job_prefix if the name of the job is not known in advance, "
                 "as in a pipeline"
             )
         return {"name": self.action_name, "training_job_prefix": job_name}
@@ -90,15 +89,15 @@ class StopTraining(Action):
 
 @attrs.frozen
 class Email(Action):
-    """Sends a mail through the SNS topic ``SMDebugRules``; the receiver has to confirm the subscription.
+    """Sends an e-mail through the SNS topic ``SMDebugRules``; the recipient has to confirm the subscription.
 
     Args:
-        email_address: An address in ASCII.
-        strict: Accept only what the original library accepts: lower-case letters and digits, then a domain of two
+        email_address: An ASCII address.
+        strict: Accept only addresses that the SDK accepts: lower-case letters and digits, then a domain of two
             parts.
 
     Raises:
-        SMDebugValueError: The address is none.
+        SMDebugValueError: The address is invalid.
     """
 
     action_name: ClassVar[str] = "email"
@@ -115,11 +114,11 @@ class SMS(Action):
     """Sends a text message through the SNS topic ``SMDebugRules``.
 
     Args:
-        phone_number: In E.164 form: a plus sign, the country code and the number, 15 digits at most.
-        strict: Accept what the original library accepts, which includes a leading 0.
+        phone_number: In E.164 form: a plus sign, the country code and the number, at most 15 digits.
+        strict: Accept the numbers that the SDK accepts, which includes a leading 0.
 
     Raises:
-        SMDebugValueError: The number is none.
+        SMDebugValueError: The number is invalid.
     """
 
     action_name: ClassVar[str] = "sms"
@@ -141,7 +140,7 @@ class ActionList:
         *actions: The actions.
 
     Raises:
-        SMDebugTypeError: Something else is among them.
+        SMDebugTypeError: An argument is not an action.
     """
 
     actions: tuple[Action, ...]
@@ -167,19 +166,19 @@ _ACTION_NAMES: Final = ", ".join(kind.__name__ for kind in _ARGUMENT_OF)
 
 
 def is_valid_action_object(actions: object) -> bool:
-    """Tell whether `actions` can be given to a rule: an action or an `ActionList`."""
+    """Return whether `actions` is an action or an `ActionList`."""
     return isinstance(actions, (Action, ActionList))
 
 
 def to_actions(actions: object) -> Action | ActionList | None:
-    """Turn what a user gives as actions of a rule into our own; None stays None.
+    """Convert the actions of a rule to the classes of this module; None stays None.
 
-    Actions of the original library are read from the parameters they show. A prefix that it filled in by itself belongs
-    to an earlier job and is left out.
+    Actions of the SDK are rebuilt from their parameters. A job prefix that the SDK has filled in belongs to an earlier
+    job and is dropped.
 
     Raises:
-        SMDebugTypeError: It is neither an action nor a list of actions made by `ActionList`.
-        SMDebugValueError: An action of the original library has parameters that are not allowed.
+        SMDebugTypeError: `actions` is neither an action nor an `ActionList`.
+        SMDebugValueError: An action of the SDK has invalid parameters.
     """
     if actions is None or isinstance(actions, (Action, ActionList)):
         return actions
@@ -204,7 +203,7 @@ def _escape(parameters: Mapping[str, str]) -> str:
 def _parse_one(entry: object) -> Action:
     if not isinstance(entry, Mapping):
         raise SMDebugValueError(f"an action must be a JSON object with a name (got {entry!r})")
-    # The name in any case, as the container reads it. Not so the rest: names of jobs are case-sensitive.
+    # The container ignores the case of the name. The other values keep theirs, because job names are case-sensitive.
     name = str(entry.get("name", "")).lower()
     if name not in _BY_NAME:
         allowed = tuple(_BY_NAME)
@@ -219,10 +218,10 @@ def _parse_one(entry: object) -> Action:
 
 
 def load_entries(text: str) -> list[Any]:
-    """Return the entries of the value of ``action_json``: an object or an array, with or without the backslashes.
+    """Return the entries of an ``action_json`` value: an object or an array, with or without the backslashes.
 
     Raises:
-        SMDebugValueError: The text is no JSON.
+        SMDebugValueError: The string is not valid JSON.
     """
     document: Any = None
     for spelling in (text, text.replace('\\"', '"')):
@@ -239,9 +238,9 @@ def load_entries(text: str) -> list[Any]:
 
 
 def parse_actions(text: str) -> tuple[Action, ...]:
-    """Read the value of ``action_json``; the inverse of ``serialize``.
+    """Parse an ``action_json`` value; the inverse of ``serialize``.
 
     Raises:
-        SMDebugValueError: The text is no JSON, or an entry is no action.
+        SMDebugValueError: The string is not valid JSON, or an entry is not an action.
     """
     return tuple(_parse_one(entry) for entry in load_entries(text))

@@ -1,7 +1,7 @@
-"""A named group of tensors, as hooks fill it and trials show it: `Collection`.
+"""The named group of tensors that hooks fill and trials show: `Collection`.
 
-Unlike the other classes of this package a collection changes while it is used: scripts add patterns before training
-starts, and the hook notes which tensors it has seen.
+Unlike the other classes of this package, a collection is mutable: scripts add patterns before training starts, and the
+hook adds the names of the tensors it has seen.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def compile_pattern(pattern: str, where: str) -> re.Pattern[str]:
     """Compile a regular expression given by a user.
 
     Raises:
-        SMDebugTypeError: It is neither text nor compiled.
-        SMDebugValueError: It does not compile; the text names `where` it stands and what is wrong with it.
+        SMDebugTypeError: The pattern is neither a string nor compiled.
+        SMDebugValueError: The pattern does not compile; the message names its place, `where`, and the problem.
     """
     if not isinstance(pattern, (str, re.Pattern)):
         raise SMDebugTypeError(f"{where} must hold regular expressions (got {pattern!r})")
@@ -34,19 +34,19 @@ def compile_pattern(pattern: str, where: str) -> re.Pattern[str]:
 class Collection:
     """A named group of tensors with its own save and reduction settings.
 
-    A tensor belongs to it if its name is listed, or if any of the patterns is found in its name (`re.search`).
+    A tensor is a member if its name is listed, or if any pattern is found in its name (`re.search`).
 
     Args:
         name: Name of the collection.
         include_regex: Patterns searched in tensor names.
         tensor_names: Names of members.
-        reduction_config: What to save of the members; None takes the hook's.
-        save_config: When to save them; None takes the hook's.
+        reduction_config: Reductions to save of the members; None uses the hook's.
+        save_config: Steps at which to save the members; None uses the hook's.
         save_histogram: Whether TensorBoard output shows histograms of the members.
 
     Raises:
-        SMDebugTypeError: An argument is of another type.
-        SMDebugValueError: A pattern is no regular expression.
+        SMDebugTypeError: An argument has the wrong type.
+        SMDebugValueError: A pattern is not a valid regular expression.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Collection:
 
     @property
     def tensor_names(self) -> set[str]:
-        """Names listed as members; further members may match a pattern."""
+        """The listed names; other tensors may be members by a pattern."""
         return self._tensor_names
 
     @tensor_names.setter
@@ -79,7 +79,7 @@ class Collection:
 
     @property
     def reduction_config(self) -> ReductionConfig | None:
-        """What to save of the members; None takes the hook's setting."""
+        """Reductions to save of the members; None uses the hook's setting."""
         return self._reduction_config
 
     @reduction_config.setter
@@ -90,7 +90,7 @@ class Collection:
 
     @property
     def save_config(self) -> SaveConfig | None:
-        """When to save the members; None takes the hook's setting."""
+        """Steps at which to save the members; None uses the hook's setting."""
         return self._save_config
 
     @save_config.setter
@@ -101,34 +101,34 @@ class Collection:
         """Add a pattern, or several.
 
         Raises:
-            SMDebugTypeError: Not a text or a list of texts.
-            SMDebugValueError: A pattern is no regular expression.
+            SMDebugTypeError: `pattern` is neither a string nor a list of strings.
+            SMDebugValueError: A pattern is not a valid regular expression.
         """
         patterns = [pattern] if isinstance(pattern, str) else pattern
         if not isinstance(patterns, (list, tuple)) or not all(isinstance(item, str) for item in patterns):
-            raise SMDebugTypeError(f"a collection includes a pattern or a list of patterns (got {pattern!r})")
+            raise SMDebugTypeError(f"include() accepts a pattern or a list of patterns (got {pattern!r})")
         for item in patterns:
             compile_pattern(item, f"include_regex of collection {self.name!r}")
         self.include_regex.extend(patterns)
 
     def matches(self, tensor_name: str) -> bool:
-        """Tell whether a tensor of that name belongs to the collection."""
+        """Return whether a tensor of that name belongs to the collection."""
         return tensor_name in self._tensor_names or any(re.search(item, tensor_name) for item in self.include_regex)
 
     def add_tensor_name(self, tname: str) -> None:
-        """List `tname` as a member."""
+        """Add `tname` to the listed names."""
         self._tensor_names.add(tname)
 
     def remove_tensor_name(self, tname: str) -> None:
-        """Take `tname` off the list; it may still match a pattern."""
+        """Remove `tname` from the listed names; it may still match a pattern."""
         self._tensor_names.discard(tname)
 
     def has_tensor_name(self, tname: str) -> bool:
-        """Tell whether `tname` is listed; patterns are not looked at."""
+        """Return whether `tname` is listed; patterns are ignored."""
         return tname in self._tensor_names
 
     def to_json_dict(self) -> dict[str, Any]:
-        """Return the collection as the collections file spells it (store format, section 5)."""
+        """Return the collection in the form of the collections file (store format, section 5)."""
         return {
             "name": self.name,
             "include_regex": list(self.include_regex),
@@ -144,7 +144,7 @@ class Collection:
 
     @classmethod
     def from_dict(cls, params: Mapping[str, Any]) -> Collection:
-        """Build from `to_json_dict`'s form; unknown keys are ignored, because newer writers may add some."""
+        """Build from the form of `to_json_dict`; unknown keys are ignored because newer writers may add some."""
         save_config = params.get("save_config")
         return cls(
             name=params["name"],

@@ -1,4 +1,4 @@
-"""A collection as the user asks for it: `CollectionConfig`."""
+"""Configuration of a collection: `CollectionConfig`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _to_parameters(values: Mapping[str, Any] | None) -> Parameters:
 
 @attrs.frozen
 class CollectionConfig:
-    """A named group of tensors to save, and how to save it.
+    """A named group of tensors, and how to save it.
 
     Example:
         >>> CollectionConfig("losses", {"train.save_interval": 50, "eval.save_interval": 1}).parameters
@@ -26,13 +26,13 @@ class CollectionConfig:
     Args:
         name: A built-in collection such as ``losses``, or a name of your own together with ``include_regex``.
         parameters: ``include_regex``, ``reductions``, ``save_histogram``, ``save_raw_tensor``, ``save_shape``, and
-            ``save_interval``, ``save_steps``, ``start_step`` (inclusive), ``end_step`` (exclusive), these four also
-            with a mode in front (``eval.save_interval``). Numbers, booleans and lists are rendered as text. Containers
-            with the original library refuse ``save_raw_tensor`` and ``save_shape``, which they cannot read from text.
+            ``save_interval``, ``save_steps``, ``start_step`` (inclusive), ``end_step`` (exclusive); these four also
+            with a mode as prefix (``eval.save_interval``). Numbers, booleans and lists are rendered as strings.
+            Containers with smdebug reject ``save_raw_tensor`` and ``save_shape``, which it cannot parse from strings.
 
     Raises:
-        SMDebugTypeError: `name` or a value is of a type that cannot be rendered.
-        SMDebugValueError: A parameter is unknown or its value not allowed.
+        SMDebugTypeError: `name` or a value has a type that cannot be rendered.
+        SMDebugValueError: A parameter is unknown, or its value is not allowed.
     """
 
     name: Text = attrs.field(validator=is_name)

@@ -1,4 +1,4 @@
-"""What the hook of a job saves: `DebuggerHookConfig`."""
+"""Configuration of the hook of a job: `DebuggerHookConfig`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sagemaker_debug_ext.errors import SMDebugTypeError
 
 
 def to_collections(collections: object) -> tuple[CollectionConfig, ...]:
-    """Turn what a user gives as a list of collections into a tuple; None means an empty one.
+    """Convert a list of collections to a tuple; None results in an empty one.
 
-    Objects of the SDK, which have a name and parameters, become ours.
+    Collections of the SDK are converted to `CollectionConfig`.
 
     Raises:
-        SMDebugTypeError: Something else is among them.
+        SMDebugTypeError: An item is not a collection.
     """
     if collections is None:
         return ()
@@ -42,22 +42,22 @@ def _to_parameters(values: Mapping[str, Any] | None) -> Parameters:
 
 @attrs.frozen
 class DebuggerHookConfig:
-    """What to save while a job trains, and where.
+    """Tensors to save while a job trains, and where to save them.
 
     Example:
         >>> hook_config = DebuggerHookConfig("s3://my-bucket/debug", hook_parameters={"save_interval": 100})
 
     Args:
-        s3_output_path: Where the job's tensors go; the service appends ``<job name>/debug-output``. The output path of
-            the job when not given.
-        container_local_output_path: Folder inside the container; ``/opt/ml/output/tensors`` when not given.
-        hook_parameters: What holds for all collections: the parameters of `CollectionConfig` and ``save_all``,
+        s3_output_path: S3 location for the tensors; the service appends ``<job name>/debug-output``. The output path of
+            the job by default.
+        container_local_output_path: Folder inside the container; ``/opt/ml/output/tensors`` by default.
+        hook_parameters: Settings for all collections: the parameters of `CollectionConfig` and ``save_all``,
             ``include_workers`` (``one`` or ``all``), ``export_tensorboard``, ``tensorboard_dir``.
-        collection_configs: The collections to save beside the default ones of the framework.
+        collection_configs: Collections to save in addition to the default ones of the framework.
 
     Raises:
-        SMDebugTypeError: An argument is of another type.
-        SMDebugValueError: A path is not one, or a parameter is unknown or its value not allowed.
+        SMDebugTypeError: An argument has the wrong type.
+        SMDebugValueError: A path is invalid, a parameter is unknown, or its value is not allowed.
     """
 
     s3_output_path: Text | None = attrs.field(default=None, validator=is_s3_path)

@@ -1,4 +1,4 @@
-"""Where TensorBoard data go: `TensorBoardOutputConfig`."""
+"""Location of TensorBoard data: `TensorBoardOutputConfig`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sagemaker_debug_ext.config._fields import Text, is_local_path, is_s3_path
 from sagemaker_debug_ext.errors import SMDebugValueError
 
 RESERVED_LOCAL_PATHS: Final = ("/opt/ml", "/tmp", "/usr/local/nvidia")  # noqa: S108  # names, not files of ours
-"""Folders that the service refuses as TensorBoard's local path, although its own default lies in the first."""
+"""Folders that the service rejects as TensorBoard's local path, although its own default is in the first one."""
 
 
 def reserved_folder(local_path: str) -> str | None:
-    """Return the reserved folder in which `local_path` lies; None if it lies in none."""
+    """Return the reserved folder that contains `local_path`, or None."""
     return next((folder for folder in RESERVED_LOCAL_PATHS if f"{local_path}/".startswith(f"{folder}/")), None)
 
 
@@ -29,16 +29,16 @@ def _is_allowed_local_path(instance: object, attribute: attrs.Attribute[Any], va
 
 @attrs.frozen
 class TensorBoardOutputConfig:
-    """Asks for TensorBoard data of a job.
+    """Requests TensorBoard data from a job.
 
     Args:
-        s3_output_path: Where they go; the service appends ``<job name>/tensorboard-output``. The output path of the job
-            when not given.
-        container_local_output_path: Folder inside the container; ``/opt/ml/output/tensorboard`` when not given.
+        s3_output_path: S3 location for the data; the service appends ``<job name>/tensorboard-output``. The output path
+            of the job by default.
+        container_local_output_path: Folder inside the container; ``/opt/ml/output/tensorboard`` by default.
 
     Raises:
-        SMDebugTypeError: An argument is of another type.
-        SMDebugValueError: A path is not one, or lies in a folder that the service reserves.
+        SMDebugTypeError: An argument has the wrong type.
+        SMDebugValueError: A path is invalid, or is in a folder that the service reserves.
     """
 
     s3_output_path: Text | None = attrs.field(default=None, validator=is_s3_path)

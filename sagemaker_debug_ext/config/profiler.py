@@ -1,7 +1,7 @@
-"""What the profiler of a job collects: `ProfilerConfig`, and the framework metrics of old containers.
+"""Configuration of a job's profiler: `ProfilerConfig`, and the framework metrics of old containers.
 
-The service collects framework metrics for TensorFlow before 2.11 and PyTorch before 2.0 only. System metrics are
-collected for every job whose profiler is on.
+The service collects framework metrics only for TensorFlow before 2.11 and PyTorch before 2.0. It collects system
+metrics for every job whose profiler is on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sagemaker_debug_ext.config._fields import (
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugValueError
 
 SYSTEM_MONITOR_INTERVALS_MILLIS: Final = (100, 200, 500, 1000, 5000, 60000)
-"""The intervals between system metrics that the service knows."""
+"""The intervals between system metrics that the service supports."""
 
 
 class PythonProfiler(enum.Enum):
@@ -39,7 +39,7 @@ class PythonProfiler(enum.Enum):
 
 
 class cProfileTimer(enum.Enum):  # noqa: N801  # the SDK's name
-    """What cProfile measures. DEFAULT measures each kind once, in turn."""
+    """The time that cProfile measures. DEFAULT measures each kind of time once, in turn."""
 
     TOTAL_TIME = "total_time"
     CPU_TIME = "cpu_time"
@@ -60,19 +60,19 @@ def _check_one_range(config: MetricsConfigBase | FrameworkProfile, profile_defau
 
 @attrs.frozen
 class MetricsConfigBase:
-    """At which steps, or when, one kind of framework metrics is collected. Use one of the subclasses.
+    """Steps or time range for one kind of framework metrics. Use one of the subclasses.
 
-    A range is given by steps or by time, not by both. Without any the subclass has a default.
+    A range is given by steps or by time, not by both. Each subclass has a default range.
 
     Args:
         start_step: First step; 0 when only `num_steps` is given.
-        num_steps: How many steps; 1 when only `start_step` is given.
-        start_unix_time: When to begin, in seconds since 1970.
-        duration: How long, in seconds.
-        profile_default_steps: Take the default range; comes without any of the others.
+        num_steps: Number of steps; 1 when only `start_step` is given.
+        start_unix_time: Start time, in seconds since 1970.
+        duration: Duration in seconds.
+        profile_default_steps: Use the default range; excludes all other arguments.
 
     Raises:
-        SMDebugTypeError: A number is of another type.
+        SMDebugTypeError: A number has the wrong type.
         SMDebugValueError: A number is out of range, or two ranges are given.
     """
 
@@ -132,7 +132,7 @@ class DataloaderProfilingConfig(MetricsConfigBase):
     """Data loaders; step 7 by default.
 
     Args:
-        metrics_regex: Which of their metrics.
+        metrics_regex: Regular expression that selects the metrics.
     """
 
     default_range = (7, 1)
@@ -164,8 +164,8 @@ class PythonProfilingConfig(MetricsConfigBase):
     """Python functions; three steps from step 9 by default.
 
     Args:
-        python_profiler: Which profiler.
-        cprofile_timer: What cProfile measures; not used with Pyinstrument.
+        python_profiler: The profiler to use.
+        cprofile_timer: The time that cProfile measures; ignored with Pyinstrument.
     """
 
     default_range = (9, 3)
@@ -175,7 +175,7 @@ class PythonProfilingConfig(MetricsConfigBase):
 
     @property
     def timer(self) -> cProfileTimer | None:
-        """What the profiler measures: each kind in turn over the default steps; None where it has no choice."""
+        """The time to measure: each kind in turn over the default steps; None if the profiler has no choice."""
         if self.python_profiler is PythonProfiler.PYINSTRUMENT:
             return None
         return cProfileTimer.DEFAULT if self.profile_default_steps else self.cprofile_timer
@@ -193,10 +193,10 @@ METRICS_CONFIGS: Final = {
 
 @attrs.frozen
 class FrameworkProfile:
-    """Which framework metrics an old container collects.
+    """Framework metrics that an old container collects.
 
-    With any of the five metrics configurations only those given are collected, and the ranges are not looked at.
-    Otherwise all five are, over the range given here, or each over its default.
+    If any of the five metrics configurations is given, only the given ones are collected, and the range here is
+    ignored. Otherwise all five are collected, over the range given here or each over its default range.
 
     Args:
         local_path: Folder for the events inside the container.
@@ -214,7 +214,7 @@ class FrameworkProfile:
         duration: See `MetricsConfigBase`.
 
     Raises:
-        SMDebugTypeError: An argument is of another type.
+        SMDebugTypeError: An argument has the wrong type.
         SMDebugValueError: A number is out of range, or both kinds of range are given.
     """
 
@@ -247,7 +247,7 @@ class FrameworkProfile:
 
     @property
     def metrics_configs(self) -> tuple[MetricsConfigBase, ...]:
-        """What is collected."""
+        """The configurations of the metrics that are collected."""
         chosen = tuple(getattr(self, field) for field in METRICS_CONFIGS)
         if any(config is not None for config in chosen):
             return tuple(config for config in chosen if config is not None)
@@ -262,7 +262,7 @@ class Profiler:
 
     Args:
         cpu_profiling_duration: Seconds of CPU activity to record.
-        file_rotation_interval: Seconds after which a new file is begun.
+        file_rotation_interval: Seconds after which a new file is started.
     """
 
     cpu_profiling_duration: int = attrs.field(default=3600, converter=int, validator=is_whole_number(1))
@@ -271,21 +271,21 @@ class Profiler:
 
 @attrs.frozen
 class ProfilerConfig:
-    """What the profiler collects, how often, and where it goes.
+    """Metrics that the profiler collects, how often, and where they are stored.
 
     Args:
-        s3_output_path: Where the metrics go; the service appends ``<job name>/profiler-output``. The output path of the
-            job when not given.
+        s3_output_path: S3 location for the metrics; the service appends ``<job name>/profiler-output``. The output path
+            of the job by default.
         system_monitor_interval_millis: Milliseconds between system metrics: 100, 200, 500, 1000, 5000 or 60000; the
-            service takes 500 when not given.
+            service's default is 500.
         framework_profile_params: Framework metrics, for old containers only.
-        profile_params: Turns on SageMaker Profiler instead.
+        profile_params: Settings of SageMaker Profiler, which is used instead.
         disable_profiler: Collect nothing, not even system metrics.
 
     Raises:
-        SMDebugTypeError: An argument is of another type.
-        SMDebugValueError: An interval is not among those above, both kinds of deep profiling are asked for, or anything
-            is asked for together with `disable_profiler`.
+        SMDebugTypeError: An argument has the wrong type.
+        SMDebugValueError: The interval is not one of the above, both kinds of deep profiling are requested, or any
+            setting is given together with `disable_profiler`.
     """
 
     s3_output_path: Text | None = attrs.field(default=None, validator=is_s3_path)
@@ -310,7 +310,7 @@ class ProfilerConfig:
         if self.framework_profile_params and self.profile_params:
             raise SMDebugValueError("ProfilerConfig must have framework_profile_params or profile_params, not both")
         if self.disable_profiler is True and (interval or self.framework_profile_params or self.profile_params):
-            raise SMDebugValueError("ProfilerConfig must ask for nothing together with disable_profiler=True")
+            raise SMDebugValueError("ProfilerConfig must have no other setting together with disable_profiler=True")
         if self.framework_profile_params:
             warnings.warn(
                 "framework metrics are collected for TensorFlow before 2.11 and PyTorch before 2.0 only",

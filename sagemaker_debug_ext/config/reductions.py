@@ -1,4 +1,4 @@
-"""Which numbers to save instead of, or beside, a whole tensor: `ReductionConfig`."""
+"""Reductions to save instead of, or in addition to, a tensor: `ReductionConfig`."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _NORM: Final = "_norm"
 REDUCTION_SPELLINGS: Final = tuple(
     prefix + name for prefix in ("", _ABS) for name in (*REDUCTIONS, *(norm + _NORM for norm in NORMS))
 )
-"""Every reduction as hook and collection parameters spell it, such as ``mean`` or ``abs_l2_norm``."""
+"""All reductions in the spelling of hook and collection parameters, such as ``mean`` or ``abs_l2_norm``."""
 
 
 class Reduction(NamedTuple):
-    """One number made from a tensor: an operation, of the values or of their absolute values."""
+    """A reduction of a tensor to one number: an operation on the values or on their absolute values."""
 
     name: str
     abs: bool = False
 
     @property
     def spelling(self) -> str:
-        """The name as configuration strings spell it: norms end in ``_norm``."""
+        """The name in configuration strings, where norms end in ``_norm``."""
         return (_ABS if self.abs else "") + self.name + (_NORM if self.name in NORMS else "")
 
     @classmethod
     def parse(cls, spelling: str) -> Reduction:
-        """Read one name of `REDUCTION_SPELLINGS`.
+        """Parse one name of `REDUCTION_SPELLINGS`.
 
         Raises:
-            SMDebugValueError: It is none of them.
+            SMDebugValueError: The name is not one of them.
         """
         if spelling not in REDUCTION_SPELLINGS:
             hint = did_you_mean(spelling, REDUCTION_SPELLINGS)
@@ -48,15 +48,15 @@ class Reduction(NamedTuple):
 
 
 def parse_reductions(text: str) -> tuple[Reduction, ...]:
-    """Read a comma-separated list such as ``"min, abs_max, l1_norm"``; blanks and empty items are dropped."""
+    """Parse a comma-separated list such as ``"min, abs_max, l1_norm"``; blanks and empty items are dropped."""
     return tuple(Reduction.parse(item.strip()) for item in text.split(",") if item.strip())
 
 
 def check_statistics(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names, each once.
+    """Return the names without duplicates.
 
     Raises:
-        SMDebugValueError: One of them is none of `STATISTICS`.
+        SMDebugValueError: A name is not one of `STATISTICS`.
     """
     for name in names:
         if name not in STATISTICS:
@@ -69,7 +69,7 @@ def _names(value: Sequence[str] | None) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, str):
-        raise SMDebugTypeError(f"reductions and norms must be lists of names (got the text {value!r})")
+        raise SMDebugTypeError(f"reductions and norms must be lists of names (got the string {value!r})")
     return tuple(value)
 
 
@@ -90,20 +90,20 @@ def _is_bool(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
 
 @attrs.frozen
 class ReductionConfig:
-    """Which numbers to save of each tensor.
+    """Reductions to save of each tensor.
 
-    With any configuration given, the tensor itself is saved only if `save_raw_tensor`.
+    If a configuration is given, the tensor itself is saved only with `save_raw_tensor`.
 
     Args:
         reductions: Names of `sagemaker_debug_ext.vocabulary.REDUCTIONS`.
-        abs_reductions: The same, of the absolute values.
+        abs_reductions: The same for the absolute values.
         norms: Names of `sagemaker_debug_ext.vocabulary.NORMS`.
-        abs_norms: The same, of the absolute values.
+        abs_norms: The same for the absolute values.
         save_raw_tensor: Save the tensor as well.
         save_shape: Save the tensor's shape.
 
     Raises:
-        SMDebugValueError: A name is not among those allowed, or a flag is no boolean.
+        SMDebugValueError: A name is not allowed, or a flag is not a boolean.
     """
 
     reductions: tuple[str, ...] = attrs.field(default=None, converter=_names, validator=_among(REDUCTIONS))
@@ -124,7 +124,7 @@ class ReductionConfig:
     def from_reductions(
         cls, reductions: Sequence[Reduction], save_raw_tensor: bool = False, save_shape: bool = False
     ) -> ReductionConfig:
-        """Build from single `Reduction` values."""
+        """Build from `Reduction` values."""
 
         def pick(allowed: tuple[str, ...], absolute: bool) -> list[str]:
             return [item.name for item in reductions if item.name in allowed and item.abs == absolute]
@@ -140,7 +140,7 @@ class ReductionConfig:
 
     @classmethod
     def from_dict(cls, params: Mapping[str, Any] | None) -> ReductionConfig | None:
-        """Build from `to_json_dict`'s form; None gives None."""
+        """Build from the form of `to_json_dict`; None stays None."""
         if params is None:
             return None
         return cls.from_reductions(
@@ -155,7 +155,7 @@ class ReductionConfig:
         return cls.from_dict(json.loads(text))
 
     def to_json_dict(self) -> dict[str, Any]:
-        """Return the settings as the collections file spells them (store format, section 5)."""
+        """Return the settings in the form of the collections file (store format, section 5)."""
         return {
             "save_raw_tensor": self.save_raw_tensor,
             "reductions": ",".join(reduction.spelling for reduction in self),

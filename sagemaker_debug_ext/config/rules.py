@@ -1,4 +1,4 @@
-"""A rule as the user chooses it: `Rule` watches tensors, `ProfilerRule` system and framework metrics."""
+"""Configuration of rules: `Rule` watches tensors, `ProfilerRule` watches system and framework metrics."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from sagemaker_debug_ext.config.hook import to_collections
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 
 PROFILER_RULE_NAME: Final = "DetailedProfilerProcessingJobConfig"
-"""How the name of the rule begins that processes what SageMaker Profiler records; it has an image of its own."""
+"""Name prefix of the rule that processes the recordings of SageMaker Profiler; that rule has its own image."""
 
 
 @runtime_checkable
 class ChecksParameters(Protocol):
-    """A base configuration that knows its rule, and so can refuse parameters the rule does not have."""
+    """A base configuration that knows its rule and can check its parameters."""
 
     def check_parameters(self, parameters: Mapping[str, Text]) -> None:
-        """Refuse names and values that the rule does not take."""
+        """Raise if the rule does not accept a name or value."""
 
 
 def _to_parameters(values: Mapping[str, Any] | None) -> Parameters:
@@ -43,17 +43,17 @@ def _to_parameters(values: Mapping[str, Any] | None) -> Parameters:
 
 @attrs.frozen(kw_only=True)
 class RuleBase:
-    """What rules on tensors and rules on profiler metrics have in common. Make one with ``sagemaker`` or ``custom``.
+    """Base class of rules on tensors and rules on profiler metrics. Create one with ``sagemaker`` or ``custom``.
 
     Args:
-        name: Name of the rule within the job; unique there.
-        built_in: Whether the rule is one of SageMaker's own, which need no instance.
+        name: Name of the rule, unique within the job.
+        built_in: Whether the rule is built into SageMaker and needs no instance.
         image_uri: Image that evaluates the rule; the region's evaluator when None.
-        instance_type: Instance for a custom rule.
-        volume_size_in_gb: Volume of that instance.
+        instance_type: Instance type for a custom rule.
+        volume_size_in_gb: Volume size of that instance.
         container_local_output_path: Folder for the rule's output inside its container.
-        s3_output_path: Where the output goes; ``<output path>/<job name>/rule-output`` when None.
-        rule_parameters: Rendered parameters, with the name of the rule to invoke.
+        s3_output_path: S3 location for the output; ``<output path>/<job name>/rule-output`` when None.
+        rule_parameters: Rendered parameters, including the name of the rule to invoke.
     """
 
     name: Text = attrs.field(validator=is_name)
@@ -67,7 +67,7 @@ class RuleBase:
 
     @property
     def rule_to_invoke(self) -> Text | None:
-        """Class name of the rule, which is not its `name` in the job; None if the image knows by itself."""
+        """Class name of the rule, which may differ from `name`; None if the image determines it."""
         return self.rule_parameters.get("rule_to_invoke")
 
     @property
@@ -87,9 +87,9 @@ class Rule(RuleBase):
         ('VanishingGradient', {'rule_to_invoke': 'VanishingGradient', 'threshold': '1e-05'})
 
     Args:
-        collections_to_save: Collections the user asks for; they replace the default ones.
-        default_collections: Collections that the rule wants by itself.
-        actions: What happens when the rule fires.
+        collections_to_save: Collections that the user requests; they replace the default ones.
+        default_collections: Collections that the rule requests by default.
+        actions: Actions to run when the rule fires.
     """
 
     collections_to_save: tuple[CollectionConfig, ...] = attrs.field(default=(), converter=to_collections)
@@ -98,7 +98,7 @@ class Rule(RuleBase):
 
     @property
     def collection_configs(self) -> tuple[CollectionConfig, ...]:
-        """The collections that this rule asks the hook to save."""
+        """The collections that the hook saves for this rule."""
         return self.collections_to_save or self.default_collections
 
     @classmethod
@@ -116,19 +116,19 @@ class Rule(RuleBase):
         """Choose a built-in rule.
 
         Args:
-            base_config: What a function of `sagemaker_debug_ext.rule_configs` returns.
-            name: Name of the rule within the job; the rule's own name when not given.
+            base_config: Result of a function of `sagemaker_debug_ext.rule_configs`.
+            name: Name of the rule within the job; the rule's own name by default.
             container_local_output_path: Folder for the rule's output inside its container.
-            s3_output_path: Where the output goes.
-            other_trials_s3_input_paths: Trials to compare with, where the rule does that.
-            rule_parameters: The rule's parameters; what is left out has the rule's default.
-            collections_to_save: What to save for this rule in place of its default collections; empty means the
-                default.
-            actions: What happens when the rule fires.
+            s3_output_path: S3 location for the output.
+            other_trials_s3_input_paths: Trials to compare with, if the rule compares trials.
+            rule_parameters: The rule's parameters; omitted ones have the rule's defaults.
+            collections_to_save: Collections to save for this rule instead of its default ones; an empty list means the
+                default ones.
+            actions: Actions to run when the rule fires.
 
         Raises:
-            SMDebugTypeError: `base_config` is no configuration of a debugger rule, or an argument is of another type.
-            SMDebugValueError: A parameter is unknown, its value not allowed, or it names the rule to invoke.
+            SMDebugTypeError: `base_config` does not belong to a debugger rule, or an argument has the wrong type.
+            SMDebugValueError: A parameter is unknown or names the rule to invoke, or its value is not allowed.
         """
         base = _debug_rule_configuration(base_config)
         given = _without_reserved(rule_parameters, "rule_to_invoke", "action_json")
@@ -169,21 +169,21 @@ class Rule(RuleBase):
 
         Args:
             name: Name of the rule within the job.
-            image_uri: Image that evaluates the rule; None takes the evaluator for custom rules of the job's region.
-            instance_type: Instance to evaluate it on.
-            volume_size_in_gb: Volume of that instance.
-            source: Python file with the rule's class: local or on S3. Comes together with `rule_to_invoke`.
+            image_uri: Image that evaluates the rule; None means the evaluator for custom rules in the job's region.
+            instance_type: Instance type that evaluates the rule.
+            volume_size_in_gb: Volume size of that instance.
+            source: Python file with the rule's class: local or on S3. Requires `rule_to_invoke`.
             rule_to_invoke: Name of the class in `source`.
             container_local_output_path: Folder for the rule's output inside its container.
-            s3_output_path: Where the output goes.
+            s3_output_path: S3 location for the output.
             other_trials_s3_input_paths: Trials to compare with.
-            rule_parameters: Any parameters of the class.
-            collections_to_save: What to save for this rule.
-            actions: What happens when the rule fires.
+            rule_parameters: Parameters of the class.
+            collections_to_save: Collections to save for this rule.
+            actions: Actions to run when the rule fires.
 
         Raises:
-            SMDebugTypeError: An argument is of another type.
-            SMDebugValueError: `source` comes without `rule_to_invoke` or the other way round, or a value is not
+            SMDebugTypeError: An argument has the wrong type.
+            SMDebugValueError: `source` is given without `rule_to_invoke` or vice versa, or a value is not
                 allowed.
         """
         given = _without_reserved(rule_parameters, "action_json")
@@ -222,16 +222,16 @@ class ProfilerRule(RuleBase):
         """Choose a built-in profiler rule.
 
         Args:
-            base_config: An object of a profiler-rule class of `sagemaker_debug_ext.rule_configs`, which holds its
+            base_config: An instance of a profiler-rule class of `sagemaker_debug_ext.rule_configs`, which holds its
                 parameters.
-            name: Name of the rule within the job; the rule's own name when not given.
+            name: Name of the rule within the job; the rule's own name by default.
             container_local_output_path: Folder for the rule's output inside its container.
-            s3_output_path: Where the output goes.
-            instance_type: Not used: built-in rules need no instance.
-            volume_size_in_gb: Not used.
+            s3_output_path: S3 location for the output.
+            instance_type: Ignored, because built-in rules need no instance.
+            volume_size_in_gb: Ignored.
 
         Raises:
-            SMDebugTypeError: `base_config` is no profiler rule, or an argument is of another type.
+            SMDebugTypeError: `base_config` is not a profiler rule, or an argument has the wrong type.
         """
         rule_name = getattr(base_config, "rule_name", None)
         parameters = getattr(base_config, "rule_parameters", None)
@@ -241,7 +241,7 @@ class ProfilerRule(RuleBase):
             )
         if instance_type is not None or volume_size_in_gb is not None:
             warnings.warn(
-                "a built-in profiler rule needs no instance: instance_type and volume_size_in_gb are left out",
+                "a built-in profiler rule needs no instance: instance_type and volume_size_in_gb are ignored",
                 DebugExtWarning,
                 stacklevel=2,
             )
@@ -250,7 +250,7 @@ class ProfilerRule(RuleBase):
             built_in=True,
             container_local_output_path=container_local_output_path,
             s3_output_path=s3_output_path,
-            # The container reads an unset parameter as the word None.
+            # The container expects the string "None" for an unset parameter.
             rule_parameters={key: "None" if value is None else value for key, value in parameters.items()},
         )
 
@@ -267,7 +267,7 @@ class ProfilerRule(RuleBase):
         s3_output_path: Text | None = None,
         rule_parameters: Mapping[str, Any] | None = None,
     ) -> ProfilerRule:
-        """Choose a profiler rule of your own. Arguments and errors are those of `Rule.custom`."""
+        """Choose a custom profiler rule. Arguments and errors are those of `Rule.custom`."""
         return cls(
             name=name,
             built_in=False,
@@ -283,12 +283,12 @@ class ProfilerRule(RuleBase):
 def processing_rule(
     instance_type: Text = "ml.m5.4xlarge", volume_size_in_gb: Number = 128, name: Text = PROFILER_RULE_NAME
 ) -> ProfilerRule:
-    """Return the rule that processes what SageMaker Profiler records. Its name is always the same.
+    """Return the rule that processes the recordings of SageMaker Profiler. Its name is always the same.
 
     Args:
-        instance_type: Instance to process it on.
-        volume_size_in_gb: Volume of that instance.
-        name: Name of the rule within the job; has to begin with `PROFILER_RULE_NAME`.
+        instance_type: Instance type of the processing job.
+        volume_size_in_gb: Volume size of that instance.
+        name: Name of the rule within the job; it must start with `PROFILER_RULE_NAME`.
     """
     return ProfilerRule(
         name=name,
@@ -307,9 +307,9 @@ def _debug_rule_configuration(base_config: object) -> Mapping[str, Any]:
     if callable(base_config):
         hint = "; call the function of rule_configs"
     elif hasattr(base_config, "rule_name"):
-        hint = "; profiler rules are chosen with ProfilerRule.sagemaker"
+        hint = "; choose profiler rules with ProfilerRule.sagemaker"
     raise SMDebugTypeError(
-        f"base_config must be what a function such as rule_configs.vanishing_gradient() returns "
+        f"base_config must be the result of a function such as rule_configs.vanishing_gradient() "
         f"(got {base_config!r}){hint}"
     )
 
@@ -328,7 +328,7 @@ def _without_reserved(rule_parameters: Mapping[str, Any] | None, *reserved: str)
         raise SMDebugTypeError(f"rule_parameters must be a mapping of names to values (got {rule_parameters!r})")
     for name in reserved:
         if rule_parameters.get(name) is not None:
-            instead = "actions" if name == "action_json" else "Rule.custom for a rule of your own"
+            instead = "actions" if name == "action_json" else "Rule.custom for a custom rule"
             raise SMDebugValueError(
                 f"rule_parameters must not hold {name!r}; use {instead} (got {rule_parameters[name]!r})"
             )
@@ -337,7 +337,7 @@ def _without_reserved(rule_parameters: Mapping[str, Any] | None, *reserved: str)
 
 def _other_trials(paths: Sequence[Text] | None) -> dict[str, Text]:
     if isinstance(paths, str):
-        raise SMDebugTypeError(f"other_trials_s3_input_paths must be a list of paths (got the text {paths!r})")
+        raise SMDebugTypeError(f"other_trials_s3_input_paths must be a list of paths (got the string {paths!r})")
     return {f"other_trial_{number}": path for number, path in enumerate(paths or ())}
 
 

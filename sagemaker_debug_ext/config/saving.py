@@ -1,4 +1,4 @@
-"""At which steps to save: `SaveConfigMode` for one mode, `SaveConfig` for all four."""
+"""Steps at which to save: `SaveConfigMode` for one mode, `SaveConfig` for all four."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 DEFAULT_SAVE_INTERVAL: Final = 500
-"""Steps between saves when nothing is configured."""
+"""Default number of steps between saves."""
 
 SAVE_KEYS: Final = ("save_interval", "save_steps", "start_step", "end_step")
-"""The four settings of a mode, as hook and collection parameters spell them."""
+"""The four settings of a mode, in the spelling of hook and collection parameters."""
 
 
 def _to_int(value: object, name: str) -> int:
@@ -61,21 +61,21 @@ def _at_least(least: int) -> Any:
 
 @attrs.frozen
 class SaveConfigMode:
-    """At which steps of one mode to save.
+    """Steps of one mode at which to save.
 
     A step is saved if it is listed in `save_steps`, or if ``start_step <= step < end_step`` and it is a multiple of
     `save_interval` (store format, section 6). Steps count within the mode, from 0.
 
     Args:
-        save_interval: Steps between saves, at least 1; 500 when not given. Multiples of it count, not distances from
+        save_interval: Steps between saves, at least 1; 500 by default. Saved steps are multiples of it, independent of
             `start_step`.
-        start_step: First step that may be saved, inclusive; 0 when not given.
-        end_step: First step that is no longer saved, exclusive; no end when not given.
-        save_steps: Further steps to save whatever the interval says.
+        start_step: First step that may be saved, inclusive; 0 by default.
+        end_step: End of the range, exclusive; unlimited by default.
+        save_steps: Additional steps to save, independent of the interval and the range.
 
     Raises:
         SMDebugTypeError: A number is of another type; strings of digits are accepted.
-        SMDebugValueError: A number is out of range, or `save_steps` is no list of whole numbers.
+        SMDebugValueError: A number is out of range, or `save_steps` is not a list of integers.
     """
 
     save_interval: int = attrs.field(default=None, converter=_interval, validator=_at_least(1))
@@ -84,36 +84,36 @@ class SaveConfigMode:
     save_steps: tuple[int, ...] = attrs.field(default=None, converter=_steps)
 
     def should_save_step(self, step: int) -> bool:
-        """Tell whether `step`, counted within the mode, is to be saved."""
+        """Return whether `step`, counted within the mode, is saved."""
         if step in self.save_steps:
             return True
         in_range = self.start_step <= step and (self.end_step is None or step < self.end_step)
         return in_range and step % self.save_interval == 0
 
     def next_step_to_save(self, step: int) -> int | None:
-        """Return the first step after `step` that is to be saved; None if there is none."""
+        """Return the first step after `step` that is saved, or None."""
         first = max(step + 1, self.start_step)
         multiple = -(-first // self.save_interval) * self.save_interval
-        steps = [each for each in self.save_steps if each > step]
+        steps = [saved for saved in self.save_steps if saved > step]
         if self.end_step is None or multiple < self.end_step:
             steps.append(multiple)
         return min(steps, default=None)
 
     @property
     def is_futile(self) -> bool:
-        """Whether no step is ever saved, and not because an `end_step` of 0 asks for that."""
+        """Whether no step is ever saved, except when an `end_step` of 0 requests that."""
         return self.end_step != 0 and self.next_step_to_save(-1) is None
 
     @classmethod
     def from_dict(cls, params: Mapping[str, Any]) -> SaveConfigMode:
-        """Build from a dictionary with the keys of `SAVE_KEYS`; a missing key means its default."""
+        """Build from a dictionary with the keys of `SAVE_KEYS`; missing keys have their defaults."""
         unknown = sorted(set(params) - set(SAVE_KEYS))
         if unknown:
             raise SMDebugValueError(f"a save configuration has the keys {', '.join(SAVE_KEYS)} (got {unknown!r})")
         return cls(**params)
 
     def to_json_dict(self) -> dict[str, Any]:
-        """Return the settings as the collections file spells them (store format, section 5)."""
+        """Return the settings in the form of the collections file (store format, section 5)."""
         return {
             "save_interval": self.save_interval,
             "save_steps": list(self.save_steps),
@@ -145,10 +145,10 @@ def _mode_value(mode: ModeKeys, value: object) -> SaveConfigMode | None:
 
 @attrs.frozen(init=False, repr=False)
 class SaveConfig:
-    """At which steps to save, for each mode.
+    """Steps at which to save, per mode.
 
-    Without `mode_save_configs` all four modes get the settings given by the other arguments, which mean the same as in
-    `SaveConfigMode`. With it they are ignored, and a mode that is missing, or None, takes the hook's settings.
+    Without `mode_save_configs`, the other arguments apply to all four modes and mean the same as in `SaveConfigMode`.
+    With it, they are ignored, and modes that are missing or None use the hook's settings.
 
     Args:
         mode_save_configs: `SaveConfigMode` or None for each mode; keys are modes or their names.
@@ -159,7 +159,7 @@ class SaveConfig:
 
     Raises:
         SMDebugTypeError: As for `SaveConfigMode`.
-        SMDebugValueError: As for `SaveConfigMode`, or `mode_save_configs` has an unknown mode or another kind of value.
+        SMDebugValueError: As for `SaveConfigMode`, or `mode_save_configs` has an unknown mode or an invalid value.
     """
 
     _by_mode: tuple[tuple[ModeKeys, SaveConfigMode | None], ...]
@@ -186,14 +186,14 @@ class SaveConfig:
 
     @property
     def mode_save_configs(self) -> dict[ModeKeys, SaveConfigMode | None]:
-        """The settings of each mode; None where the hook's apply."""
+        """The settings of each mode; None if the hook's settings apply."""
         return dict(self._by_mode)
 
     def get_save_config(self, mode: ModeKeys) -> SaveConfigMode:
         """Return the settings of `mode`.
 
         Raises:
-            SMDebugValueError: The mode takes the hook's settings, which this object does not know.
+            SMDebugValueError: The mode uses the hook's settings, which this object does not have.
         """
         config = dict(self._by_mode)[_mode_key(mode)]
         if config is None:
@@ -201,21 +201,21 @@ class SaveConfig:
         return config
 
     def should_save_step(self, mode: ModeKeys, step: int) -> bool:
-        """Tell whether `step`, counted within `mode`, is to be saved."""
+        """Return whether `step`, counted within `mode`, is saved."""
         return self.get_save_config(mode).should_save_step(step)
 
     def merge_default_save_config(self, default: SaveConfig) -> SaveConfig:
-        """Return a copy in which modes without settings of their own take those of `default`."""
+        """Return a copy in which modes without settings have those of `default`."""
         fallback = default.mode_save_configs
         return SaveConfig({mode: config or fallback[mode] for mode, config in self._by_mode})
 
     @classmethod
     def from_dict(cls, params: Mapping[str, Any], default_values: Mapping[ModeKeys, Any] | None = None) -> SaveConfig:
-        """Build from a dictionary whose keys are mode names, or the settings themselves.
+        """Build from a dictionary whose keys are mode names or settings.
 
         Args:
-            params: `to_json_dict`'s form, or a flat dictionary with the keys of `SAVE_KEYS`.
-            default_values: Settings for modes that `params` does not name.
+            params: The form of `to_json_dict`, or a flat dictionary with the keys of `SAVE_KEYS`.
+            default_values: Settings for modes that are not in `params`.
         """
         if params and set(params) <= set(SAVE_KEYS):
             return cls(**params)
@@ -228,10 +228,10 @@ class SaveConfig:
 
     @classmethod
     def parse(cls, value: SaveConfig | SaveConfigMode | Mapping[Any, Any] | None) -> SaveConfig | None:
-        """Turn whatever a hook accepts as ``save_config`` into a `SaveConfig`; None stays None.
+        """Convert a ``save_config`` argument of a hook to a `SaveConfig`; None stays None.
 
         Raises:
-            SMDebugTypeError: `value` is of another type.
+            SMDebugTypeError: `value` has the wrong type.
         """
         if value is None or isinstance(value, SaveConfig):
             return value
@@ -242,7 +242,7 @@ class SaveConfig:
         raise SMDebugTypeError(f"save_config must be a SaveConfig, a SaveConfigMode, a dict or None (got {value!r})")
 
     def to_json_dict(self) -> dict[str, Any]:
-        """Return the settings as the collections file spells them (store format, section 5)."""
+        """Return the settings in the form of the collections file (store format, section 5)."""
         return {mode.name: config.to_json_dict() if config else None for mode, config in self._by_mode}
 
     def to_json(self) -> str:

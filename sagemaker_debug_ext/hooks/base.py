@@ -559,8 +559,8 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         is_intended = self.dry_run or dispatcher.flight_recorder is not None or self._lifecycle.is_off
         if self._is_only_writer and num_steps > 0 and not (is_intended or dispatcher.has_taken):
             LOG.warning(
-                "no tensors were saved to %s in %d steps: none matched the due collections %s; check the save "
-                "interval, the collection patterns and the registered modules",
+                "sagemaker_debug_ext: no tensors were saved to %s in %d steps: none matched the due collections %s; "
+                "check the save interval, the collection patterns and the registered modules",
                 self.out_dir,
                 num_steps,
                 ", ".join(sorted(self._collections.saved)),

@@ -1,4 +1,4 @@
-"""Run a CreateTrainingJob request on this machine, with its rules, and describe it as SageMaker would."""
+"""Run a CreateTrainingJob request on this machine, with its rules, and describe the job as SageMaker would."""
 
 from __future__ import annotations
 

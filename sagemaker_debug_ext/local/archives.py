@@ -1,4 +1,4 @@
-"""Tar archives as SageMaker uses them: the user's code goes in as one, the model and the output come out as one."""
+"""Tar archives as SageMaker uses them: for the user's code, the model and the output."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield every file below a folder with its name relative to it, in a fixed order; linked folders are left out."""
+    """Yield every file below a folder with its relative name, in a fixed order; linked folders are skipped."""
     for parent, folders, names in os.walk(folder, followlinks=False):
         folders.sort()
         for name in sorted(names):
             path = Path(parent) / name
-            if path.is_file():  # no socket, no pipe, no link to nowhere
+            if path.is_file():  # excludes sockets, pipes and broken links
                 yield path.relative_to(folder).as_posix(), path
 
 
 def pack(files: Iterable[tuple[str, Path]], output: BinaryIO) -> None:
-    """Write files as a gzip-compressed tar archive whose bytes depend on their names, modes and contents only."""
+    """Write files as a gzip-compressed tar archive that depends on their names, modes and contents only."""
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=output, mtime=0) as compressed,
         tarfile.open(fileobj=compressed, mode="w") as tar,
@@ -42,11 +42,11 @@ def pack(files: Iterable[tuple[str, Path]], output: BinaryIO) -> None:
 def unpack(archive: Path, target: Path) -> None:
     """Unpack a tar archive, compressed or not.
 
-    Nothing outside `target` is written, and no link is created: a link to a file of the archive becomes a copy of it.
+    Nothing is written outside `target`, and no link is created: a link to a file of the archive becomes a copy of it.
 
     Raises:
-        SMDebugValueError: The archive is damaged, or holds a member that would lie elsewhere or is no plain file or
-            folder. Nothing has been unpacked if a member is refused.
+        SMDebugValueError: The archive is damaged, or a member would be outside `target` or is not a plain file or
+            folder. In the latter cases nothing has been unpacked.
     """
     try:
         with tarfile.open(archive) as tar:
@@ -59,7 +59,7 @@ def unpack(archive: Path, target: Path) -> None:
 
 
 def _read_to_end(tar: tarfile.TarFile) -> None:
-    """Read what follows the last member: only the end of a compressed file shows that it is whole."""
+    """Read to the end of the file, because a truncated archive is detected only there."""
     assert tar.fileobj is not None
     while tar.fileobj.read(1 << 20):
         pass
@@ -78,9 +78,9 @@ def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) ->
     if member.isdir():
         path.mkdir(parents=True, exist_ok=True)
         return
-    content = tar.extractfile(member)  # of a link: what it points to within the archive; KeyError if that is elsewhere
+    content = tar.extractfile(member)  # for a link: its target in the archive; KeyError if the target is elsewhere
     if content is None:
-        raise tarfile.ExtractError(f"{member.name!r} is a link to something that is no file of the archive")
+        raise tarfile.ExtractError(f"{member.name!r} is a link to something that is not a file of the archive")
     path.parent.mkdir(parents=True, exist_ok=True)
     with content, path.open("wb") as file:
         shutil.copyfileobj(content, file)

@@ -1,4 +1,4 @@
-"""The input data of a job: what lies at its channels' locations appears in its folder."""
+"""Input channels of a job: the data at their locations are linked into the job's folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sagemaker_debug_ext.local.paths import Locations
 
 
 def check_channels(request: Mapping[str, Any], locations: Locations) -> list[str]:
-    """Return a line for each input channel whose data this machine does not have or cannot provide."""
+    """Return a problem for each input channel whose data are missing or cannot be provided on this machine."""
     problems = (_problem(channel, locations) for channel in request.get("InputDataConfig", ()))
     return [
         f"InputDataConfig[{number}]: channel {request['InputDataConfig'][number]['ChannelName']!r} {problem}"
@@ -33,11 +33,11 @@ def _problem(channel: Mapping[str, Any], locations: Locations) -> str | None:
         path = locations.path(source["S3Uri"])
     except SMDebugValueError as error:
         return f"cannot be read: {error}"
-    return None if _matches(path) else f"has no data: nothing lies at {source['S3Uri']!r}, that is {str(path)!r}"
+    return None if _matches(path) else f"has no data: nothing exists at {source['S3Uri']!r}, that is {str(path)!r}"
 
 
 def _matches(prefix: Path) -> list[Path]:
-    """Return what an S3 prefix selects: the folder or file of that name, else all whose names begin with it."""
+    """Return the paths that an S3 prefix selects: the folder or file of that name, else all that start with it."""
     if prefix.exists():
         return [prefix]
     if not prefix.parent.is_dir():
@@ -46,10 +46,10 @@ def _matches(prefix: Path) -> list[Path]:
 
 
 def link_channels(request: Mapping[str, Any], folder: JobFolder, locations: Locations) -> None:
-    """Give every input channel a folder with its data.
+    """Create a folder with the data of each input channel.
 
-    The data are linked, not copied: a job can use a large data set at once, and a script that writes into its input
-    writes into the original.
+    The data are linked, not copied, so a job can start at once with a large data set. A script that writes into its
+    input therefore modifies the original.
     """
     for channel in request.get("InputDataConfig", ()):
         source = locations.path(channel["DataSource"]["S3DataSource"]["S3Uri"])

@@ -1,4 +1,4 @@
-"""The demonstration: two jobs on real images, one sound and one broken, watched and evaluated while they train."""
+"""The demo: two jobs on real images, one sound and one broken, which rules evaluate while they train."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 NETS: Final = ("healthy", "vanishing")
-"""What the example trains: a convolutional net that learns, and a deep sigmoid net whose gradients vanish."""
+"""Networks of the example: a convolutional net that learns, and a deep sigmoid net whose gradients vanish."""
 
 _BUCKET: Final = "s3://sagemaker-debug-demo"
 _REGION: Final = "us-east-1"
@@ -43,13 +43,13 @@ _ROLE: Final = "arn:aws:iam::111122223333:role/SageMakerDebugDemo"
 _IMAGE: Final = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.6.0-cpu-py312"
 _EXAMPLE: Final = Path("examples", "pytorch_digits")
 _BATCH_SIZE: Final = 64
-_NUM_TRAINING_IMAGES: Final = 1437  # of the 1,797; the example holds the others back
+_NUM_TRAINING_IMAGES: Final = 1437  # of 1,797; the example uses the others for validation
 _STOP_GRACE_SECONDS: Final = 10.0
 
 
 @attrs.frozen(kw_only=True)
 class RuleReport:
-    """What became of a rule: its status, and if it fired, the first global step at which it did, and what it found."""
+    """The result of a rule: its status and, if it fired, the first global step at which it did, and its message."""
 
     name: str
     status: str
@@ -60,19 +60,19 @@ class RuleReport:
 
 @attrs.frozen(kw_only=True)
 class JobReport:
-    """What became of a job.
+    """The result of a job.
 
     Attributes:
         job_name: Name of the job.
-        net: What it trained.
+        net: The network it trained.
         status: Its ``TrainingJobStatus``.
         steps: Saved steps of each mode, by name; over all modes under ``GLOBAL``.
         tensors: Number of saved tensors.
         collections: Name → number of saved tensors, of the collections that have any.
         saved_bytes: Bytes of the trial's files.
-        accuracy: Share of right answers on the held-out images, last time it was measured; None if it never was.
+        accuracy: Latest accuracy on the validation images; None if it was never measured.
         wall_seconds: From the start of the job to its end.
-        rules: What became of each rule.
+        rules: Result of each rule.
         trial_path: Folder of the trial.
     """
 
@@ -90,15 +90,15 @@ class JobReport:
 
 
 def num_steps(epochs: int) -> int:
-    """Return how many global steps a job takes that nobody stops: the batches of training, and one of validation."""
+    """Return the number of global steps of a complete job: the training batches, and one validation batch per epoch."""
     return epochs * (_NUM_TRAINING_IMAGES // _BATCH_SIZE + 1)
 
 
 def stage(work_dir: str | os.PathLike[str]) -> tuple[str, str]:
-    """Put the script and the images where the requests look for them, and return both locations.
+    """Copy the script and the images to the locations in the requests, and return both locations.
 
     Raises:
-        MissingDependencyError: scikit-learn, which brings the images, is not installed.
+        MissingDependencyError: scikit-learn, which provides the images, is not installed.
         SMDebugRuntimeError: The installation lacks the example.
     """
     datasets = import_optional("sklearn.datasets", "The demo", "demo")
@@ -113,21 +113,21 @@ def stage(work_dir: str | os.PathLike[str]) -> tuple[str, str]:
 
 def _example_folder() -> Path:
     package = Path(sagemaker_debug_ext.__file__).parent
-    for folder in (package, package.parent):  # installed, and in a checkout
+    for folder in (package, package.parent):  # in an installation, and in a checkout
         if (folder / _EXAMPLE / "train.py").is_file():
             return folder / _EXAMPLE
     raise SMDebugRuntimeError(f"the example {_EXAMPLE} is missing beside the package")
 
 
 def demo_request(net: str, job_name: str, source: str, images: str, epochs: int) -> dict[str, Any]:
-    """Return the CreateTrainingJob request of one of `NETS`, checked.
+    """Return the validated CreateTrainingJob request of one of `NETS`.
 
     Args:
-        net: What to train.
+        net: The network to train.
         job_name: Name of the job.
         source: Location of the script's archive.
         images: Location of the images.
-        epochs: How often to go through the images.
+        epochs: Number of passes over the images.
     """
     hook_config = DebuggerHookConfig(
         hook_parameters={"save_interval": 20, "eval.save_interval": 1},
@@ -178,10 +178,10 @@ def demo_requests(work_dir: str | os.PathLike[str], epochs: int) -> dict[str, di
 def run_demo(
     requests: Mapping[str, Mapping[str, Any]], work_dir: str | os.PathLike[str], on_event: EventHandler
 ) -> list[JobReport]:
-    """Run the jobs side by side, and say what became of them.
+    """Run the jobs in parallel, and return their results.
 
     Args:
-        requests: Net → request, as `demo_requests` returns them.
+        requests: Net → request, from `demo_requests`.
         work_dir: The work folder.
         on_event: Called with every event of both jobs.
 
@@ -189,7 +189,7 @@ def run_demo(
         TrainingJobError: A job failed.
     """
     watches = {net: _Watch(net, on_event) for net in requests}
-    with contextlib.ExitStack() as running:  # an interruption, or the failure of one job, stops them all
+    with contextlib.ExitStack() as running:  # an interruption or the failure of one job stops all jobs
         jobs = {
             net: running.enter_context(
                 run_training_job(
@@ -202,7 +202,7 @@ def run_demo(
 
 
 class _Watch:
-    """Notes what only the events of a job tell, and passes them on."""
+    """Records results that are available only in events, and forwards the events."""
 
     def __init__(self, net: str, on_event: EventHandler) -> None:
         self._net = net
@@ -219,7 +219,7 @@ class _Watch:
         self._on_event(event)
 
     def report(self, job: LocalTrainingJob) -> JobReport:
-        """Wait for the job and say what became of it."""
+        """Wait for the job and return its result."""
         description = job.wait()
         if job.trial_path is None:
             raise TrainingJobError(job.name, "it has saved no trial")
@@ -257,5 +257,5 @@ def _last_value(trial: Trial, name: str) -> float | None:
     try:
         tensor = trial.tensor(name)
         return float(tensor.value(tensor.steps()[-1]).item())
-    except (DebugExtError, IndexError):  # a job that was stopped early has measured nothing yet
+    except (DebugExtError, IndexError):  # a job that was stopped early may have no measurement
         return None

@@ -1,4 +1,4 @@
-"""What a job says of itself: the answer of ``describe_training_job``, in memory and as a file for other processes."""
+"""Descriptions of jobs: the ``describe_training_job`` response, in memory and as a file for other processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sagemaker_debug_ext.local.paths import write_object
 from sagemaker_debug_ext.store.backends import LocalBackend
 
 MAX_REASON_LENGTH: Final = 1024
-"""Longest ``FailureReason`` and ``StatusDetails`` that SageMaker gives."""
+"""Maximum length of SageMaker's ``FailureReason`` and ``StatusDetails``."""
 
 FINAL_STATUSES: Final = frozenset({"Completed", "Failed", "Stopped"})
 
@@ -43,23 +43,23 @@ _TELLS: Final = {
 
 
 def now() -> dt.datetime:
-    """Return the time as descriptions give it: with time zone and without parts of milliseconds."""
+    """Return the current time with time zone, truncated to milliseconds as in descriptions."""
     time = dt.datetime.now(dt.timezone.utc).astimezone()
     return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
 def shorten(text: str, length: int = MAX_REASON_LENGTH, keep_end: bool = False) -> str:
-    """Cut a text to the length that SageMaker gives of a reason, or to another, at its end or at its beginning."""
+    """Truncate a string at its end, or at its start if `keep_end`; by default to SageMaker's length of a reason."""
     if len(text) <= length:
         return text
     return "…" + text[1 - length :] if keep_end else text[: length - 1] + "…"
 
 
 def check_job_name(name: object) -> str:
-    """Return a job's name.
+    """Return the name of a job if it is valid.
 
     Raises:
-        SMDebugValueError: It is not one that SageMaker takes.
+        SMDebugValueError: SageMaker would reject the name.
     """
     if not isinstance(name, str) or not _JOB_NAME.fullmatch(name):
         raise SMDebugValueError(
@@ -69,7 +69,7 @@ def check_job_name(name: object) -> str:
 
 
 def job_arn(request: Mapping[str, Any], kind: str = "training-job", name: str | None = None) -> str:
-    """Return the ARN of a job of the request, with the account of its role where that can be told."""
+    """Return the ARN of a job of the request, with the account of its role if it has one."""
     role = str(request.get("RoleArn", "")).split(":")
     partition, account = (role[1], role[4]) if len(role) > 5 and role[4] else ("aws", _NO_ACCOUNT)
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
@@ -77,9 +77,9 @@ def job_arn(request: Mapping[str, Any], kind: str = "training-job", name: str | 
 
 
 class Description:
-    """The state of a job, kept in its folder as JSON after every change.
+    """The state of a job, written to its folder as JSON after every change.
 
-    Not safe for several threads; its owner holds a lock.
+    It is not thread-safe; its owner holds a lock.
 
     Args:
         request: The CreateTrainingJob request, whose members the description repeats.
@@ -120,13 +120,13 @@ class Description:
         return copy.deepcopy(self._content)
 
     def move(self, status: str, secondary_status: str, reason: str = "", **members: Any) -> None:
-        """Enter a status.
+        """Change the status.
 
         Args:
             status: The ``TrainingJobStatus``.
             secondary_status: The ``SecondaryStatus``.
-            reason: Why; the ``FailureReason`` of a job that has failed.
-            members: Further members to set.
+            reason: Reason for the change; the ``FailureReason`` of a failed job.
+            members: Additional members to set.
         """
         time = now()
         transitions = self._content["SecondaryStatusTransitions"]
@@ -148,14 +148,14 @@ class Description:
     def update(self, time: dt.datetime | None = None, **members: Any) -> None:
         """Set members and write the file.
 
-        The file is for others to read; that it cannot be written now does not end the job.
+        A failure to write the file is logged and does not end the job, because the file is only for other readers.
         """
         self._content |= {**members, "LastModifiedTime": time or now()}
         text = json.dumps(self._content, indent=2, default=_as_iso)
         try:
             write_object(self._file, self._name, [text.encode()])
         except SMDebugRuntimeError:
-            _LOG.warning("the description of job %s is out of date", self._content["TrainingJobName"], exc_info=True)
+            _LOG.warning("could not write the description of job %s", self._content["TrainingJobName"], exc_info=True)
 
 
 def _as_iso(value: Any) -> str:
@@ -165,7 +165,7 @@ def _as_iso(value: Any) -> str:
 
 
 def _read(text: str) -> dict[str, Any]:
-    """Read a description's file, and give its time stamps their type back."""
+    """Parse the file of a description, including its timestamps."""
     content: dict[str, Any] = json.loads(text)
     statuses = content.get("DebugRuleEvaluationStatuses", [])
     for part in (content, *content["SecondaryStatusTransitions"], *statuses):
@@ -175,14 +175,14 @@ def _read(text: str) -> dict[str, Any]:
 
 
 class JobLock:
-    """Marks a job as run by a living process: the kernel gives the lock up when that process ends."""
+    """A lock that marks a job as run by a live process; the kernel releases it when the process ends."""
 
     def __init__(self, folder: JobFolder) -> None:
         self._file = folder.lock.open("ab")
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def release(self) -> None:
-        """Give the lock up."""
+        """Release the lock."""
         self._file.close()
 
 
@@ -201,29 +201,29 @@ def job_folder(name: str, work_dir: str | os.PathLike[str]) -> JobFolder:
     """Return the folder of a job.
 
     Raises:
-        SMDebugValueError: No job can have that name.
+        SMDebugValueError: The name is not valid for a job.
     """
     return JobFolder(Path(work_dir).expanduser().absolute() / "jobs" / check_job_name(name))
 
 
 def describe_training_job(name: str, work_dir: str | os.PathLike[str]) -> dict[str, Any]:
-    """Describe a job of a work folder, whichever process runs it or ran it.
+    """Describe a job of a work folder, even if another process runs or ran it.
 
-    A job whose process has died before it could say so is described as failed.
+    A job whose process has died is described as failed.
 
     Args:
         name: The job's name.
         work_dir: The work folder.
 
     Returns:
-        What ``describe_training_job`` of boto3 answers, without ``ResponseMetadata``.
+        The ``describe_training_job`` response of boto3, without ``ResponseMetadata``.
 
     Raises:
-        SMDebugValueError: No job can have that name.
+        SMDebugValueError: The name is not valid for a job.
         SMDebugRuntimeError: There is no such job.
     """
     folder = job_folder(name, work_dir)
-    running = _is_run(folder)  # asked first: a job that ends meanwhile has written its end before it gave up the lock
+    running = _is_run(folder)  # checked first, because a job writes its end before it releases the lock
     try:
         text = folder.description.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -233,6 +233,6 @@ def describe_training_job(name: str, work_dir: str | os.PathLike[str]) -> dict[s
         content |= {
             "TrainingJobStatus": "Failed",
             "SecondaryStatus": "Failed",
-            "FailureReason": "InternalServerError: the process that ran the job has ended before the job",
+            "FailureReason": "InternalServerError: the process that ran the job ended before the job did",
         }
     return content

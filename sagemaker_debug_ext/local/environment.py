@@ -1,6 +1,6 @@
-"""The environment variables of a job: those of SageMaker's training toolkit and those that the hook reads.
+"""Environment variables of a job: those of SageMaker's training toolkit and those that the hook reads.
 
-Scripts read them for their defaults, as in ``parser.add_argument("--model-dir", default=os.environ["SM_MODEL_DIR"])``.
+Scripts use them as defaults, as in ``parser.add_argument("--model-dir", default=os.environ["SM_MODEL_DIR"])``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sagemaker_debug_ext.local.source import (
 )
 
 _RESERVED: Final = ("SM_", "SAGEMAKER_", "TRAINING_JOB_", "SMDEBUG_CONFIG", "TENSORBOARD_CONFIG", "CHECKPOINT_CONFIG")
-"""Beginnings of the names that only this job may set: inherited ones would be those of another job."""
+"""Prefixes of variables that are not inherited, because they would belong to another job."""
 
 _OWN_PARAMETERS: Final = frozenset(
     {
@@ -34,7 +34,7 @@ _OWN_PARAMETERS: Final = frozenset(
         "sagemaker_s3_output",
     }
 )
-"""Hyperparameters of the toolkit itself; further ones that begin with ``sagemaker_`` belong to frameworks."""
+"""Hyperparameters of the toolkit itself; others that start with ``sagemaker_`` belong to frameworks."""
 
 
 def job_environment(
@@ -46,15 +46,15 @@ def job_environment(
         request: The CreateTrainingJob request.
         folder: The job's folder.
         arn: The job's ARN.
-        python: The interpreter for the user's code; its folder comes first on the search path.
-        inherited: Variables to start from; by default those of this process.
+        python: The interpreter for the user's code; its folder comes first in ``PATH``.
+        inherited: Variables to extend; those of this process by default.
     """
     inherited = os.environ if inherited is None else inherited
     environment = {name: value for name, value in inherited.items() if not name.startswith(_RESERVED)}
     search_path = environment.get("PATH", os.defpath)
     environment |= {
         "PATH": os.pathsep.join([str(Path(python).parent), search_path]),
-        "PYTHONUNBUFFERED": "1",  # so that lines can be shown when they are printed
+        "PYTHONUNBUFFERED": "1",  # so that lines are shown as soon as they are printed
         "SAGEMAKER_BASE_DIR": str(folder.ml),
         "SAGEMAKER_JOB_NAME": request["TrainingJobName"],
         "TRAINING_JOB_NAME": request["TrainingJobName"],
@@ -121,14 +121,14 @@ def _toolkit_variables(request: Mapping[str, Any], folder: JobFolder) -> dict[st
 
 
 def _as_text(value: Any) -> str:
-    """Write a value as the toolkit does: texts as they are, None as nothing, the rest as JSON."""
+    """Render a value as the toolkit does: strings unchanged, None as an empty string, other values as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def count_gpus() -> int:
-    """Return how many NVIDIA GPUs a process of this environment may use."""
+    """Return the number of NVIDIA GPUs that a process in this environment may use."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return sum(1 for device in visible.split(",") if device.strip() not in {"", "-1"})

@@ -1,4 +1,4 @@
-"""What a running job tells those who watch it: a frozen value for each kind of event, and how they get there."""
+"""Events of a running job as frozen values, and the queue that delivers them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LOG: Final = logging.getLogger(__name__)
 
 @attrs.frozen(kw_only=True)
 class StatusChanged:
-    """The job has entered another status.
+    """The status of the job has changed.
 
     Attributes:
         status: The ``TrainingJobStatus``.
         secondary_status: The ``SecondaryStatus``.
-        reason: Why, where there is something to say.
+        reason: Reason for the change, if there is one.
     """
 
     job_name: str
@@ -34,7 +34,7 @@ class StatusChanged:
 
 @attrs.frozen(kw_only=True)
 class StepSaved:
-    """One worker's part of a step lies complete at the job's output path.
+    """One worker's part of a step is complete at the job's output path.
 
     Attributes:
         step: The global step.
@@ -54,12 +54,12 @@ class StepSaved:
 
 @attrs.frozen(kw_only=True)
 class RuleStatusChanged:
-    """The evaluation of a rule has entered another status.
+    """The status of a rule's evaluation has changed.
 
     Attributes:
         rule: The ``RuleConfigurationName``.
         status: The ``RuleEvaluationStatus``.
-        details: The ``StatusDetails``; empty when there are none.
+        details: The ``StatusDetails``; empty if there are none.
         step: First global step at which the condition was met, if it was.
     """
 
@@ -72,7 +72,7 @@ class RuleStatusChanged:
 
 @attrs.frozen(kw_only=True)
 class IssueFound:
-    """A rule found something; `Issue.rule` is the ``RuleConfigurationName``."""
+    """A rule found an issue; `Issue.rule` is the ``RuleConfigurationName``."""
 
     job_name: str
     issue: Issue
@@ -80,12 +80,12 @@ class IssueFound:
 
 @attrs.frozen(kw_only=True)
 class ActionTaken:
-    """An action of a rule was carried out, or recorded where this machine cannot do it.
+    """An action of a rule was carried out, or recorded if this machine cannot carry it out.
 
     Attributes:
         rule: The ``RuleConfigurationName``.
         action: ``stoptraining``, ``email`` or ``sms``.
-        outcome: What was done.
+        outcome: Description of the result.
     """
 
     job_name: str
@@ -112,16 +112,16 @@ Event: TypeAlias = Union[StatusChanged, StepSaved, RuleStatusChanged, IssueFound
 """Any of the events."""
 
 EventHandler: TypeAlias = Callable[[Event], object]
-"""What a caller gives to watch a job."""
+"""A callback for the events of a job."""
 
 
 class EventQueue:
-    """Hands events to the caller's handler, in order and from one thread, which holds none of the job's locks.
+    """Delivers events to a handler, in order and from one thread, which holds no lock of the job.
 
     A slow handler delays neither the job nor its rules.
 
     Args:
-        handler: Called with each event; what it raises is logged. None drops all events.
+        handler: Called with each event; its errors are logged. None drops all events.
     """
 
     def __init__(self, handler: EventHandler | None) -> None:
@@ -130,17 +130,17 @@ class EventQueue:
         self._thread = threading.Thread(target=self._deliver, name="training-job-events")
 
     def start(self) -> None:
-        """Begin to deliver."""
+        """Start to deliver events."""
         if self._handler is not None:
             self._thread.start()
 
     def put(self, event: Event) -> None:
-        """Deliver an event after those before it."""
+        """Enqueue an event."""
         if self._handler is not None:
             self._events.put(event)
 
     def close(self) -> None:
-        """Wait until everything is delivered; nothing may be put afterwards."""
+        """Wait until all events are delivered; no event may be enqueued afterwards."""
         if self._thread.is_alive():
             self._events.put(None)
             self._thread.join()

@@ -1,4 +1,4 @@
-"""A CreateTrainingJob request, run on this machine: `run_training_job` and `LocalTrainingJob`."""
+"""Training jobs on this machine: `run_training_job` and `LocalTrainingJob`."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
 STOP_GRACE_SECONDS: Final = 120.0
-"""How long SageMaker lets a job end by itself once it is asked to stop."""
+"""Time that SageMaker gives a job to shut down after a stop request."""
 
 _LOG: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.1
 _MAX_POLL_SECONDS: Final = 2.0
-_SHARE_OF_TIME: Final = 0.1  # of one core, that looking for new files may take
+_SHARE_OF_TIME: Final = 0.1  # maximum share of one core for finding new files
 _TAIL_LINES: Final = 20
 
 
@@ -63,21 +63,21 @@ def run_training_job(
     """Run a CreateTrainingJob request on this machine.
 
     Args:
-        request: The request, as it would go to AWS.
+        request: The request that would be sent to AWS.
         work_dir: The work folder: ``jobs/<job name>`` becomes the job's folder, ``s3/<bucket>/<key>`` stands for S3.
-        on_event: Called with every event, in order, from a thread of its own; it must not wait for the job. What it
-            raises is logged.
+        on_event: Called with every event, in order, from a separate thread; it must not wait for the job. Its errors
+            are logged.
         python: Interpreter for the user's code.
-        stop_grace_seconds: How long the entry point may take to end once it is asked to, before it is killed.
-        check: Refuse what SageMaker would refuse. Without, local folders may stand where S3 locations do.
-        wait: Return when the job has ended and its rules are evaluated, instead of at once. An interruption, such as
+        stop_grace_seconds: Time between the stop request and the kill of the entry point.
+        check: Reject requests that SageMaker would reject. Otherwise, local folders are accepted as S3 locations.
+        wait: Return after the job has ended and its rules are evaluated, instead of at once. An interruption, such as
             Ctrl-C, stops the job.
 
     Returns:
         The job.
 
     Raises:
-        RequestValidationError: SageMaker would refuse the request, or it cannot be run here; all reasons at once.
+        RequestValidationError: SageMaker would reject the request, or it cannot run here. The error lists all reasons.
         SMDebugRuntimeError: The name is in use, or the job cannot be prepared; nothing is left of it.
         TrainingJobError: The job failed; only when waiting.
     """
@@ -87,7 +87,7 @@ def run_training_job(
     if not wait:
         job.start()
         return job
-    with job:  # from the start on: an interruption may come as soon as something runs
+    with job:  # entered before the start, because an interruption may come as soon as a process runs
         job.start()
         job.wait()
     return job
@@ -96,8 +96,8 @@ def run_training_job(
 class LocalTrainingJob:
     """One training job of this machine; the arguments are those of `run_training_job`.
 
-    Methods and properties may be used from any thread. A started job runs until it ends, also when nobody waits for it,
-    but never outlives the process that started it. As a context manager it is stopped at the end of the block.
+    Methods and properties are thread-safe. A started job runs until it ends, even if nobody waits for it, but does not
+    outlive the process that started it. As a context manager, it is stopped at the end of the block.
     """
 
     def __init__(
@@ -111,19 +111,19 @@ class LocalTrainingJob:
         check: bool = True,
     ) -> None:
         if not stop_grace_seconds >= 0:
-            raise SMDebugValueError(f"stop_grace_seconds must be a number from 0 (got {stop_grace_seconds!r})")
+            raise SMDebugValueError(f"stop_grace_seconds must be a number of at least 0 (got {stop_grace_seconds!r})")
         self._plan: Final = plan_job(request, work_dir, python, check)
         self._request: Final = self._plan.request
         self._folder: Final = self._plan.folder
         self._grace_seconds: Final = stop_grace_seconds
         self._events = EventQueue(on_event)
         self._started = False
-        self._state_lock = threading.RLock()  # guards the four below
+        self._state_lock = threading.RLock()  # guards the following four attributes
         self._description = Description(self._request, self._folder, self._status_changed)
-        self._stop_as: str | None = None  # the SecondaryStatus to end in, once the job is asked to stop
+        self._stop_as: str | None = None  # the final SecondaryStatus after a stop request
         self._stop_within = stop_grace_seconds
-        self._concluding = False  # whether there is nothing left to stop
-        self._wake = threading.Event()  # set to have the job's thread look around at once
+        self._concluding = False  # whether nothing is left to stop
+        self._wake = threading.Event()  # wakes the job's thread before its next poll
         self._ended = threading.Event()
         self._shipping = ArtifactSync(self._request, self._folder, self._plan.locations)
         self._shipping_problem = ""
@@ -152,17 +152,17 @@ class LocalTrainingJob:
 
     @property
     def trial_path(self) -> Path | None:
-        """The folder of this machine that stands for `debugger_artifacts_path`."""
+        """The local folder for `debugger_artifacts_path`."""
         location = self.debugger_artifacts_path
         return None if location is None else self._plan.locations.path(location)
 
     def trial(self) -> Trial:
-        """Open what the job has saved so far.
+        """Open the trial of the job.
 
         Raises:
             SMDebugRuntimeError: The job saves no tensors.
-            TrialNotFoundError: It has saved none so far.
-            MissingCollectionFiles: It has ended without saving any.
+            TrialNotFoundError: The job has saved no tensors yet.
+            MissingCollectionFiles: The job has ended without saving tensors.
         """
         from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - a job without rules needs no trial
 
@@ -171,7 +171,7 @@ class LocalTrainingJob:
         return create_trial(str(self.trial_path), name=self.name)
 
     def describe(self) -> dict[str, Any]:
-        """Return what ``describe_training_job`` of boto3 answers, without ``ResponseMetadata``."""
+        """Return the ``describe_training_job`` response of boto3, without ``ResponseMetadata``."""
         with self._state_lock:
             return self._description.snapshot()
 
@@ -193,7 +193,7 @@ class LocalTrainingJob:
             root.mkdir()
         except FileExistsError as error:
             raise SMDebugRuntimeError(
-                f"training job {self.name!r} exists already, in {str(root)!r}: take another name"
+                f"training job {self.name!r} already exists, in {str(root)!r}: choose another name"
             ) from error
         with contextlib.ExitStack() as undo:
             undo.callback(shutil.rmtree, root)
@@ -207,12 +207,12 @@ class LocalTrainingJob:
         threading.Thread(target=self._run, args=(process, lock), name=f"training-job-{self.name}").start()
 
     def stop(self, grace_seconds: float | None = None) -> bool:
-        """Ask the entry point to end, and kill it if it does not.
+        """Ask the entry point to shut down, and kill it if it does not.
 
-        Does not wait. Asking again can shorten the time, not extend it.
+        The call does not wait. Further calls can shorten the grace period, but not extend it.
 
         Args:
-            grace_seconds: How long it may take; by default what the job was made with.
+            grace_seconds: Grace period; the job's by default.
 
         Returns:
             Whether there was something to stop.
@@ -223,12 +223,12 @@ class LocalTrainingJob:
         """Wait until the job has ended and its rules are evaluated, and return its description.
 
         Args:
-            timeout: How many seconds to wait at most; None is without limit.
+            timeout: Maximum time to wait in seconds; None for no limit.
 
         Raises:
             TrainingJobError: The job failed.
-            TimeoutError: It has not ended in time.
-            SMDebugRuntimeError: It was never started.
+            TimeoutError: The job has not ended in time.
+            SMDebugRuntimeError: The job was not started.
         """
         if not self._started:
             raise SMDebugRuntimeError(f"training job {self.name!r} was not started")
@@ -275,7 +275,7 @@ class LocalTrainingJob:
         return process
 
     def _run(self, process: JobProcess, lock: JobLock) -> None:
-        """Accompany the process to its end, and the job beyond; runs in the job's own thread."""
+        """Monitor the process until it ends, and finish the job; runs in the job's own thread."""
         try:
             self._conclude(self._follow(process))
         except Exception as error:  # noqa: BLE001 - the end of the thread: who waits must hear of whatever it was
@@ -293,7 +293,7 @@ class LocalTrainingJob:
             self._ended.set()
 
     def _follow(self, process: JobProcess) -> int:
-        """Ship, show and watch the time until everything the entry point started has ended; return its exit code."""
+        """Sync files, forward output and enforce the time limit until all processes end; return the exit code."""
         lines = {"stdout": LineReader(self._folder.stdout), "stderr": LineReader(self._folder.stderr)}
         limit = self._plan.max_runtime_seconds
         deadline = None if limit is None else time.monotonic() + limit
@@ -318,7 +318,7 @@ class LocalTrainingJob:
             self._wake.wait(min(max(_POLL_SECONDS, used / _SHARE_OF_TIME), _MAX_POLL_SECONDS))
 
     def _conclude(self, code: int) -> None:
-        """Bring everything to its place and end the job."""
+        """Copy the outputs and end the job."""
         with self._state_lock:
             self._concluding = True
             stopped_as = self._stop_as
@@ -334,7 +334,7 @@ class LocalTrainingJob:
                 members["ModelArtifacts"] = {"S3ModelArtifacts": model}
         except SMDebugRuntimeError as error:
             if not self._shipping.trial_has_ended():
-                self._evaluations.cancel()  # they would wait for its end
+                self._evaluations.cancel()  # they would wait for the end of the trial
             failed, reason = True, reason or f"InternalServerError: {error}"
         if failed:
             self._move("Failed", "Failed", reason, **members)
@@ -344,7 +344,7 @@ class LocalTrainingJob:
             self._move("Completed", "Completed", **members)
 
     def _failure_reason(self, code: int) -> str:
-        """Say why the entry point failed: in its own words if it left any, else with the end of what it printed."""
+        """Return why the entry point failed: its failure file if it wrote one, else the last lines of its output."""
         how = f"AlgorithmError: {describe_exit(code)}"
         try:
             own_words = self._folder.failure.read_text(encoding="utf-8", errors="replace").strip()
@@ -375,7 +375,7 @@ class LocalTrainingJob:
         try:
             self._show_steps(self._shipping.ship())
         except SMDebugRuntimeError as error:
-            # The next round tries again; what is still not shipped when the job has ended makes it fail.
+            # The next round retries; files that cannot be copied when the job has ended make it fail.
             if str(error) != self._shipping_problem:
                 _LOG.warning("training job %s: %s", self.name, error)
             self._shipping_problem = str(error)
@@ -409,7 +409,7 @@ def _step_saved(job_name: str, trial: Backend, index_key: str) -> StepSaved | No
         step, worker = parse_index_key(index_key)
         index = read_index(trial, index_key)
     except IndexReaderException as error:
-        _LOG.warning("training job %s wrote a file that is no index file: %s", job_name, error)
+        _LOG.warning("training job %s wrote an invalid index file: %s", job_name, error)
         return None
     size = sum(location.length for location in index.tensors.values())
     return StepSaved(

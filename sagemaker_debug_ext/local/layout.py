@@ -1,4 +1,4 @@
-"""The folders and configuration files that a SageMaker container finds below ``/opt/ml``, for a job of this machine."""
+"""The folders and configuration files below ``/opt/ml`` of a SageMaker container, for a local job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ML_PATH: Final = re.compile(r"(?<![\w./-])/opt/ml(?![\w.-])")
 
 @attrs.frozen
 class JobFolder:
-    """The folder of one job: a container's root, with what the runner itself keeps beside it.
+    """The folder of one job: the root of a container, and files of the runner beside it.
 
     Attributes:
         root: The folder. ``root/opt/ml`` is the container's ``/opt/ml``.
@@ -40,37 +40,37 @@ class JobFolder:
 
     @property
     def data(self) -> Path:
-        """Input channels, a folder each."""
+        """Input channels, one folder per channel."""
         return self.ml / "input" / "data"
 
     @property
     def code(self) -> Path:
-        """The user's code, which is also where the entry point runs."""
+        """The user's code, which is also the working directory of the entry point."""
         return self.ml / "code"
 
     @property
     def model(self) -> Path:
-        """What becomes ``model.tar.gz``."""
+        """The content of ``model.tar.gz``."""
         return self.ml / "model"
 
     @property
     def output_data(self) -> Path:
-        """What becomes ``output.tar.gz``."""
+        """The content of ``output.tar.gz``."""
         return self.ml / "output" / "data"
 
     @property
     def failure(self) -> Path:
-        """The file in which a script may say why it failed."""
+        """The file to which a script may write why it failed."""
         return self.ml / "output" / "failure"
 
     @property
     def stdout(self) -> Path:
-        """What the entry point printed."""
+        """The output of the entry point."""
         return self.root / "stdout.log"
 
     @property
     def stderr(self) -> Path:
-        """What the entry point printed to standard error."""
+        """The standard error output of the entry point."""
         return self.root / "stderr.log"
 
     @property
@@ -80,14 +80,14 @@ class JobFolder:
 
     @property
     def lock(self) -> Path:
-        """Locked as long as the process that runs the job lives."""
+        """The lock file, which is locked while the process that runs the job is alive."""
         return self.root / "lock"
 
     def container_path(self, path: str) -> Path:
-        """Return the folder that stands for an absolute path of the container.
+        """Return the local folder for an absolute path in the container.
 
         Raises:
-            SMDebugValueError: The path is relative, or would lead out of the job's folder.
+            SMDebugValueError: The path is relative, or is outside the job's folder.
         """
         parts = PurePosixPath(path).parts
         if not path.startswith("/") or ".." in parts:
@@ -95,7 +95,7 @@ class JobFolder:
         return self.root.joinpath(*parts[1:])
 
     def relocate(self, value: Any) -> Any:
-        """Return JSON data in which texts name this job's folder wherever they name ``/opt/ml``."""
+        """Return JSON data in which ``/opt/ml`` is replaced by this job's folder in all strings."""
         if isinstance(value, str):
             return _ML_PATH.sub(lambda _: str(self.ml), value)
         if isinstance(value, Mapping):
@@ -107,12 +107,12 @@ class JobFolder:
 
 @attrs.frozen
 class OutputMember:
-    """A member of the request that has a folder of the container copied to S3 while the job runs.
+    """A member of the request whose folder in the container is copied to S3 while the job runs.
 
     Attributes:
-        member: Its name.
-        config_file: The file that tells the container about it.
-        default_path: The folder, unless the member's ``LocalPath`` names another.
+        member: Name of the member.
+        config_file: The configuration file for it in the container.
+        default_path: The folder if the member has no ``LocalPath``.
     """
 
     member: str
@@ -120,7 +120,7 @@ class OutputMember:
     default_path: str
 
     def folder(self, request: Mapping[str, Any], job: JobFolder) -> Path | None:
-        """Return the folder on this machine; None if the request lacks the member."""
+        """Return the local folder; None if the request lacks the member."""
         if self.member not in request:
             return None
         return job.container_path(request[self.member].get("LocalPath") or self.default_path)
@@ -135,14 +135,14 @@ OUTPUTS: Final = (TENSORS, TENSORBOARD, CHECKPOINTS)
 
 
 def instance_type(request: Mapping[str, Any]) -> str:
-    """Return the instance type that the request asks for."""
+    """Return the instance type of the request."""
     resources = request.get("ResourceConfig", {})
     groups = resources.get("InstanceGroups") or [{}]
     return str(resources.get("InstanceType") or groups[0].get("InstanceType") or "local")
 
 
 def config_files(request: Mapping[str, Any], folder: JobFolder) -> dict[str, Any]:
-    """Return the configuration files by name, each as JSON data; those of absent members are left out."""
+    """Return the configuration files as file name → JSON data; those of absent members are left out."""
     files: dict[str, Any] = {
         "hyperparameters.json": folder.relocate(request.get("HyperParameters", {})),
         "inputdataconfig.json": _input_data_config(request),
@@ -185,7 +185,7 @@ def _input_data_config(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def create_folders(request: Mapping[str, Any], folder: JobFolder) -> None:
-    """Create the folders that a container has when its entry point starts, and the files of `config_files`."""
+    """Create the folders that a container has when its entry point starts, and the configuration files."""
     for path in (folder.config, folder.data, folder.code, folder.model, folder.output_data):
         path.mkdir(parents=True)
     for output in OUTPUTS:

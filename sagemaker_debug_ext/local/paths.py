@@ -1,7 +1,7 @@
-"""Where the locations that a request names lie on this machine.
+"""Local paths for the locations in a request.
 
-A bucket is a folder: ``s3://bucket/some/key`` is ``<work folder>/s3/bucket/some/key``. Everything else in this package
-asks here, so that a real S3 endpoint can take the folders' place.
+A bucket is a folder: ``s3://bucket/some/key`` is ``<work folder>/s3/bucket/some/key``. All other modules of this
+package resolve locations here, so that a real S3 endpoint can replace the folders.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
 def split_s3_uri(uri: str) -> tuple[str, str]:
-    """Split ``s3://bucket/key`` into bucket and key; repeated and closing slashes of the key are dropped.
+    """Split ``s3://bucket/key`` into bucket and key; repeated and trailing slashes of the key are dropped.
 
     Raises:
-        SMDebugValueError: Not an S3 URI, a bucket name that S3 does not allow, or a key with ``.`` or ``..`` in it,
-            which as a folder would mean another key.
+        SMDebugValueError: The value is not an S3 URI, the bucket name is not allowed, or the key contains ``.`` or
+            ``..``, which would be another key as a folder.
     """
     if not uri.startswith(_S3):
         raise SMDebugValueError(f"an S3 location must look like s3://bucket/key (got {uri!r})")
@@ -41,15 +41,15 @@ def split_s3_uri(uri: str) -> tuple[str, str]:
 
 
 def join_location(location: str, *parts: str) -> str:
-    """Join a location and further parts with single slashes."""
+    """Join a location and other parts with single slashes."""
     return "/".join([location.rstrip("/"), *(part.strip("/") for part in parts)])
 
 
 def write_object(backend: Backend, key: str, parts: Sequence[Buffer]) -> None:
-    """Write an object whole or not at all.
+    """Write an object atomically.
 
     Raises:
-        SMDebugRuntimeError: It cannot be written, for example because the disk is full.
+        SMDebugRuntimeError: The object cannot be written, for example because the disk is full.
     """
     try:
         backend.write(key, parts)
@@ -58,7 +58,7 @@ def write_object(backend: Backend, key: str, parts: Sequence[Buffer]) -> None:
 
 
 class Locations:
-    """Finds the files behind the locations of requests.
+    """Maps locations in requests to local files.
 
     Args:
         work_dir: The work folder; it need not exist yet.
@@ -72,7 +72,7 @@ class Locations:
         """Return the file or folder of an S3 URI, a ``file://`` URI or a plain local path.
 
         Raises:
-            SMDebugValueError: The location is of another kind, or would lead out of its bucket.
+            SMDebugValueError: The location has another form, or is outside its bucket.
         """
         if location.startswith(_S3):
             bucket, key = split_s3_uri(location)
@@ -89,7 +89,7 @@ class Locations:
         return Path(location).expanduser().absolute()
 
     def uri(self, path: Path) -> str:
-        """Return the location of a path, the inverse of `path`: an S3 URI below the folder of buckets."""
+        """Return the location of a path: an S3 URI below the folder of buckets; the inverse of `path`."""
         try:
             key = path.relative_to(self.s3_root)
         except ValueError:
@@ -97,5 +97,5 @@ class Locations:
         return _S3 + str(PurePosixPath(key))
 
     def backend(self, location: str) -> Backend:
-        """Return the store's back end for a location."""
+        """Return the storage back end for a location."""
         return open_backend(self.path(location))

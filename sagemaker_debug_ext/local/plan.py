@@ -1,4 +1,4 @@
-"""What a job is going to do, worked out and checked before anything is written or started."""
+"""The plan of a job, which is built and validated before anything is written or started."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _LOG: Final = logging.getLogger(__name__)
 
 @attrs.frozen(kw_only=True)
 class JobPlan:
-    """One job, ready to be started.
+    """One job that is ready to start.
 
     Attributes:
         request: The CreateTrainingJob request, a copy of the caller's.
         folder: The job's folder.
-        locations: Where the request's locations lie.
+        locations: Maps the request's locations to local paths.
         python: Interpreter for the user's code.
-        command: The entry point, to be run in the code folder.
-        max_runtime_seconds: How long it may run; None is without limit.
+        command: The command of the entry point, which runs in the code folder.
+        max_runtime_seconds: Time limit; None for no limit.
     """
 
     request: Mapping[str, Any]
@@ -53,17 +53,17 @@ class JobPlan:
 
 
 def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], python: str, check: bool = True) -> JobPlan:
-    """Work out how to run a request on this machine.
+    """Plan how to run a request on this machine.
 
     Args:
         request: The CreateTrainingJob request.
         work_dir: The work folder.
         python: Interpreter for the user's code.
-        check: Also refuse what SageMaker would refuse.
+        check: Also reject requests that SageMaker would reject.
 
     Raises:
-        RequestValidationError: SageMaker would refuse it, or it cannot be run here; all reasons at once, each with the
-            member it is about.
+        RequestValidationError: SageMaker would reject the request, or it cannot run here. The error lists all reasons,
+            each with its member.
         SMDebugValueError: There is no such interpreter.
     """
     own = copy.deepcopy(dict(request))
@@ -95,7 +95,7 @@ _Check = tuple[str, Callable[[], object]]
 
 
 def _checks(request: Mapping[str, Any], folder: JobFolder, locations: Locations, python: str) -> Iterator[_Check]:
-    """Yield where to look and a call that raises if something is wrong there."""
+    """Yield pairs of a member path and a call that raises if the member is invalid."""
     yield "AlgorithmSpecification", lambda: entry_point(request, folder, python)
     yield "HyperParameters", lambda: check_submit_directory(request, locations)
     yield "StoppingCondition", lambda: _max_runtime(request)
@@ -127,7 +127,7 @@ def _problem(check: Callable[[], object]) -> str | None:
 
 
 def _interpreter(python: str) -> str:
-    """Return the path of the interpreter; links are kept, because a virtual environment's is one."""
+    """Return the path of the interpreter; links are kept because interpreters of virtual environments are links."""
     found = shutil.which(python)
     if found is None:
         raise SMDebugValueError(f"python must be a Python interpreter (got {python!r}, which cannot be run)")
@@ -135,7 +135,7 @@ def _interpreter(python: str) -> str:
 
 
 def _note_differences(request: Mapping[str, Any]) -> None:
-    """Log what SageMaker would do and a job of this machine does not."""
+    """Log differences between SageMaker and this machine."""
     resources = request.get("ResourceConfig", {})
     if resources.get("InstanceCount", 1) > 1 or len(resources.get("InstanceGroups", ())) > 1:
         _LOG.warning("the job runs on this machine as its only host, whatever ResourceConfig asks for")

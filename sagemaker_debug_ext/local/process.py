@@ -1,4 +1,4 @@
-"""The entry point of a job as a process of this machine, with all that it starts."""
+"""The entry point of a job as a local process, with all of its child processes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _TAIL_BYTES: Final = 16_384
 
 
 class JobProcess:
-    """A command and everything it starts, which end with the process that made this object.
+    """A command and its child processes, which end with the process that created this object.
 
-    A supervisor process stands between the two (see `supervisor`), so killing this process, even with SIGKILL, leaves
-    nothing running. Methods may be called from any thread, but only one at a time.
+    A supervisor process runs between the two (see `supervisor`), so killing this process, even with SIGKILL, leaves no
+    process running. Methods may be called from any thread, but not concurrently.
 
     Args:
         command: Program and arguments.
         cwd: Folder to run it in.
-        environment: All of its environment variables.
-        stdout: File for what it prints.
-        stderr: File for what it prints to standard error.
+        environment: All environment variables.
+        stdout: File for its standard output.
+        stderr: File for its standard error output.
 
     Raises:
         SMDebugRuntimeError: The command cannot be started.
@@ -62,7 +62,7 @@ class JobProcess:
         self.pid: Final = self._started()
 
     def _started(self) -> int:
-        """Return the entry point's process id, which is that of its process group too."""
+        """Return the entry point's process ID, which is also that of its process group."""
         report = json.loads(self._report.readline() or '{"error": "its supervisor did not start"}')
         if "pid" in report:
             return int(report["pid"])
@@ -71,25 +71,25 @@ class JobProcess:
         raise SMDebugRuntimeError(f"the entry point could not be started: {report['error']}")
 
     def poll(self) -> int | None:
-        """Return the exit code, negative for a signal, once the entry point and all it started have ended."""
+        """Return the exit code, negative for a signal, or None while the entry point or a child process runs."""
         if self._exit_code is None and self._supervisor.poll() is not None:
             self._exit_code = self._collect()
         return self._exit_code
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Wait up to `timeout` seconds, or without end, and return what `poll` does."""
+        """Wait up to `timeout` seconds, or without limit, and return the result of `poll`."""
         if self._exit_code is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._supervisor.wait(timeout)
         return self.poll()
 
     def stop(self, grace_seconds: float) -> None:
-        """Ask the entry point to end with SIGTERM; kill whatever is left after `grace_seconds`.
+        """Ask the entry point to shut down with SIGTERM; kill all remaining processes after `grace_seconds`.
 
-        A second call can only shorten the time. Does not wait.
+        The call does not wait. Further calls can only shorten the grace period.
         """
         if self.poll() is None:
-            with contextlib.suppress(BrokenPipeError):  # it has just ended
+            with contextlib.suppress(BrokenPipeError):  # the supervisor has just ended
                 os.write(self._control, f"{grace_seconds}\n".encode())
 
     def _collect(self) -> int:
@@ -98,7 +98,7 @@ class JobProcess:
         for report in reports:
             if "exit" in report:
                 return int(report["exit"])
-        # The supervisor was killed. The kernel has taken the entry point with it, but not what that had started.
+        # The supervisor was killed. The kernel has killed the entry point with it, but not its child processes.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         return -signal.SIGKILL
@@ -109,7 +109,7 @@ class JobProcess:
 
 
 def describe_exit(code: int) -> str:
-    """Say how a process ended: ``exit code 1`` or ``signal SIGKILL``."""
+    """Describe how a process ended: ``exit code 1`` or ``signal SIGKILL``."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -119,7 +119,7 @@ def describe_exit(code: int) -> str:
 
 
 def tail(path: Path, lines: int = 20) -> str:
-    """Return the last lines of a text file that may be large; empty if it is not there."""
+    """Return the last lines of a text file that may be large; empty if it does not exist."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -131,7 +131,7 @@ def tail(path: Path, lines: int = 20) -> str:
 
 
 def _shown(line: str) -> str:
-    """Return what a terminal would show of a line that a progress bar has rewritten."""
+    """Return the final state of a line that a progress bar has overwritten."""
     return line.rstrip("\r").rpartition("\r")[2]
 
 
@@ -147,7 +147,7 @@ class LineReader:
         """Yield the lines that have been completed since the last call.
 
         Args:
-            last: Whether nothing more will come, so that an unfinished line counts too.
+            last: Whether the file is complete, so that an unterminated line is yielded, too.
         """
         with self._path.open("rb") as file:
             file.seek(self._position)

@@ -1,7 +1,7 @@
-"""The user's code and how to run it: script mode as SageMaker's training toolkit does it, or a command.
+"""The user's code and its command: script mode as in SageMaker's training toolkit, or a container entry point.
 
-In script mode two hyperparameters, JSON-quoted as all of them, say what to run: ``sagemaker_program`` names the file,
-``sagemaker_submit_directory`` the archive, folder or file that holds it.
+In script mode, two hyperparameters, which are JSON-encoded like all others, select the program: ``sagemaker_program``
+names the file, and ``sagemaker_submit_directory`` the archive, folder or file that contains it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TUNING_METRIC: Final = "_tuning_objective_metric"
 
 
 def decode_hyperparameters(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return hyperparameters as values: JSON where a text is JSON, else the text itself."""
+    """Decode hyperparameters from JSON; strings that are not valid JSON are unchanged."""
     return {name: _decode(text) for name, text in texts.items()}
 
 
@@ -45,7 +45,7 @@ def _decode(text: str) -> Any:
 
 
 def split_hyperparameters(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split decoded hyperparameters into those that drive the job and those meant for the user's script."""
+    """Split decoded hyperparameters into those for the toolkit and those for the user's script."""
     own = {name: value for name, value in values.items() if name.startswith(_PREFIX) or name == _TUNING_METRIC}
     return own, {name: value for name, value in values.items() if name not in own}
 
@@ -59,14 +59,14 @@ def script_hyperparameters(
         program: File name within the source.
         source: Location of the source, such as the result of `upload_source`.
         values: Hyperparameters for the script, as Python values.
-        more_values: Further ones, by keyword.
+        more_values: Additional hyperparameters as keyword arguments.
     """
     named = {**(values or {}), **more_values, PROGRAM: program, SUBMIT_DIRECTORY: source}
     return {name: json.dumps(value) for name, value in named.items()}
 
 
 def command_line_arguments(values: Mapping[str, Any]) -> list[str]:
-    """Return the script's arguments, ``--name value`` in the order of the names."""
+    """Return the script's arguments, ``--name value``, sorted by name."""
     arguments = []
     for name, value in sorted(values.items()):
         arguments.append(f"-{name}" if len(name) == 1 else f"--{name}")
@@ -78,7 +78,7 @@ def command_line_arguments(values: Mapping[str, Any]) -> list[str]:
 
 
 def entry_point(request: Mapping[str, Any], folder: JobFolder, python: str) -> list[str]:
-    """Return the command that runs the job, to be run in ``folder.code``.
+    """Return the command of the job, which runs in ``folder.code``.
 
     Raises:
         SMDebugValueError: The request names neither a program nor a container entry point.
@@ -107,24 +107,24 @@ def _submit_directory(request: Mapping[str, Any]) -> str | None:
 
 
 def check_submit_directory(request: Mapping[str, Any], locations: Locations) -> None:
-    """Make sure that the user's source is there, if the request names one.
+    """Check that the user's source exists, if the request names one.
 
     Raises:
-        SMDebugValueError: Its location holds nothing.
+        SMDebugValueError: The source does not exist.
     """
     location = _submit_directory(request)
     if location is not None and not locations.path(location).exists():
         raise SMDebugValueError(
             f"{SUBMIT_DIRECTORY!r} must name an archive, a folder or a file "
-            f"(got {location!r}; nothing lies at {str(locations.path(location))!r})"
+            f"(got {location!r}; nothing exists at {str(locations.path(location))!r})"
         )
 
 
 def install_source(request: Mapping[str, Any], folder: JobFolder, locations: Locations) -> None:
-    """Put the user's source into the job's code folder.
+    """Install the user's source in the job's code folder.
 
     Raises:
-        SMDebugValueError: Its location holds nothing, its archive is unsafe, or the program is not in it.
+        SMDebugValueError: The source does not exist, its archive is unsafe, or it does not contain the program.
     """
     check_submit_directory(request, locations)
     location = _submit_directory(request)
@@ -159,15 +159,15 @@ def _check_program(program: str, code: Path) -> None:
 def upload_source(source: str | os.PathLike[str], s3_uri: str, work_dir: str | os.PathLike[str]) -> str:
     """Pack a source folder, or one file, as ``sourcedir.tar.gz`` below an S3 URI, and return the archive's URI.
 
-    The same source always gives the same bytes: names are sorted and owners and times left out, as are Python's caches.
+    Equal sources result in equal bytes: names are sorted, and owners, times and Python's caches are left out.
 
     Args:
         source: A folder, whose content is packed, or a file.
-        s3_uri: Where the archive goes.
+        s3_uri: S3 location for the archive.
         work_dir: The work folder that stands for S3.
 
     Raises:
-        SMDebugValueError: There is no such source.
+        SMDebugValueError: The source does not exist.
         SMDebugRuntimeError: The archive cannot be written.
     """
     path = Path(source).expanduser()

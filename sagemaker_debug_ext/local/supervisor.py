@@ -1,12 +1,12 @@
-"""Run one command so that nothing of it outlives its job.
+"""Run one command so that none of its processes outlives its job.
 
-`process` starts this file as a program of its own, between the process that runs the job and the job's entry point.
-It takes the part that a container plays on SageMaker: it starts the command in a session of its own, adopts every
-process that the command leaves behind, passes on a request to stop, and kills all of them when the entry point has
-ended or when the process that runs the job is gone, in whatever way it went.
+`process` starts this file as a separate program between the process that runs the job and the job's entry point. It has
+the role of the container on SageMaker: it starts the command in a new session, adopts orphaned processes of the
+command, forwards stop requests, and kills all processes when the entry point or the process that runs the job has
+ended, for whatever reason.
 
-It imports only the standard library and nothing of this package: it is started by file name with an isolated
-interpreter, so that no setting meant for the user's script can break it.
+It imports only the standard library and is started by file name with an isolated interpreter, so that no setting for
+the user's script can break it.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from pathlib import Path
 from typing import Any, Final
 
 LINGER_SECONDS: Final = 2.0
-"""How long processes that the entry point leaves behind may take to end by themselves, such as multiprocessing's
-resource tracker, which removes shared memory that was forgotten."""
+"""Grace period for processes that outlive the entry point, such as multiprocessing's resource tracker, which removes
+leaked shared memory."""
 
-_CHECK_SECONDS: Final = 1.0  # between looks at the parent, in case a fork of it keeps the control pipe open
-_KILL_AGAIN_SECONDS: Final = 0.1  # between rounds of SIGKILL, for processes that were being forked meanwhile
+_CHECK_SECONDS: Final = 1.0  # between checks of the parent, whose forks may keep the control pipe open
+_KILL_AGAIN_SECONDS: Final = 0.1  # between rounds of SIGKILL, for processes that were forked meanwhile
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def _prctl(option: int, value: int) -> None:
-    """Call Linux's prctl; other systems have none, and the control pipe alone must do."""
+    """Call Linux's prctl; other systems lack it and rely on the control pipe alone."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 def _die_with_supervisor() -> None:
-    """Have the kernel kill the entry point should this process be killed; runs between fork and exec."""
+    """Make the kernel kill the entry point if this process is killed; runs between fork and exec."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _parents() -> dict[int, int]:
-    """Return the parent of every process; empty where there is no /proc."""
+    """Return the parent of every process; empty on systems without /proc."""
     parents = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # the process has ended since
-            # The name of the program stands in parentheses and may hold any character; the state and the parent follow.
+        with contextlib.suppress(OSError):  # the process has ended
+            # The program name is in parentheses and may contain any character; the state and the parent follow.
             parents[int(stat.parent.name)] = int(stat.read_text(errors="replace").rpartition(")")[2].split()[1])
     return parents
 
@@ -69,12 +69,12 @@ def _descendants(of: int) -> Iterator[int]:
 
 
 class Supervisor:
-    """Starts the command, waits for it, and leaves nothing behind.
+    """Starts the command, waits for it, and leaves no process behind.
 
     Args:
-        control: File descriptor on which the parent asks to stop with a line ``<grace seconds>``; its end means that
-            the parent is gone.
-        report: File descriptor for one JSON object a line: first ``{"pid": …}`` or ``{"error": …}``, last
+        control: File descriptor on which the parent requests a stop with a line ``<grace seconds>``; end of file means
+            that the parent has ended.
+        report: File descriptor for one JSON object per line: first ``{"pid": …}`` or ``{"error": …}``, last
             ``{"exit": …}`` with the code of the entry point, negative for a signal.
         command: Program and arguments.
     """
@@ -88,10 +88,10 @@ class Supervisor:
         self._main = 0
         self._exit_code: int | None = None
         self._stopping = False
-        self._deadline: float | None = None  # when whatever is left is killed
+        self._deadline: float | None = None  # time at which the remaining processes are killed
 
     def run(self) -> int:
-        """Run the command to its end and return 0, or 127 if it could not be started."""
+        """Run the command until it ends and return 0, or 127 if it could not be started."""
         signals = self._listen()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
         try:
@@ -107,12 +107,12 @@ class Supervisor:
         self._report(pid=process.pid)
         while not (self._reap() and self._exit_code is not None):
             self._wait(signals)
-        process.returncode = self._exit_code  # reaped here, with all the others
+        process.returncode = self._exit_code  # set here, because _reap has reaped the process
         self._report(exit=self._exit_code)
         return 0
 
     def _listen(self) -> int:
-        """Route signals to a file descriptor, which is returned, so that one call can wait for everything."""
+        """Route signals to a file descriptor and return it, so that one call can wait for all events."""
         read, write = os.pipe()
         os.set_blocking(read, False)
         os.set_blocking(write, False)
@@ -122,11 +122,11 @@ class Supervisor:
         return read
 
     def _report(self, **facts: Any) -> None:
-        with contextlib.suppress(OSError):  # the parent is gone, so nobody reads this
+        with contextlib.suppress(OSError):  # the parent has ended, so nobody reads this
             os.write(self._report_fd, json.dumps(facts).encode() + b"\n")
 
     def _reap(self) -> bool:
-        """Collect processes that have ended; return whether none is left."""
+        """Reap processes that have ended; return whether none is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -140,12 +140,12 @@ class Supervisor:
 
     def _main_ended(self) -> None:
         if self._stopping:
-            self._signal_group(signal.SIGTERM)  # a shell is gone at once; what it ran is asked now, for the same time
+            self._signal_group(signal.SIGTERM)  # a shell ends at once; its children get the same grace period now
         else:
             self._deadline = time.monotonic() + LINGER_SECONDS
 
     def _wait(self, signals: int) -> None:
-        """Wait until something happens, and act on it."""
+        """Wait for an event, and handle it."""
         now = time.monotonic()
         if self._deadline is not None and now >= self._deadline:
             self._kill()
@@ -168,7 +168,7 @@ class Supervisor:
             self._deadline = time.monotonic()
 
     def _stop(self, grace_seconds: float) -> None:
-        """Ask the entry point to end, as SageMaker does, and allow the others the same time."""
+        """Ask the entry point to shut down, as SageMaker does; other processes get the same grace period."""
         self._stopping = True
         deadline = time.monotonic() + grace_seconds
         self._deadline = deadline if self._deadline is None else min(self._deadline, deadline)
@@ -177,10 +177,10 @@ class Supervisor:
                 os.kill(self._main, signal.SIGTERM)
 
     def _signal_group(self, number: int) -> bool:
-        """Send a signal to the command's process group; return whether anyone is in it."""
+        """Send a signal to the command's process group; return whether the group has a process."""
         try:
             os.killpg(self._main, number)
-        except (ProcessLookupError, PermissionError):  # macOS says the latter of a group of zombies
+        except (ProcessLookupError, PermissionError):  # macOS raises the latter for a group of zombies
             return False
         return True
 

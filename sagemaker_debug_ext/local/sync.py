@@ -1,4 +1,4 @@
-"""Copying what a job writes to the locations of its request, while it runs and once it has ended."""
+"""Sync of a job's files to the locations in its request, while it runs and after it has ended."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from sagemaker_debug_ext.store.format.manifest import has_ended, write_end
 
 
 def output_path(request: Mapping[str, Any]) -> str | None:
-    """Return where the job's model and output go; None without an ``OutputDataConfig``."""
+    """Return the location for the job's model and output; None without an ``OutputDataConfig``."""
     base = request.get("OutputDataConfig", {}).get("S3OutputPath")
     return join_location(base, request["TrainingJobName"], "output") if base else None
 
 
 class FolderSync:
-    """Copies the files of a folder, as they appear and whenever they change, to a back end.
+    """Copies new and changed files of a folder to a back end.
 
     Args:
-        source: The folder; it need not exist. Names that end in ``.tmp`` are half-written files and stay behind.
-        target: Where the files go, under their names relative to the folder.
+        source: The folder; it need not exist. Files whose names end in ``.tmp`` are unfinished and are skipped.
+        target: Back end for the files, under their names relative to the folder.
     """
 
     def __init__(self, source: Path, target: Backend) -> None:
@@ -39,16 +39,16 @@ class FolderSync:
         self._seen: dict[str, str] = {}
 
     def ship(self, final: bool = False) -> list[ObjectInfo]:
-        """Copy what is new or changed, and return it in the order of copying.
+        """Copy new and changed files, and return them in the order of copying.
 
-        While the job runs, a file is taken for finished if it has not changed since the call before.
+        While the job runs, a file is assumed to be finished if it has not changed since the previous call.
 
         Args:
-            final: Whether the job has ended, so that everything is finished.
+            final: Whether the job has ended, so that all files are finished.
 
         Raises:
-            SMDebugRuntimeError: A file cannot be copied, for example because the disk is full. What was copied before
-                it stays; the next call goes on from there.
+            SMDebugRuntimeError: A file cannot be copied, for example because the disk is full. Files that were copied
+                before it are kept; the next call continues from there.
         """
         found = self._listing.list()
         finished = [info for info in found if final or self._seen.get(info.key) == info.version]
@@ -64,7 +64,7 @@ class FolderSync:
         try:
             content = path.read_bytes() if from_memory else _mapped(path)
         except (FileNotFoundError, IsADirectoryError):
-            return False  # removed since it was listed, or a link to a folder
+            return False  # removed after it was listed, or a link to a folder
         except OSError as error:
             raise SMDebugRuntimeError(f"{str(path)!r} could not be read: {error.strerror}") from error
         write_object(self.target, info.key, [content])
@@ -73,7 +73,7 @@ class FolderSync:
 
 
 def _mapped(path: Path) -> bytes | memoryview:
-    """Return a file's content without reading it into memory; it must not be cut short while this is in use."""
+    """Return a memory map of a file, which must not be truncated while the map is in use."""
     with path.open("rb") as file:
         if path.stat().st_size == 0:
             return b""
@@ -81,15 +81,15 @@ def _mapped(path: Path) -> bytes | memoryview:
 
 
 class TensorMirror(FolderSync):
-    """A mirror for the folder of a trial, whose files appear complete and are never changed in place.
+    """A sync for the folder of a trial, whose files appear complete and are never changed in place.
 
-    A reader of the copy sees what a reader of the original sees: an index file only with the event file it points into,
-    and the end marker only when everything else is there (store format, sections 1.3 and 1.6).
+    A reader of the copy has the same guarantees as a reader of the original: an index file exists only with its event
+    file, and the end marker only with all other files (store format, sections 1.3 and 1.6).
     """
 
     def ship(self, final: bool = False) -> list[ObjectInfo]:
-        """Copy what is new or changed, event files before index files; when `final`, write the end marker."""
-        index = self._listing.list(INDEX_PREFIX)  # listed first: the event files of these are there by now
+        """Copy new and changed files, event files before index files; if `final`, write the end marker."""
+        index = self._listing.list(INDEX_PREFIX)  # listed first, so that the event files of these exist
         others = [
             info
             for info in self._listing.list()
@@ -100,17 +100,19 @@ class TensorMirror(FolderSync):
             try:
                 write_end(self.target)
             except OSError as error:
-                raise SMDebugRuntimeError(f"{self.target.url!r} got no end marker: {error.strerror}") from error
+                raise SMDebugRuntimeError(
+                    f"the end marker could not be written to {self.target.url!r}: {error.strerror}"
+                ) from error
         return shipped
 
 
 class ArtifactSync:
-    """All that a job leaves outside its own folder.
+    """Syncs all outputs of a job outside its own folder.
 
     Args:
         request: The CreateTrainingJob request.
         folder: The job's folder.
-        locations: Where the request's locations lie.
+        locations: Maps the request's locations to local paths.
     """
 
     def __init__(self, request: Mapping[str, Any], folder: JobFolder, locations: Locations) -> None:
@@ -135,18 +137,18 @@ class ArtifactSync:
         return kind(source, self._locations.backend(location))
 
     def check_unused(self) -> None:
-        """Make sure that the job's trial starts empty.
+        """Check that the location of the job's trial is empty.
 
         Raises:
-            SMDebugRuntimeError: Another job of the same name has left its trial there.
+            SMDebugRuntimeError: The trial of another job with the same name is there.
         """
         if self.tensors is not None and self.tensors.target.list():
             raise SMDebugRuntimeError(
-                f"{self.tensors.target.url!r} holds a trial already, of a job of this name: take another name"
+                f"{self.tensors.target.url!r} already holds the trial of a job of this name: choose another name"
             )
 
     def fetch_checkpoints(self) -> None:
-        """Put the checkpoints of an earlier job into the folder, as SageMaker does before the entry point starts."""
+        """Copy the checkpoints of an earlier job into the folder, as SageMaker does before the entry point starts."""
         folder = CHECKPOINTS.folder(self._request, self._folder)
         if folder is None:
             return
@@ -155,21 +157,21 @@ class ArtifactSync:
             write_object(LocalBackend(folder), name, [_mapped(path)])
 
     def ship(self, final: bool = False) -> list[ObjectInfo]:
-        """Copy what is new; return what was copied of the trial."""
+        """Copy new files; return the copied files of the trial."""
         shipped = [] if self.tensors is None else self.tensors.ship(final)
         for mirror in self._others:
             mirror.ship(final)
         return shipped
 
     def trial_has_ended(self) -> bool:
-        """Tell whether the trial at its S3 location is complete."""
+        """Return whether the trial at its S3 location is complete."""
         return self.tensors is not None and has_ended(self.tensors.target)
 
     def ship_output(self, with_model: bool) -> str | None:
         """Pack the model and the output folder, and return the model's location; None if there is no model.
 
         Args:
-            with_model: False for a job that failed, of which SageMaker keeps the output only.
+            with_model: False for a failed job, because SageMaker keeps only its output.
         """
         location = output_path(self._request)
         if location is None:

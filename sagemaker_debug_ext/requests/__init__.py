@@ -1,6 +1,6 @@
-"""Turns configurations into request dictionaries. Pure functions: nothing is sent, read or changed.
+"""Pure functions that build request dictionaries from configurations; they send, read and change nothing.
 
-The checks of a finished request are in `sagemaker_debug_ext.requests.checks`, which loads botocore and jsonschema.
+`sagemaker_debug_ext.requests.checks` validates finished requests; it imports botocore and jsonschema.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns shapes of a botocore service model into JSON Schema."""
+"""Conversion of shapes of a botocore service model to JSON Schema."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Final, TypeAlias
 Schema: TypeAlias = dict[str, Any]
 
 DRIFTING: Final = "knownValues"
-"""Keyword of our own, for values that grow with each release of botocore: a value it does not know may yet exist."""
+"""Custom keyword for enumerations that grow with botocore releases, so that unknown values may be valid."""
 
 _JAVA_CLASSES: Final = {r"\p{Alnum}": "a-zA-Z0-9", r"\p{L}": r"\w", r"\p{N}": r"\d", r"\p{Z}": r"\s"}
-"""What the model's patterns write in Java's way → the same inside a character class of Python."""
+"""Java character class in the model's patterns → equivalent inside a Python character class."""
 
 _ANYTHING: Final = (".*", r"[\S\s]*")
-"""Patterns that allow every text."""
+"""Patterns that match every string."""
 
 _JSON_TYPES: Final = {
     "integer": "integer",
@@ -24,13 +24,13 @@ _JSON_TYPES: Final = {
     "double": "number",
     "boolean": "boolean",
 }
-"""Simple types of the model → of JSON. Times and bytes have no counterpart and are not checked."""
+"""Simple type of the model → JSON type. Timestamps and bytes have no counterpart and are not checked."""
 
 
 def to_schema(name: str, shapes: Mapping[str, Any]) -> Schema:
-    """Turn a shape of a service model into a JSON Schema. Patterns are in Python's syntax.
+    """Convert a shape of a service model to a JSON Schema. Patterns are in Python's syntax.
 
-    The schemas of members are contained, not referred to: looking references up would take longer than all else.
+    Schemas of members are inlined because resolving references would dominate the validation time.
 
     Args:
         name: Name of the shape.
@@ -81,7 +81,7 @@ def _limits(shape: Mapping[str, Any], least: str, most: str) -> Schema:
 
 
 def _to_python(pattern: str) -> str | None:
-    """Turn a pattern of the model, which has to match the whole value, into Python's syntax; None if it cannot be."""
+    """Convert a pattern of the model, which must match the whole value, to Python's syntax; None if impossible."""
     if pattern in _ANYTHING:
         return None
     for java, python in _JAVA_CLASSES.items():

@@ -1,4 +1,4 @@
-"""Collects what is wrong in several places, so that one error can tell all of it."""
+"""Collection of problems, so that one error reports all of them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ def _joined(path: str, line: str) -> str:
 
 
 class Problems:
-    """A list of problems, each with the path of the member it is about."""
+    """A list of problems, each with the path of its member."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The problems noted, each beginning with its path."""
+        """The problems added so far; each starts with its path."""
         return tuple(self._lines)
 
     def add(self, path: str, text: str) -> None:
-        """Note one problem."""
+        """Add a problem."""
         self._lines.append(f"{path}: {text}")
 
     @contextmanager
     def below(self, path: str) -> Iterator[None]:
-        """Note what goes wrong in the block as problems below `path`, or right here if it is empty; raise nothing."""
+        """Add errors of the block as problems below `path`, or without a prefix if it is empty, and suppress them."""
         try:
             yield
         except RequestValidationError as error:
@@ -38,10 +38,10 @@ class Problems:
             self.add(path, str(error))
 
     def raise_if_any(self) -> None:
-        """Raise one error with all problems noted.
+        """Raise one error with all problems, if there are any.
 
         Raises:
-            RequestValidationError: There are any.
+            RequestValidationError: There are problems.
         """
         if self._lines:
             raise RequestValidationError(self._lines)

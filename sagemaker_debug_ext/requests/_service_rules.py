@@ -1,4 +1,4 @@
-"""What the service, the rule evaluator and the hook ask of a request beyond the service's model."""
+"""Requirements of the service, the rule evaluator and the hook that the service's model does not contain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RULE_MEMBERS = {"DebugRuleConfigurations": "debugger", "ProfilerRuleConfigurati
 
 
 def service_problems(request: Mapping[str, Any], region: str | None) -> tuple[str, ...]:
-    """Return the problems of a request, each with its path. Parts of a wrong shape are passed over.
+    """Return the problems of a request, each with its path. Members with a wrong shape are skipped.
 
     Args:
         request: The request.
@@ -48,7 +48,7 @@ def _mappings(value: object) -> list[Mapping[str, Any]]:
 
 
 def _repeated(items: Sequence[Mapping[str, Any]], key: str) -> Iterator[tuple[int, str]]:
-    """Yield the place and name of each item whose name an earlier one has."""
+    """Yield the index and name of each item whose name is already used by an earlier one."""
     count: Counter[str] = Counter()
     for index, item in enumerate(items):
         name = item.get(key)

@@ -1,14 +1,14 @@
-"""Checks a finished CreateTrainingJob request: all problems at once, each with its path.
+"""Validation of a finished CreateTrainingJob request. One error reports all problems, each with its path.
 
-Two kinds of checks: the shapes of the installed botocore's service model as JSON Schema (members, types, lengths,
-patterns, values), of which botocore itself checks only a part; and what the service is known to ask beyond its model.
+A request is validated against the shapes of the installed botocore's service model as JSON Schema (members, types,
+lengths, patterns, values; botocore itself checks only some of these), and against known requirements of the service
+that its model does not contain.
 
-This is the only module of the package that needs botocore and jsonschema to make requests. Import it where it is used.
+No other module of `requests` needs botocore and jsonschema. Import it where it is used.
 """
 
 from __future__ import annotations
 
-import copy
 import functools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,27 +27,23 @@ _REQUEST_SHAPE: Final = "CreateTrainingJobRequest"
 _PROCESSING_SHAPE: Final = "CreateProcessingJobRequest"
 
 
-def training_job_schema() -> Schema:
-    """Return a JSON Schema (draft 2020-12) of the request, made from the installed botocore's model.
-
-    Patterns are in Python's syntax. Values that AWS adds to with time, such as instance types, stand under the keyword
-    ``knownValues`` instead of ``enum``.
-    """
-    return copy.deepcopy(_schema())
-
-
 @functools.cache
 def _schema(shape: str = _REQUEST_SHAPE) -> Schema:
+    """Return the JSON Schema (draft 2020-12) of a request, built from the installed botocore's model.
+
+    Patterns are in Python's syntax. Enumerations that AWS extends over time, such as instance types, are listed under
+    the keyword ``knownValues`` instead of ``enum``.
+    """
     model = botocore.loaders.Loader().load_service_model("sagemaker", "service-2")
     schema = to_schema(shape, model["shapes"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": shape, **schema}
 
 
 def check_processing_job_request(request: Mapping[str, Any]) -> None:
-    """Compare a CreateProcessingJob request with the service's model.
+    """Validate a CreateProcessingJob request against the service's model.
 
     Raises:
-        RequestValidationError: The service would refuse the request. The error tells all problems.
+        RequestValidationError: The service would reject the request. The error lists all problems.
     """
     lines = list(dict.fromkeys(_schema_problems(request, _PROCESSING_SHAPE)))
     if lines:
@@ -55,24 +51,24 @@ def check_processing_job_request(request: Mapping[str, Any]) -> None:
 
 
 def check_training_job_request(request: Mapping[str, Any], region: str | None = None) -> None:
-    """Compare a request with the service's model and with what the service is known to ask beyond it.
+    """Validate a request against the service's model and against known requirements beyond it.
 
-    Pipeline variables are taken to be right. Instance types that the installed botocore does not know, and rules
-    without a hook, give a warning.
+    Pipeline variables are assumed to be valid. Instance types that the installed botocore does not know, and rules
+    without a hook, cause a warning.
 
     Args:
         request: The request.
-        region: Region of the job; where it is not given, images of rules have to agree with each other.
+        region: Region of the job; if it is not given, the images of all rules must be in the same region.
 
     Raises:
-        RequestValidationError: The service would refuse the request, or a rule or the hook could not read its
-            parameters. The error tells all problems.
+        RequestValidationError: The service would reject the request, or a rule or the hook could not read its
+            parameters. The error lists all problems.
     """
     _check(request, _schema_problems(request), region)
 
 
 def check_debugger_members(members: Mapping[str, Any], region: str | None = None) -> None:
-    """Do the same for the Debugger members alone, which miss the other members that a request has to have."""
+    """Validate the Debugger members alone, without the other required members of a request."""
     missing = set(_schema()["required"]) - set(members)
     lines = (line for line in _schema_problems(members) if line not in {_missing("", name) for name in missing})
     _check(members, lines, region)
@@ -84,7 +80,7 @@ def _check(request: Mapping[str, Any], schema_problems: Iterable[str], region: s
         raise RequestValidationError(lines)
     if request.get("DebugRuleConfigurations") and "DebugHookConfig" not in request:
         warnings.warn(
-            "the request has rules and no DebugHookConfig: they never see data", DebugExtWarning, stacklevel=3
+            "the request has rules but no DebugHookConfig: they never see data", DebugExtWarning, stacklevel=3
         )
 
 

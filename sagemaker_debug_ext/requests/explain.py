@@ -1,7 +1,7 @@
-"""Says before a job is submitted what its rules will see: which collections feed each, how often, and what is missing.
+"""Explanation, before a job is submitted, of which collections its rules will see, how often, and what is missing.
 
-Nothing here looks at data. Whether a pattern will match a tensor's name is known only for built-in collections; for
-others it is taken to match, and the feed is called possible.
+The explanation uses no data. Whether a pattern matches tensor names is known for built-in collections only; for other
+collections a match is assumed, and the feed is marked as uncertain.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from sagemaker_debug_ext.vocabulary import BUILTIN_COLLECTIONS, SCALAR_COLLECTIO
 _TRUE: Final = ("True", "true")
 _XGBOOST_SAVE_INTERVAL: Final = 10
 _METRICS_END: Final = {"pytorch": (2, 0), "tensorflow": (2, 11)}
-"""First version of a framework for which the service collects no framework metrics any more."""
+"""First version of a framework for which the service no longer collects framework metrics."""
 
 
 @attrs.frozen(kw_only=True)
 class Feed:
-    """A collection that a rule looks at.
+    """A collection that a rule inspects.
 
     Args:
-        collection: Its name.
-        saved: When its tensors are saved, in words.
-        is_certain: Whether the rule finds tensors in it for sure; False where a pattern of the user decides it.
+        collection: Name of the collection.
+        saved: Description of the steps at which its tensors are saved.
+        is_certain: Whether the rule certainly finds tensors in it; False if that depends on a pattern of the user.
     """
 
     collection: str
@@ -59,13 +59,13 @@ class Feed:
 
 @attrs.frozen(kw_only=True)
 class RuleExplanation:
-    """What one rule will see.
+    """The tensors that one rule will see.
 
     Args:
         name: Name of the rule within the job.
-        rule: Its class; None for a rule of an image of one's own.
-        feeds: The collections that it looks at and that are saved.
-        problems: Why it will never give a verdict, each with the remedy; empty if it can.
+        rule: Class name of the rule; None for a rule with its own image.
+        feeds: The saved collections that the rule inspects.
+        problems: Reasons why the rule can never evaluate, each with a remedy; empty if it can.
         notes: What else to know.
     """
 
@@ -77,18 +77,18 @@ class RuleExplanation:
 
     @property
     def can_judge(self) -> bool:
-        """Whether the rule can give a verdict."""
+        """Whether the rule can evaluate."""
         return not self.problems
 
 
 @attrs.frozen(kw_only=True)
 class JobExplanation:
-    """What the rules of a job will see.
+    """The tensors that the rules of a job will see.
 
     Args:
         rules: One entry for each rule, in order.
-        saved: The collections that are saved, with when.
-        notes: What to know of the configuration as a whole.
+        saved: The saved collections, with the steps at which they are saved.
+        notes: Notes on the configuration as a whole.
     """
 
     rules: tuple[RuleExplanation, ...]
@@ -97,7 +97,7 @@ class JobExplanation:
 
     @property
     def can_all_evaluate(self) -> bool:
-        """Whether every rule can give a verdict."""
+        """Whether every rule can evaluate."""
         return all(rule.can_judge for rule in self.rules)
 
     def to_json(self) -> str:
@@ -126,7 +126,7 @@ def explain(
     framework: str | None = None,
     framework_version: str | None = None,
 ) -> JobExplanation:
-    """Say what the rules of a job will see.
+    """Explain which tensors the rules of a job will see.
 
     Example:
         >>> from sagemaker_debug_ext import Rule, rule_configs
@@ -138,12 +138,12 @@ def explain(
     Args:
         debugger_hook_config: See `debugger_request`.
         rules: See `debugger_request`.
-        framework: ``pytorch``, ``tensorflow``, ``mxnet`` or ``xgboost``; None if it is not known. Other names are
-            frameworks whose hook a script has to make itself, and of which nothing more is known.
+        framework: ``pytorch``, ``tensorflow``, ``mxnet`` or ``xgboost``; None if it is not known. For other frameworks,
+            whose hooks scripts must create themselves, nothing more is known.
         framework_version: Its version, such as ``2.1.0``.
 
     Raises:
-        SMDebugTypeError: A setting is of another type.
+        SMDebugTypeError: A setting has the wrong type.
         RequestValidationError: Collections contradict each other.
     """
     hook = resolve_hook(hook_from_sdk(debugger_hook_config))
@@ -164,7 +164,7 @@ def explain(
 
 @attrs.frozen(kw_only=True)
 class _Saving:
-    """What the hook saves: names of collections, and what is configured of each."""
+    """The saved collections and their configuration."""
 
     has_hook: bool
     framework: str | None
@@ -191,7 +191,7 @@ class _Saving:
         )
 
     def parameters(self, name: str) -> Mapping[str, Any]:
-        """Return what is configured of a collection, the hook's settings included."""
+        """Return the parameters of a collection, including the hook's settings."""
         own = self.configured[name].parameters if name in self.configured else {}
         return {**self.hook_parameters, **own}
 
@@ -201,11 +201,11 @@ class _Saving:
         )
 
     def has(self, collection: str) -> bool:
-        """Tell whether the tensors of a collection are saved, by its name or with everything."""
+        """Return whether the tensors of a collection are saved, under its name or as part of ``all``."""
         return collection in self.names or "all" in self.names
 
     def is_reduced(self, name: str) -> tuple[str, ...] | None:
-        """Return the reductions saved in place of a collection's tensors; None if the tensors are saved."""
+        """Return the reductions saved instead of a collection's tensors; None if the tensors are saved."""
         parameters = self.parameters(name)
         text = parameters.get("reductions")
         if name in SCALAR_COLLECTIONS or not isinstance(text, str) or parameters.get("save_raw_tensor") in _TRUE:
@@ -213,7 +213,7 @@ class _Saving:
         return tuple(item.strip() for item in text.split(","))
 
     def matching(self, pattern: str) -> Iterator[Feed]:
-        """Yield the saved collections in which a pattern finds tensors, or may find them."""
+        """Yield the saved collections in which a pattern matches, or may match, tensors."""
         for name in self.names:
             own = self.parameters(name).get("include_regex") if name in self.configured or name == "default" else None
             examples = example_tensor_names(name)
@@ -232,7 +232,7 @@ class _Saving:
         if "all" in self.configured and any(
             "save_" in key or "_step" in key for key in self.configured["all"].parameters
         ):
-            yield "when collection 'all' is saved does not hold for other collections; for these use hook_parameters"
+            yield "save settings of collection 'all' do not apply to other collections; for these use hook_parameters"
 
 
 def _saved_in_words(parameters: Mapping[str, Any], framework: str | None) -> str:
@@ -250,17 +250,17 @@ def _explain_rule(rule: Rule, saving: _Saving) -> RuleExplanation:
     invoked = rule.rule_to_invoke
     name = str(rule.name) if isinstance(rule.name, str) else "(pipeline)"
     if not saving.has_hook:
-        problem = "the job has no hook, so nothing is saved; leave debugger_hook_config out, or the rule"
+        problem = "the job has no hook, so nothing is saved; leave out debugger_hook_config=False, or the rule"
         return RuleExplanation(name=name, rule=_text(invoked), problems=(problem,))
     if not isinstance(invoked, str) or not rule.built_in or invoked not in rule_names():
         wanted = [str(item.name) for item in rule.collection_configs if isinstance(item.name, str)]
-        note = "what a custom rule looks at is known to its code only"
+        note = "only the code of a custom rule knows which tensors it inspects"
         return RuleExplanation(name=name, rule=_text(invoked), feeds=tuple(map(saving.feed, wanted)), notes=(note,))
     spec = get_rule_spec(invoked)
     feed = get_rule_feed(invoked)
     if feed is None:
-        return RuleExplanation(name=name, rule=invoked, notes=("what it looks at is known to its package only",))
-    return _Judge(spec=spec, feed=feed, rule=rule, saving=saving).explain(name)
+        return RuleExplanation(name=name, rule=invoked, notes=("only its package knows which tensors it inspects",))
+    return _RuleExplainer(spec=spec, feed=feed, rule=rule, saving=saving).explain(name)
 
 
 def _text(value: object) -> str | None:
@@ -268,8 +268,8 @@ def _text(value: object) -> str | None:
 
 
 @attrs.frozen(kw_only=True)
-class _Judge:
-    """Compares what one built-in rule looks at with what is saved."""
+class _RuleExplainer:
+    """Compares the tensors that one built-in rule inspects with the saved ones."""
 
     spec: RuleSpec
     feed: RuleFeed
@@ -282,10 +282,10 @@ class _Judge:
         notes = [self.feed.note] if self.feed.note else []
         notes += [f"without {name!r} it evaluates less" for name in self.feed.also if not self.saving.has(name)]
         if not problems and not feeds:
-            problems.append("nothing that it looks at is saved")
+            problems.append("none of the tensors that it inspects are saved")
         if not problems and all(self._is_useless(feed.collection) for feed in feeds):
             problems.append(
-                "only reductions are saved of what it looks at; add save_raw_tensor, or the reduction "
+                "only reductions are saved of the tensors that it inspects; add save_raw_tensor, or the reduction "
                 f"{' or '.join(self.feed.reductions) or '(none serves this rule)'}"
             )
         unique = {item.collection: item for item in feeds}
@@ -298,7 +298,7 @@ class _Judge:
         )
 
     def _value(self, parameter: str) -> Any:
-        """Return a parameter's value, typed; a pipeline variable as it is."""
+        """Return a parameter's typed value; a pipeline variable unchanged."""
         value = self.rule.rule_parameters.get(parameter)
         if value is not None and not isinstance(value, str):
             return value
@@ -333,7 +333,7 @@ class _Judge:
             yield f"it has no limit to compare with; set {' or '.join(one_of)}"
 
     def _feeds(self) -> tuple[list[Feed], list[str]]:
-        """Return the feeds of the rule, and what is missing."""
+        """Return the feeds of the rule, and the problems of missing ones."""
         sources = [self._of_collection(name) for name in self._fixed_collections()]
         sources += [self._of_parameter(parameter) for parameter in self._given_parameters()]
         if not sources:
@@ -361,7 +361,7 @@ class _Judge:
             feeds, problem = self._of_collection(self.feed.otherwise)
             return feeds, [] if feeds else [problem]
         parameters = (*self.feed.collection_parameters, *self.feed.pattern_parameters)
-        return [], [f"it does not know which tensors to look at; set {' or '.join(parameters)}"]
+        return [], [f"it does not know which tensors to inspect; set {' or '.join(parameters)}"]
 
     def _of_collection(self, name: str) -> tuple[list[Feed], str]:
         if self.saving.has(name):
@@ -374,7 +374,7 @@ class _Judge:
     def _of_parameter(self, parameter: str) -> tuple[list[Feed], str]:
         value = self._value(parameter)
         if not isinstance(value, (str, tuple)):
-            # A pipeline variable: what it names is known only when the pipeline runs.
+            # A pipeline variable: its value is known only when the pipeline runs.
             return [self.saving.feed(name, is_certain=False) for name in self.saving.names], "nothing is saved"
         words = (value,) if isinstance(value, str) else value
         if parameter in self.feed.collection_parameters:
@@ -383,7 +383,7 @@ class _Judge:
         feeds = [feed for word in words for feed in self.saving.matching(str(word))]
         joined = ",".join(map(str, words))
         return feeds, (
-            f"no collection that is saved has tensors called {joined!r} ({parameter}); add a CollectionConfig with "
+            f"no saved collection has tensors called {joined!r} ({parameter}); add a CollectionConfig with "
             f"include_regex {joined!r} to collections_to_save"
         )
 
@@ -400,4 +400,4 @@ def _explain_profiler_rule(rule: ProfilerRule, framework: str | None, version: s
         limit = ".".join(map(str, end))
         problem = f"it reads framework metrics, which the service does not collect for {framework} {limit} and later"
         return attrs.evolve(explanation, problems=(f"{problem}; leave it out",))
-    return attrs.evolve(explanation, notes=("it reads framework metrics, which only old containers have",))
+    return attrs.evolve(explanation, notes=("it reads framework metrics, which only old containers collect",))

@@ -1,7 +1,7 @@
-"""Turns other spellings of the same settings into our configurations: the SDK's own objects, and members of requests.
+"""Conversion of the SDK's objects, and of members of requests, to the configurations of this package.
 
-Nothing here looks at classes: the SDK's versions 2 and 3 have objects of the same names with the same attributes, and
-shapes whose fields are the members of a request.
+The functions check attributes rather than classes because versions 2 and 3 of the SDK have objects with the same names
+and attributes, and shapes whose fields are the members of a request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME, ProfilerRule, R
 from sagemaker_debug_ext.errors import SMDebugTypeError
 
 _DEFAULT_IMAGE: Final = "DEFAULT_RULE_EVALUATOR_IMAGE"
-"""What the SDK's rules hold in place of the image of built-in rules."""
+"""Placeholder in the SDK's rules for the image of built-in rules."""
 
 _METRICS_FIELDS: Final = {
     "StartStep": "start_step",
@@ -41,7 +41,7 @@ _METRICS_FIELDS: Final = {
 
 
 def _given(value: object) -> Any:
-    """Return a field of the SDK's object; None for the mark that its shapes hold in fields that are not set."""
+    """Return a field of an SDK object; None for the marker that its shapes use for unset fields."""
     return None if type(value).__name__ == "Unassigned" else value
 
 
@@ -54,10 +54,10 @@ def _has(item: object, *names: str) -> bool:
 
 
 def hook_from_sdk(setting: Any) -> Any:
-    """Return our configuration for the SDK's; anything else as it is.
+    """Return our configuration for one of the SDK; other values unchanged.
 
     Raises:
-        SMDebugTypeError: A part of it cannot be understood.
+        SMDebugTypeError: A part of it has the wrong type.
         SMDebugValueError: A part of it is not allowed.
     """
     if isinstance(setting, DebuggerHookConfig):
@@ -65,7 +65,7 @@ def hook_from_sdk(setting: Any) -> Any:
     if _has(setting, "collection_configs", "hook_parameters"):
         collections: Iterable[Any] | None = setting.collection_configs
         if isinstance(collections, (set, frozenset)):
-            # What the SDK leaves on an object that it has used before: unordered, and rules' collections among them.
+            # The SDK leaves an unordered list, including collections of rules, on an object that it has used before.
             collections = sorted(collections, key=lambda item: (str(item.name), str(sorted(item.parameters or {}))))
         return DebuggerHookConfig(
             setting.s3_output_path, setting.container_local_output_path, setting.hook_parameters, collections
@@ -85,10 +85,10 @@ def _collection_of_shape(shape: Any) -> CollectionConfig:
 
 
 def tensorboard_from_sdk(config: Any) -> TensorBoardOutputConfig | None:
-    """Return our configuration for the SDK's; None stays None.
+    """Return our configuration for one of the SDK; None stays None.
 
     Raises:
-        SMDebugTypeError: It is something else.
+        SMDebugTypeError: The value has another type.
         SMDebugValueError: A path is not allowed.
     """
     if config is None or isinstance(config, TensorBoardOutputConfig):
@@ -101,15 +101,15 @@ def tensorboard_from_sdk(config: Any) -> TensorBoardOutputConfig | None:
 
 
 def profiler_from_sdk(config: Any) -> ProfilerConfig | None:
-    """Return our configuration for the SDK's; None stays None.
+    """Return our configuration for one of the SDK; None stays None.
 
     Raises:
-        SMDebugTypeError: It is something else.
+        SMDebugTypeError: The value has another type.
         SMDebugValueError: A value is not allowed.
     """
     if config is None or isinstance(config, ProfilerConfig):
         return config
-    # Old releases of the SDK know no switch in it, its shapes no name of ours for the interval.
+    # Old releases of the SDK lack the switch, and its shapes have another name for the interval.
     if not (_has(config, "s3_output_path", "system_monitor_interval_millis") or _has(config, "disable_profiler")):
         raise SMDebugTypeError(f"profiler_config must be a ProfilerConfig or None (got {config!r})")
     params = _field(config, "framework_profile_params", "profile_params")
@@ -124,10 +124,10 @@ def profiler_from_sdk(config: Any) -> ProfilerConfig | None:
 
 
 def framework_profile_from_sdk(profile: Any) -> FrameworkProfile | None:
-    """Return our framework metrics for the SDK's; None stays None.
+    """Return our framework metrics for those of the SDK; None stays None.
 
     Raises:
-        SMDebugTypeError: It is something else.
+        SMDebugTypeError: The value has another type.
     """
     if profile is None or isinstance(profile, FrameworkProfile):
         return profile
@@ -154,7 +154,7 @@ def _profiler(s3_output_path: Any, interval: Any, parameters: Mapping[str, str],
 
 
 def _framework_profile(parameters: Mapping[str, str]) -> FrameworkProfile:
-    """Read what `requests.profiler.framework_parameters` writes."""
+    """Parse the output of `requests.profiler.framework_parameters`."""
     fields: dict[str, Any] = {
         "local_path": parameters.get("LocalPath"),
         "file_max_size": parameters.get("RotateMaxFileSizeInBytes"),
@@ -173,10 +173,10 @@ def _framework_profile(parameters: Mapping[str, str]) -> FrameworkProfile:
 
 
 def rules_from_sdk(rules: Any) -> tuple[Rule | ProfilerRule, ...]:
-    """Return our rules for the SDK's, mixed or not; None means none.
+    """Return our rules for those of the SDK, which may be mixed with ours; None results in no rules.
 
     Raises:
-        SMDebugTypeError: Something else is among them.
+        SMDebugTypeError: An item is not a rule.
         SMDebugValueError: A part of a rule is not allowed.
     """
     if rules is None:
@@ -196,7 +196,7 @@ def _adopt_rule(rule: Any) -> Rule | ProfilerRule:
                 _rule_fields(rule, parameters), rule.collection_configs, getattr(rule, "actions", None)
             )
         if _has(rule, "to_profiler_rule_config_dict"):
-            # The SDK's profiler rules hold typed values, and None for what is not set.
+            # The SDK's profiler rules hold typed values, and None for unset ones.
             texts = {name: "None" if value is None else value for name, value in parameters.items()}
             return ProfilerRule(**_rule_fields(rule, texts))
     if _has(rule, "rule_configuration_name", "rule_evaluator_image"):
@@ -232,7 +232,7 @@ def _fields_of_shape(shape: Any) -> dict[str, Any]:
 
 
 def _rule_arguments(*, image_uri: Any, name: Any, **fields: Any) -> dict[str, Any]:
-    """Return the arguments of a rule; a built-in rule has no image of its own, so that it suits every region."""
+    """Return the arguments of a rule; built-in rules get no image, so that they work in every region."""
     processing = isinstance(name, str) and name.startswith(PROFILER_RULE_NAME)
     location = parse_image_uri(image_uri) if isinstance(image_uri, str) else None
     built_in = image_uri == _DEFAULT_IMAGE or (location is not None and location.repository == BUILTIN_REPOSITORY)
@@ -269,15 +269,15 @@ def _default_collections(rule_to_invoke: object) -> tuple[CollectionConfig, ...]
 
 
 def settings_of_job(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the Debugger settings back from a CreateTrainingJob request, or from what DescribeTrainingJob answers.
+    """Read the Debugger settings back from a CreateTrainingJob request or a DescribeTrainingJob response.
 
-    The result are arguments of `debugger_request`: members that are missing are there as settings that ask for nothing.
-    Paths are explicit in it, and collections that rules asked for belong to the hook. A StopTraining action for the job
-    itself follows the name of the next one.
+    The result holds arguments of `debugger_request`. Missing members become settings that request nothing. Paths are
+    explicit, and collections that rules requested belong to the hook. A StopTraining action for the job itself loses
+    its prefix, so that it applies to the next job.
 
     Raises:
-        SMDebugTypeError: A member is of another form.
-        SMDebugValueError: A member holds something that is not allowed.
+        SMDebugTypeError: A member has the wrong form.
+        SMDebugValueError: A member holds a value that is not allowed.
     """
     name = job.get("TrainingJobName")
     profiler = job.get("ProfilerConfig")

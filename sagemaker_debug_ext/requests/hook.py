@@ -1,4 +1,4 @@
-"""The ``DebugHookConfig`` member: what the hook saves, with the collections that rules ask for merged in."""
+"""The ``DebugHookConfig`` member: the hook's settings, merged with the collections that rules request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sagemaker_debug_ext.requests._problems import Problems
 from sagemaker_debug_ext.requests.outputs import required_output_path
 
 HookSetting: TypeAlias = "DebuggerHookConfig | Mapping[str, Any] | bool | None"
-"""What users give as ``debugger_hook_config``."""
+"""Type of the argument ``debugger_hook_config``."""
 
 _FROM_HOOK: Final = 0
 _FROM_USER: Final = 1
@@ -23,7 +23,7 @@ _FROM_RULE: Final = 2
 
 
 class _Source(NamedTuple):
-    """Who asks for a collection. A lower rank wins."""
+    """The origin of a collection's setting. A lower rank takes precedence."""
 
     rank: int
     who: str
@@ -31,7 +31,7 @@ class _Source(NamedTuple):
 
 
 class _Setting(NamedTuple):
-    """A parameter of a collection, and who asks for it."""
+    """A parameter of a collection, and its origin."""
 
     rank: int
     who: str
@@ -39,10 +39,10 @@ class _Setting(NamedTuple):
 
 
 def resolve_hook(setting: HookSetting) -> DebuggerHookConfig | None:
-    """Return the hook that a user's setting means: None, True and ``{}`` the default one, False none at all.
+    """Return the hook for a setting: the default one for None, True and ``{}``, and None for False.
 
     Raises:
-        SMDebugTypeError: It is something else.
+        SMDebugTypeError: The setting has the wrong type.
     """
     if isinstance(setting, DebuggerHookConfig):
         return setting
@@ -59,12 +59,12 @@ def build_debug_hook_config(
     """Build the member.
 
     Args:
-        hook: What to save.
-        rules: Rules whose collections are to be saved as well.
-        output_path: Where tensors go if the hook does not say.
+        hook: Configuration of the hook.
+        rules: Rules whose collections are saved as well.
+        output_path: S3 location for the tensors if the hook specifies none.
 
     Raises:
-        RequestValidationError: There is no place for the tensors, or two sources of one rank contradict each other.
+        RequestValidationError: No S3 location is given, or two sources of the same rank conflict.
     """
     problems = Problems()
     member: dict[str, Any] = {}
@@ -90,20 +90,20 @@ def _build_collection(collection: CollectionConfig) -> dict[str, Any]:
 
 
 def merge_collections(hook: DebuggerHookConfig, rules: Sequence[Rule] = ()) -> tuple[CollectionConfig, ...]:
-    """Return one collection for each name, in the order in which the names are first met: hook first, then rules.
+    """Return one collection per name, in the order of first occurrence: hook first, then rules.
 
-    Parameters are merged one by one. The hook's own win over those that the user gives with a rule, and these over the
-    defaults of a rule. Between two defaults the smaller ``save_interval`` wins, so that either rule sees enough. A
-    default says nothing about what the hook's parameters settle, for all modes or for one: in the container a
-    collection's parameter would win over the hook's (store format, section 9.2).
+    Parameters are merged one by one. Those of the hook take precedence over those that the user gives with a rule, and
+    these over the defaults of a rule. Of two defaults, the smaller ``save_interval`` wins, so that both rules see
+    enough steps. A default is dropped if the hook's parameters set the value, for all modes or for one, because a
+    collection's parameter would override the hook's in the container (store format, section 9.2).
 
     Raises:
-        RequestValidationError: The user asks for two values of one parameter, and neither wins.
+        RequestValidationError: The user gives two values of one parameter, and neither takes precedence.
     """
     by_name: dict[Hashable, list[_Source]] = {}
     for source in _sources(hook, rules):
         name = source.collection.name
-        # A name unknown until the pipeline runs equals only itself, and need not be hashable.
+        # A pipeline variable as a name equals only itself, and may be unhashable.
         by_name.setdefault(name if isinstance(name, str) else id(name), []).append(source)
     problems = Problems()
     merged = []

@@ -1,4 +1,4 @@
-"""Where a job's artifacts go: the ``TensorBoardOutputConfig`` member, and the paths that the service makes.
+"""Paths of a job's artifacts: the ``TensorBoardOutputConfig`` member, and the paths that the service derives.
 
 The service appends ``<job name>/<kind>-output`` to the paths in a request, so these must not contain it already.
 """
@@ -16,7 +16,7 @@ from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError
 
 
 def required_output_path(own: Text | None, output_path: Text | None) -> Text:
-    """Return the path given for one kind of artifact, or the job's.
+    """Return the path for one kind of artifact: its own, or that of the job.
 
     Raises:
         RequestValidationError: Neither is given.
@@ -33,7 +33,7 @@ def build_tensorboard_output_config(config: TensorBoardOutputConfig, output_path
     """Build the member.
 
     Raises:
-        RequestValidationError: There is no place for the data.
+        RequestValidationError: No S3 location is given.
     """
     member: dict[str, Any] = {"S3OutputPath": required_output_path(config.s3_output_path, output_path)}
     if config.container_local_output_path is not None:
@@ -50,7 +50,7 @@ def _below(s3_output_path: object, *parts: str) -> str | None:
 
 
 def debugger_artifacts_path(s3_output_path: Text | None, job_name: str) -> str | None:
-    """Return where a job's tensors are; None if it saves none.
+    """Return the S3 path of a job's tensors; None if it saves none.
 
     Args:
         s3_output_path: Path in the request's hook configuration; None if there is no hook.
@@ -63,20 +63,20 @@ def debugger_artifacts_path(s3_output_path: Text | None, job_name: str) -> str |
 
 
 def tensorboard_artifacts_path(s3_output_path: Text | None, job_name: str) -> str | None:
-    """Return where a job's TensorBoard data are; see `debugger_artifacts_path`."""
+    """Return the S3 path of a job's TensorBoard data; see `debugger_artifacts_path`."""
     return _below(s3_output_path, job_name, "tensorboard-output")
 
 
 def profiler_artifacts_path(s3_output_path: Text | None, job_name: str) -> str | None:
-    """Return where a job's profiler metrics are; see `debugger_artifacts_path`."""
+    """Return the S3 path of a job's profiler metrics; see `debugger_artifacts_path`."""
     return _below(s3_output_path, job_name, "profiler-output")
 
 
 def rule_output_path(s3_output_path: Text | None, job_name: str, rule_name: str) -> str | None:
-    """Return where a rule's reports are.
+    """Return the S3 path of a rule's reports.
 
     Args:
-        s3_output_path: Path given for the rule, or that of the job.
+        s3_output_path: Path given for the rule, or the path of the job.
         job_name: Name of the job.
         rule_name: Name of the rule within the job.
     """
@@ -85,7 +85,7 @@ def rule_output_path(s3_output_path: Text | None, job_name: str, rule_name: str)
 
 @attrs.frozen(kw_only=True)
 class ArtifactPaths:
-    """Where the artifacts of one job are. None: the job has no such artifacts.
+    """S3 paths of the artifacts of one job; None if the job has no such artifacts.
 
     Args:
         debugger: Saved tensors.
@@ -101,7 +101,7 @@ class ArtifactPaths:
 
 
 def artifact_paths(job: Mapping[str, Any]) -> ArtifactPaths:
-    """Read the paths from a CreateTrainingJob request, or from what DescribeTrainingJob answers.
+    """Read the paths from a CreateTrainingJob request or a DescribeTrainingJob response.
 
     Args:
         job: Request or description.

@@ -1,4 +1,4 @@
-"""A CreateProcessingJob request that runs rules over a trial on S3, on as many instances as wanted.
+"""A CreateProcessingJob request that evaluates rules over a trial on S3, on one or more instances.
 
 The job runs `sagemaker_debug_ext.rules.processing` in an image that has this package installed.
 """
@@ -39,30 +39,30 @@ def processing_job_request(
     environment: Mapping[str, str] | None = None,
     fail_on_issues: bool = False,
 ) -> dict[str, Any]:
-    """Return a request for ``create_processing_job(**request)`` that evaluates a trial by rules.
+    """Return a request for ``create_processing_job(**request)`` that evaluates rules over a trial.
 
-    The trial's index is distributed among the instances by S3 key, and tells each which steps to evaluate; values are
-    read from S3 as they are needed. Results go to `output_path`: a folder with ``rule-result.json`` for each rule, and
-    ``summary.json``. Check a request with `requests.checks.check_processing_job_request`.
+    SageMaker distributes the trial's index among the instances by S3 key, which determines the steps that each instance
+    evaluates. Values are read from S3 on demand. The results in `output_path` are ``summary.json`` and, for each rule,
+    a folder with ``rule-result.json``. Validate a request with `requests.checks.check_processing_job_request`.
 
     Args:
         job_name: Name of the processing job.
-        image_uri: Image with Python, this package and its extra for whatever the trial needs.
-        role_arn: Role of the job, which has to be allowed to read the trial and to write the results.
-        trial_path: Where on S3 the trial lies: the folder of ``collections``, ``index`` and ``events``.
-        output_path: Where on S3 the results go.
-        rules: The rules; profiler rules are none.
-        training_job_name: Job that actions are to stop, as prefix of its name.
-        instance_type: Instances that evaluate.
-        instance_count: How many; the more, the fewer steps each has to evaluate.
-        volume_size_in_gb: Volume of each.
-        max_runtime_in_seconds: When the job is stopped; the service's default when not given.
-        environment: Further variables of the containers.
-        fail_on_issues: Let the job fail if a rule finds an issue.
+        image_uri: Image with Python, this package and the extras that the trial needs.
+        role_arn: Role of the job, which must allow reading the trial and writing the results.
+        trial_path: S3 location of the trial: the folder with ``collections``, ``index`` and ``events``.
+        output_path: S3 location for the results.
+        rules: Rules on tensors; profiler rules are not supported.
+        training_job_name: Training job that actions stop, as a prefix of its name.
+        instance_type: Type of the instances.
+        instance_count: Number of instances, among which the steps are divided.
+        volume_size_in_gb: Volume size of each instance.
+        max_runtime_in_seconds: Time limit of the job; the service's default if not given.
+        environment: Additional environment variables of the containers.
+        fail_on_issues: Whether the job fails if a rule finds an issue.
 
     Raises:
-        SMDebugTypeError: One of the rules is none on tensors.
-        SMDebugValueError: A path is not on S3, there are no rules, two have one name, or a rule file is not on S3.
+        SMDebugTypeError: A rule is not a rule on tensors.
+        SMDebugValueError: A path or a rule file is not on S3, there are no rules, or two rules have the same name.
 
     Example:
         >>> request = processing_job_request(
@@ -149,7 +149,7 @@ def _parameters(rule: Rule, training_job_name: str | None) -> dict[str, str]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Cut a text into arguments of a container, none of which is empty or begins as an option does."""
+    """Split a string into arguments of a container; no argument is empty or starts like an option."""
     pieces: list[str] = []
     while text:
         length = min(MAX_TEXT, len(text))

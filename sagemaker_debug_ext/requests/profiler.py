@@ -20,15 +20,15 @@ from sagemaker_debug_ext.requests.outputs import required_output_path
 def resolve_profiler(
     config: ProfilerConfig | None, disable_profiler: bool | None, has_rules: bool
 ) -> ProfilerConfig | None:
-    """Return the profiler that a user's settings mean together; None if they say nothing of it.
+    """Return the profiler configuration for a combination of settings; None if they do not mention the profiler.
 
     Args:
-        config: What to collect.
+        config: Configuration of the profiler.
         disable_profiler: True switches the profiler off, False on.
         has_rules: Whether there are profiler rules, which need the profiler.
 
     Raises:
-        SMDebugValueError: The settings contradict each other.
+        SMDebugValueError: The settings conflict.
     """
     off_by_config = config is not None and config.disable_profiler is True
     if disable_profiler is True and config is not None and not off_by_config:
@@ -43,10 +43,10 @@ def resolve_profiler(
 
 
 def build_profiler_config(config: ProfilerConfig, output_path: Text | None = None) -> dict[str, Any]:
-    """Build the member. ``DisableProfiler`` is left out unless it says something, because old clients do not know it.
+    """Build the member. ``DisableProfiler`` is left out if it is False because old clients do not know it.
 
     Raises:
-        RequestValidationError: There is no place for the metrics.
+        RequestValidationError: No S3 location is given.
     """
     if config.disable_profiler is True:
         return {"DisableProfiler": True}
@@ -63,7 +63,7 @@ def build_profiler_config(config: ProfilerConfig, output_path: Text | None = Non
 
 
 def framework_parameters(profile: FrameworkProfile) -> dict[str, str]:
-    """Return framework metrics as the container reads them."""
+    """Return framework metrics in the form that the container reads."""
     return {
         "LocalPath": profile.local_path,
         "RotateMaxFileSizeInBytes": str(profile.file_max_size),
@@ -96,7 +96,7 @@ def _metrics(config: MetricsConfigBase) -> dict[str, int | float | str]:
 
 
 def _literal(fields: dict[str, int | float | str]) -> str:
-    """Write the Python literal that the container evaluates: with a comma at the end, hence not JSON."""
+    """Return a Python literal, which the container evaluates; its trailing comma is not valid JSON."""
     return "{" + "".join(f'"{name}": {_quoted(value)}, ' for name, value in fields.items()) + "}"
 
 

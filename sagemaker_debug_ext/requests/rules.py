@@ -24,13 +24,13 @@ from sagemaker_debug_ext.requests._problems import Problems
 
 @attrs.frozen(kw_only=True)
 class RuleContext:
-    """What a rule has to know of its job.
+    """Properties of a job that its rules need.
 
     Args:
         region: Region of the job.
         job_name: Name of the job; None if it is not known yet, as in a pipeline.
-        image_account: Account with a copy of the evaluator images; AWS's own when None.
-        source_uris: Where local files with rule code have been uploaded: path → location on S3.
+        image_account: Account with a copy of the evaluator images; AWS's own if None.
+        source_uris: Uploaded files with rule code: local path → S3 location.
     """
 
     region: str
@@ -43,7 +43,7 @@ def build_rule_configurations(rules: Sequence[Rule | ProfilerRule], surroundings
     """Build the members of all rules of one kind, in their order.
 
     Raises:
-        RequestValidationError: Two rules have one name, or a rule cannot be built.
+        RequestValidationError: Two rules have the same name, or a rule cannot be built.
     """
     problems = Problems()
     seen: set[str] = set()
@@ -92,20 +92,20 @@ def _image(rule: Rule | ProfilerRule, surroundings: RuleContext) -> Text:
 
 
 def check_image_region(uri: str, region: str | None) -> None:
-    """Refuse an image in ECR that lies in another region or partition than the job; the service does.
+    """Raise if an image in ECR is in another region or partition than the job; the service would reject it.
 
     Args:
-        uri: Address of the image.
+        uri: URI of the image.
         region: Region of the job; the image's own if None.
 
     Raises:
-        SMDebugValueError: It does.
+        SMDebugValueError: The image is in another region or partition.
     """
     image = parse_image_uri(uri)
     if image is None:
         return
     if region is not None and image.region != region:
-        raise SMDebugValueError(f"the image must lie in the region of the job, {region!r} (got {uri!r})")
+        raise SMDebugValueError(f"the image must be in the region of the job, {region!r} (got {uri!r})")
     if image.dns_suffix != dns_suffix(image.region):
         raise SMDebugValueError(
             f"hosts in region {image.region!r} must end in {dns_suffix(image.region)!r} (got {uri!r})"
@@ -127,16 +127,16 @@ def _source_uri(source: str, uploaded: Mapping[str, str]) -> str:
     uri = uploaded.get(source, source)
     if not uri.startswith("s3://"):
         raise SMDebugValueError(
-            f"source_s3_uri must lie on S3: upload the file, and tell where in source_uris (got {source!r})"
+            f"source_s3_uri must be on S3: upload the file and give its location in source_uris (got {source!r})"
         )
     return uri
 
 
 def render_actions(actions: Action | ActionList, job_name: str | None) -> str:
-    """Return the value of the parameter ``action_json``, with the job's name as prefix where the user gave none.
+    """Return the value of the parameter ``action_json``; the job's name is the default prefix.
 
     Raises:
-        SMDebugValueError: It is longer than a parameter may be; or the name of the job is needed and not known.
+        SMDebugValueError: The value is too long for a parameter, or the job's name is needed and not known.
     """
     members = actions.actions if isinstance(actions, ActionList) else (actions,)
     for action in members:

@@ -1,4 +1,4 @@
-"""Puts the members together: the Debugger part of a CreateTrainingJob request, and a whole request."""
+"""The Debugger members of a CreateTrainingJob request, and whole requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEBUGGER_MEMBERS: Final = (
     "ProfilerConfig",
     "ProfilerRuleConfigurations",
 )
-"""Members of a CreateTrainingJob request that this package makes."""
+"""Members of a CreateTrainingJob request that this package builds."""
 
 
 def debugger_request(
@@ -47,28 +47,27 @@ def debugger_request(
 ) -> dict[str, Any]:
     """Return the Debugger members for ``create_training_job(**request, **members)``.
 
-    The same arguments give the same members, and none of them is changed. Configurations of the SDK are taken as well
-    as ours, also mixed.
+    Equal arguments result in equal members, and no argument is modified. Configurations of the SDK are accepted, too,
+    and may be mixed with those of this package.
 
     Args:
         job_name: Name of the job; None if it is not known yet, as in a pipeline.
-        region: Region of the job, which decides the images of rules.
-        output_path: The job's output path, used where a configuration names none.
-        debugger_hook_config: What to save. None and True mean the framework's default collections, False nothing.
-        rules: Rules on tensors and on profiler metrics, in any order.
-        tensorboard_output_config: Asks for TensorBoard data.
-        profiler_config: What the profiler collects. The profiler is left to the service's default if nothing asks for
-            it.
+        region: Region of the job, which determines the images of rules.
+        output_path: The job's output path, used for configurations without one.
+        debugger_hook_config: Tensors to save. None and True mean the framework's default collections, False no tensors.
+        rules: Rules on tensors and rules on profiler metrics, in any order.
+        tensorboard_output_config: Location of TensorBoard data, which it requests.
+        profiler_config: Configuration of the profiler. Without any profiler setting, the service's default applies.
         disable_profiler: True switches the profiler off, False on.
-        rule_image_account: Account with a copy of the rule evaluators; AWS's own when not given.
-        source_uris: Where local files with the code of custom rules were uploaded: path → location on S3.
-        allow_rules_without_hook: Send rules although the hook is off, so that they cannot see data of this job.
-        allow_region: Send a hook and profiler settings to a region for which Debugger is not known. Without it the
-            default hook is left out there, with a warning, and anything else is refused.
+        rule_image_account: Account with a copy of the rule evaluators; AWS's own by default.
+        source_uris: Uploaded files with the code of custom rules: local path → S3 location.
+        allow_rules_without_hook: Allow rules although the hook is off and they cannot see data of this job.
+        allow_region: Allow a hook and profiler settings in regions in which Debugger is not known to run. Otherwise the
+            default hook is left out in these regions with a warning, and other settings raise an error.
 
     Raises:
-        SMDebugTypeError: An argument is of another type.
-        RequestValidationError: The settings do not fit together; it tells all problems.
+        SMDebugTypeError: An argument has the wrong type.
+        RequestValidationError: The settings conflict. The error lists all problems.
     """
     debugger_rules, profiler_rules = _split(rules)
     own_hook = hook_from_sdk(debugger_hook_config)
@@ -125,7 +124,7 @@ def _collects(config: ProfilerConfig | None) -> bool:
 def _hook_in_other_region(
     hook: DebuggerHookConfig | None, region: str, asked_for: bool, problems: Problems
 ) -> DebuggerHookConfig | None:
-    """Refuse a hook where Debugger does not run, or leave it out if nobody asked for it."""
+    """Raise for a hook in a region without Debugger; leave the hook out if it was not requested explicitly."""
     if hook is None or asked_for:
         if hook is not None:
             problems.add("DebugHookConfig", _no_debugger(region, "debugger_hook_config=False"))
@@ -171,25 +170,25 @@ def training_job_request(
 ) -> dict[str, Any]:
     """Return a whole CreateTrainingJob request, for ``create_training_job(**request)`` or the local runner.
 
-    The request is not checked against the service's model; see `sagemaker_debug_ext.requests.checks`.
+    The request is not validated against the service's model; see `sagemaker_debug_ext.requests.checks`.
 
     Args:
         job_name: Name of the job.
-        role_arn: Role that the job runs with.
+        role_arn: Role of the job.
         image_uri: Training image.
         region: Region of the job.
-        output_path: Where the job's artifacts go.
-        instance_type: Instance to train on.
-        instance_count: How many of them.
-        volume_size_in_gb: Volume of each.
-        max_runtime_in_seconds: When the service stops the job.
-        entry_point: Command to run in place of the image's own.
+        output_path: S3 location for the job's artifacts.
+        instance_type: Type of the training instances.
+        instance_count: Number of instances.
+        volume_size_in_gb: Volume size of each instance.
+        max_runtime_in_seconds: Time limit after which the service stops the job.
+        entry_point: Command to run instead of the image's own.
         arguments: Arguments of the command.
         input_mode: How channels are provided: ``File``, ``FastFile`` or ``Pipe``.
         inputs: Channels: name → location on S3.
-        hyperparameters: Names and values; values are rendered as text.
-        environment: Environment variables; values are rendered as text.
-        other_members: Further members, such as ``VpcConfig``; they replace those made here.
+        hyperparameters: Names and values; values are rendered as strings.
+        environment: Environment variables; values are rendered as strings.
+        other_members: Additional members, such as ``VpcConfig``; they override those built here.
         debugger_hook_config: See `debugger_request`.
         rules: See `debugger_request`.
         tensorboard_output_config: See `debugger_request`.
@@ -198,8 +197,8 @@ def training_job_request(
         source_uris: See `debugger_request`.
 
     Raises:
-        SMDebugTypeError: An argument is of another type.
-        RequestValidationError: The Debugger settings do not fit together.
+        SMDebugTypeError: An argument has the wrong type.
+        RequestValidationError: The Debugger settings conflict.
     """
     members = debugger_request(
         job_name=job_name,

@@ -1,4 +1,4 @@
-"""Requests for UpdateTrainingJob: what of a running job's profiler can be changed. The hook and its rules cannot."""
+"""UpdateTrainingJob requests for the profiler of a running job. The hook and its rules cannot be changed."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ def profiler_update_request(
     rule_image_account: str | None = None,
     source_uris: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return an UpdateTrainingJob request that switches a job's profiler on, or changes what it collects.
+    """Return an UpdateTrainingJob request that switches a job's profiler on or changes its settings.
 
     Args:
         job_name: Name of the running job.
-        region: Its region, which decides the images of rules.
-        rules: Profiler rules to add; those that run already go on.
+        region: Region of the job, which determines the images of rules.
+        rules: Profiler rules to add; rules that are already running continue.
         system_monitor_interval_millis: See `ProfilerConfig`.
-        s3_output_path: Where the metrics go; cannot be changed once the profiler has been on.
+        s3_output_path: S3 location for the metrics; it cannot be changed once the profiler has been on.
         framework_profile_params: Framework metrics, for old containers only.
-        disable_framework_metrics: Collect no framework metrics any more.
+        disable_framework_metrics: Stop collecting framework metrics.
         rule_image_account: See `debugger_request`.
         source_uris: See `debugger_request`.
 
     Raises:
-        SMDebugTypeError: An argument is of another type, or a rule is not a profiler rule.
-        SMDebugValueError: Nothing is to be changed, or framework metrics are asked for and switched off at once.
+        SMDebugTypeError: An argument has the wrong type, or a rule is not a profiler rule.
+        SMDebugValueError: No change is requested, or framework metrics are both configured and disabled.
         RequestValidationError: A rule cannot be built.
     """
     chosen = rules_from_sdk(rules)
@@ -60,7 +60,7 @@ def profiler_update_request(
                 f"rules of an update must be profiler rules, because those on tensors cannot be changed while a job "
                 f"runs (got {rule!r} among them)"
             )
-    # Made only for its checks and its warning: an update may leave out what a new job has to have.
+    # Only the checks and the warning of the constructor are needed: an update may omit members that a job requires.
     config = ProfilerConfig(s3_output_path, system_monitor_interval_millis, profile)
     member: dict[str, Any] = {"DisableProfiler": False}
     if config.s3_output_path is not None:
@@ -82,12 +82,12 @@ def profiler_update_request(
 
 
 def profiler_off_request(job_name: str) -> dict[str, Any]:
-    """Return an UpdateTrainingJob request that switches a job's profiler, and its rules, off."""
+    """Return an UpdateTrainingJob request that switches off a job's profiler and its rules."""
     return {"TrainingJobName": job_name, "ProfilerConfig": {"DisableProfiler": True}}
 
 
 def profiler_on_request(job_name: str, s3_output_path: Text) -> dict[str, Any]:
-    """Return an UpdateTrainingJob request that switches system metrics on, and nothing else."""
+    """Return an UpdateTrainingJob request that switches on system metrics only."""
     return {
         "TrainingJobName": job_name,
         "ProfilerConfig": {"DisableProfiler": False, "S3OutputPath": s3_output_path},

@@ -1,7 +1,7 @@
-"""Submits jobs with Debugger settings from SDK v2, SDK v3 and boto3. The SageMaker SDK is loaded by nothing here.
+"""Submission of jobs with Debugger settings from SDK v2, SDK v3 and boto3, without importing the SageMaker SDK.
 
-`with_debugger` takes a class of the SDK and returns one that has the Debugger settings. The names below are imported
-when they are first used.
+`with_debugger` returns a subclass of an SDK class that supports Debugger settings. The names below are imported on
+first use.
 """
 
 from __future__ import annotations

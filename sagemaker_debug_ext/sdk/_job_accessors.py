@@ -1,4 +1,4 @@
-"""What estimators of SDK v2 and trainers of SDK v3 have in common: questions about the latest job, and updates."""
+"""Accessors for the latest job, and updates of it, which estimators of SDK v2 and trainers of SDK v3 share."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
 
 class JobAccessors:
-    """Questions about the latest job. Estimators and trainers get them from their mixins.
+    """Accessors for the latest job. Estimators and trainers inherit them through their mixins.
 
-    Paths are those of the request as it was sent; for a job that this object did not send itself, such as one that it
-    was attached to, they are read from the job's description.
+    Paths are those of the request as it was sent. For a job that this object did not send, such as one that it was
+    attached to, they are read from the job's description.
     """
 
-    if TYPE_CHECKING:  # what mixins and the SDK provide; trainers would turn annotations into fields
+    if TYPE_CHECKING:  # provided by mixins and the SDK; trainers would turn annotations into fields
         sagemaker_session: Any
 
         def _latest_job_name(self) -> str | None:
-            """Return the name of the latest job; None before the first."""
+            """Return the name of the latest job; None before the first one."""
 
         def _debugger_settings(self) -> DebuggerSettings:
-            """Return what the user has asked for."""
+            """Return the user's settings."""
 
         def _debugger_facts(self) -> JobDescription:
-            """Return what is known of the next job."""
+            """Return the known properties of the next job."""
 
     def _effective_settings(self, facts: JobDescription) -> DebuggerSettings:  # noqa: ARG002  # for mixins with defaults
-        """Return what the user has asked for, with the defaults of the surface."""
+        """Return the user's settings, with the defaults of the estimator or trainer."""
         return self._debugger_settings()
 
     def _remember_request(self, job_name: str | None, output_path: Any, members: Mapping[str, Any]) -> None:
-        """Keep what was sent for a job, so that questions about it need no request."""
+        """Keep the sent members of a job, so that accessors need no request."""
         request = {"TrainingJobName": job_name, "OutputDataConfig": {"S3OutputPath": output_path}, **members}
-        # A new dictionary each time: copies of this object go on from the same jobs.
+        # Create a new dictionary, because copies of this object share the old one.
         self._debugger_requests = {**self._known_requests(), job_name: request}
 
     def _known_requests(self) -> dict[str | None, dict[str, Any]]:
@@ -69,7 +69,7 @@ class JobAccessors:
         return self.latest_job().description
 
     def latest_job(self) -> TrainingJob:
-        """Look at the latest job: paths, rule statuses, its trial.
+        """Return the latest job, with its paths, rule statuses and trial.
 
         Raises:
             SMDebugValueError: There is no job yet.
@@ -77,7 +77,7 @@ class JobAccessors:
         return TrainingJob.describe(self._required_job_name(), self.sagemaker_session)
 
     def latest_job_artifact_paths(self) -> ArtifactPaths:
-        """Return where the artifacts of the latest job are.
+        """Return the artifact paths of the latest job.
 
         Raises:
             SMDebugValueError: There is no job yet, or it is a pipeline's.
@@ -86,19 +86,19 @@ class JobAccessors:
         return artifact_paths(self._latest_request())
 
     def latest_job_debugger_artifacts_path(self) -> str | None:
-        """Return where the tensors of the latest job are; None if it saves none."""
+        """Return the S3 path of the latest job's tensors; None if it saves none."""
         return self.latest_job_artifact_paths().debugger
 
     def latest_job_tensorboard_artifacts_path(self) -> str | None:
-        """Return where TensorBoard data of the latest job are; None if there are none."""
+        """Return the S3 path of the latest job's TensorBoard data; None if there are none."""
         return self.latest_job_artifact_paths().tensorboard
 
     def latest_job_profiler_artifacts_path(self) -> str | None:
-        """Return where the profiler's metrics of the latest job are; None if its profiler is off."""
+        """Return the S3 path of the latest job's profiler metrics; None if its profiler is off."""
         return self.latest_job_artifact_paths().profiler
 
     def rule_output_path(self, rule: Any) -> str | None:
-        """Return where the reports of a rule of the latest job are.
+        """Return the S3 path of the reports of a rule of the latest job.
 
         Args:
             rule: The rule, or its name within the job.
@@ -109,11 +109,11 @@ class JobAccessors:
         return TrainingJob({"TrainingJobStatus": "", **self._latest_request()}).rule_output_path(rule)
 
     def latest_job_rules(self) -> RuleStatuses:
-        """Return how the rules of the latest job stand."""
+        """Return the statuses of the latest job's rules."""
         return self.latest_job().rules
 
     def rule_job_summary(self) -> list[dict[str, Any]]:
-        """Return the statuses of the latest job's rules as the service gives them: those on tensors first."""
+        """Return the statuses of the latest job's rules in the service's form, rules on tensors first."""
         description = self.latest_job().description
         return [
             *description.get("DebugRuleEvaluationStatuses", ()),
@@ -121,10 +121,10 @@ class JobAccessors:
         ]
 
     def latest_job_trial(self, **arguments: Any) -> Trial:
-        """Open what the latest job has saved.
+        """Open the trial of the latest job.
 
         Args:
-            **arguments: Further arguments of `sagemaker_debug_ext.create_trial`.
+            **arguments: Additional arguments of `sagemaker_debug_ext.create_trial`.
 
         Raises:
             SMDebugValueError: There is no job yet, or it saves no tensors.
@@ -132,21 +132,21 @@ class JobAccessors:
         return TrainingJob({"TrainingJobStatus": "", **self._latest_request()}).trial(**arguments)
 
     def explain_debugger(self) -> JobExplanation:
-        """Say before a job is submitted what its rules will see; see `sagemaker_debug_ext.requests.explain`."""
+        """Explain what the rules of the next job will see; see `sagemaker_debug_ext.requests.explain`."""
         return self._debugger_settings().explain(self._debugger_facts())
 
     def preview_debugger_artifact_paths(self, job_name: str | None = None) -> ArtifactPaths:
-        """Say before a job is submitted where its artifacts will be.
+        """Return the artifact paths of the next job.
 
         Args:
-            job_name: Its name if it is known; else the paths hold the placeholder ``{job_name}``.
+            job_name: Name of the job; without it, the paths hold the placeholder ``{job_name}``.
 
         Raises:
             SMDebugTypeError: A path is a pipeline variable.
         """
         bucket = SessionBucket(self.sagemaker_session)
         facts = self._debugger_facts()
-        # Actions hold the job's name, and a placeholder is none.
+        # Actions hold the job's name, for which the placeholder is not valid.
         facts = attrs.evolve(facts, job_name=job_name or "job", output_path=facts.output_path or bucket.uri(""))
         settings = self._effective_settings(facts)
         uploads = SourceUploads.plan(settings.rules, bucket)
@@ -160,7 +160,7 @@ class JobAccessors:
         )
 
     def _submit_members(self, facts: JobDescription) -> dict[str, Any]:
-        """Return the members of a job that is about to be sent, and put the code of its rules in place."""
+        """Return the members of a job that is about to be sent, and upload the code of its rules."""
         settings = self._effective_settings(facts)
         rules = () if facts.is_local or facts.is_tuning else settings.rules
         uploads = SourceUploads.plan(rules, SessionBucket(self.sagemaker_session))
@@ -179,18 +179,18 @@ class JobAccessors:
         framework_profile_params: Any = None,
         disable_framework_metrics: bool = False,
     ) -> None:
-        """Change what the profiler of the running job collects, or switch it on.
+        """Change the settings of the running job's profiler, or switch it on.
 
         Args:
             rules: Profiler rules to add.
             system_monitor_interval_millis: Milliseconds between system metrics.
-            s3_output_path: Where the metrics go; cannot be changed once the profiler has been on.
+            s3_output_path: S3 location for the metrics; it cannot be changed once the profiler has been on.
             framework_profile_params: Framework metrics, for old containers only.
-            disable_framework_metrics: Collect no framework metrics any more.
+            disable_framework_metrics: Stop collecting framework metrics.
 
         Raises:
-            SMDebugValueError: There is no job yet, nothing is to be changed, or a value is not allowed.
-            SMDebugTypeError: An argument is of another type, or a rule is one on tensors.
+            SMDebugValueError: There is no job yet, no change is requested, or a value is not allowed.
+            SMDebugTypeError: An argument has the wrong type, or a rule is a rule on tensors.
             RequestValidationError: A rule cannot be built.
         """
         job_name = self._required_job_name()
@@ -211,21 +211,21 @@ class JobAccessors:
         self._update_job(request)
 
     def disable_profiling(self) -> None:
-        """Switch the profiler of the running job off, with its rules.
+        """Switch off the profiler of the running job and its rules.
 
         Raises:
-            SMDebugValueError: There is no job yet, or its profiler is off already.
+            SMDebugValueError: There is no job yet, or its profiler is already off.
         """
         job = self.latest_job()
         if job.description.get("ProfilingStatus") == "Disabled":
-            raise SMDebugValueError(f"the profiler of job {job.name!r} is off already")
+            raise SMDebugValueError(f"the profiler of job {job.name!r} is already off")
         self._update_job(profiler_off_request(job.name))
 
     def enable_default_profiling(self) -> None:
-        """Switch the profiler of the running job on, for system metrics without rules.
+        """Switch on the profiler of the running job, for system metrics without rules.
 
         Raises:
-            SMDebugValueError: There is no job yet, or its profiler is on already.
+            SMDebugValueError: There is no job yet, or its profiler is already on.
         """
         job = self.latest_job()
         if job.description.get("ProfilingStatus") == "Enabled":
@@ -236,7 +236,7 @@ class JobAccessors:
         self._update_job(profiler_on_request(job.name, next(path for path in [*paths, *output] if path)))
 
     def _update_job(self, request: dict[str, Any]) -> None:
-        """Send an update, and keep what it changes."""
+        """Send an update, and remember the changed members."""
         before = self._latest_request()
         self.sagemaker_session.sagemaker_client.update_training_job(**request)
         config = dict(request["ProfilerConfig"])

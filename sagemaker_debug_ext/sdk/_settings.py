@@ -1,4 +1,4 @@
-"""Decides what Debugger does in one job: the user's settings, what is known of the job, and what cannot work in it."""
+"""Debugger settings of one job: the user's settings, combined with the properties and limitations of the job."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _default_hook = True
 
 
 def set_default_hook(on: bool) -> bool:
-    """Choose what ``debugger_hook_config=None`` means from now on, in estimators, trainers and attached clients.
+    """Set the meaning of ``debugger_hook_config=None`` in estimators, trainers and attached clients.
 
-    Rules always bring the default hook, because they need one, and so does ``True``.
+    Rules always add the default hook, because they need one, and so does ``True``.
 
     Args:
-        on: True: the default hook. False: none, for those who prefer to ask for it.
+        on: True for the default hook, False for no hook.
 
     Returns:
-        What it was before.
+        The previous setting.
 
     Raises:
-        SMDebugTypeError: `on` is no boolean.
+        SMDebugTypeError: `on` is not a boolean.
     """
     global _default_hook  # the one switch of the process
     if not isinstance(on, bool):
@@ -52,23 +52,23 @@ def set_default_hook(on: bool) -> bool:
 
 @attrs.frozen(kw_only=True)
 class JobDescription:
-    """What is known of a job before it is submitted.
+    """The known properties of a job before it is submitted.
 
     Args:
-        region: Its region.
-        job_name: Its name; None if it is known only later, as in a pipeline.
-        output_path: Where its artifacts go.
+        region: Region of the job.
+        job_name: Name of the job; None if it is not known yet, as in a pipeline.
+        output_path: S3 location for its artifacts.
         framework: ``pytorch``, ``tensorflow``, ``mxnet`` or ``xgboost``; None for others.
         framework_version: Version of the framework.
-        instance_types: Instances that it trains on.
-        num_instances: How many of them.
-        has_checkpoints: Whether it writes checkpoints, to a place and from a folder that are both given.
+        instance_types: Types of the training instances.
+        num_instances: Number of instances.
+        has_checkpoints: Whether it writes checkpoints, with both an S3 location and a local folder given.
         is_distributed: Whether a distribution is configured.
-        has_parameter_server: Whether that is TensorFlow's parameter server.
+        has_parameter_server: Whether the distribution is TensorFlow's parameter server.
         is_compiled: Whether Training Compiler is on.
-        is_local: Whether it runs in a container on this machine, by the SDK's local mode.
+        is_local: Whether it runs in a container on this machine, in the SDK's local mode.
         is_tuning: Whether it is a template for a hyperparameter-tuning job.
-        is_isolated: Whether it has no network.
+        is_isolated: Whether it has network isolation.
     """
 
     region: str
@@ -93,7 +93,7 @@ class JobDescription:
 
 
 def facts_of_request(request: Mapping[str, Any], region: str) -> JobDescription:
-    """Read what is known of a job from its CreateTrainingJob request, without looking at Debugger's members."""
+    """Read the properties of a job from its CreateTrainingJob request; Debugger's members are ignored."""
     image = (request.get("AlgorithmSpecification") or {}).get("TrainingImage")
     framework, version = framework_of_image(image) if isinstance(image, str) else (None, None)
     resources = request.get("ResourceConfig") or {}
@@ -116,7 +116,7 @@ def facts_of_request(request: Mapping[str, Any], region: str) -> JobDescription:
 
 
 def total_instances(counts: Iterable[Any]) -> Number | None:
-    """Return the sum of the counts of instance groups; a pipeline variable if one is; None if one is not known."""
+    """Return the total count of instance groups; a pipeline variable if one count is, None if one is unknown."""
     total = 0
     for count in counts:
         if not isinstance(count, int):
@@ -127,15 +127,15 @@ def total_instances(counts: Iterable[Any]) -> Number | None:
 
 @attrs.frozen(kw_only=True)
 class DebuggerSettings:
-    """What a user has asked for, in our own configurations. Make one with `adopt`.
+    """The user's settings as configurations of this package. Create one with `adopt`.
 
     Args:
-        debugger_hook_config: The hook; None if nothing was said of it, False for none.
+        debugger_hook_config: The hook; None if it is not configured, False for no hook.
         rules: Rules on tensors and on metrics.
-        rules_given: Whether rules were given at all, be it an empty list.
+        rules_given: Whether rules were given, even if the list is empty.
         tensorboard_output_config: TensorBoard data.
         profiler_config: The profiler.
-        disable_profiler: True switches it off, False on; None says nothing.
+        disable_profiler: True switches the profiler off, False on; None means not configured.
         allow_rules_without_hook: See `debugger_request`.
         allow_region: See `debugger_request`.
         rule_image_account: See `debugger_request`.
@@ -161,10 +161,10 @@ class DebuggerSettings:
         profiler_config: Any = None,
         **others: Any,
     ) -> DebuggerSettings:
-        """Take settings as users give them, ours or the SDK's.
+        """Create the settings from the user's configurations, which may be those of the SDK.
 
         Raises:
-            SMDebugTypeError: A setting is of another type.
+            SMDebugTypeError: A setting has the wrong type.
             SMDebugValueError: A setting is not allowed.
         """
         hook = hook_from_sdk(debugger_hook_config)
@@ -191,25 +191,25 @@ class DebuggerSettings:
 
     @property
     def hook(self) -> DebuggerHookConfig | bool:
-        """The hook that is meant: True for the default one, False for none."""
+        """The effective hook: True for the default one, False for no hook."""
         if self.debugger_hook_config is None:
             return _default_hook or bool(self.debugger_rules)
         return self.debugger_hook_config
 
     @property
     def asks_for_profiler(self) -> bool:
-        """Whether the user has asked for something that the profiler does."""
+        """Whether the user's settings need the profiler."""
         collects = self.profiler_config is not None and self.profiler_config.disable_profiler is not True
         return collects or bool(self.profiler_rules)
 
     @property
     def is_explicit(self) -> bool:
-        """Whether the user has asked for anything."""
+        """Whether the user has given any setting."""
         asked = (isinstance(self.hook, DebuggerHookConfig), self.debugger_hook_config is True, self.asks_for_profiler)
         return any(asked) or bool(self.rules) or self.tensorboard_output_config is not None
 
     def with_default_profiler(self, facts: JobDescription) -> DebuggerSettings:
-        """Switch the profiler on, or off where it does not run, if nothing was said of it."""
+        """Return settings with the profiler on, or off where it cannot run, if it is not configured."""
         if self.profiler_config is not None or self.profiler_rules or self.disable_profiler:
             return attrs.evolve(self, disable_profiler=self.disable_profiler or None)
         known = self.allow_region or self.rule_image_account is not None or supports_debugger(facts.region)
@@ -219,7 +219,7 @@ class DebuggerSettings:
         return attrs.evolve(self, disable_profiler=not possible)
 
     def explain(self, facts: JobDescription) -> JobExplanation:
-        """Say what feeds each rule of a job; see `sagemaker_debug_ext.requests.explain`."""
+        """Explain what the rules of a job will see; see `sagemaker_debug_ext.requests.explain`."""
         return explain(
             debugger_hook_config=self.hook,
             rules=self.rules,
@@ -231,19 +231,19 @@ class DebuggerSettings:
 def build_members(
     settings: DebuggerSettings, facts: JobDescription, source_uris: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the Debugger members of a job, checked.
+    """Return the validated Debugger members of a job.
 
-    Warns of default settings that are left out because they cannot work in this job, and of rules that will never give
-    a verdict. Local mode runs nothing of Debugger, so no member is returned for it.
+    Warns about default settings that are left out because they cannot work in this job, and about rules that can never
+    evaluate. Local mode runs no part of Debugger, so no member is returned for it.
 
     Args:
-        settings: What the user has asked for.
-        facts: What is known of the job.
+        settings: The user's settings.
+        facts: The known properties of the job.
         source_uris: See `debugger_request`.
 
     Raises:
-        SMDebugValueError: Something was asked for that cannot work in this job.
-        RequestValidationError: The settings do not fit together, or the service would refuse them.
+        SMDebugValueError: An explicit setting cannot work in this job.
+        RequestValidationError: The settings conflict, or the service would reject them.
     """
     if facts.is_local or facts.is_tuning:
         _leave_out_all(settings, facts)
@@ -272,7 +272,7 @@ def build_members(
 
 
 def _warn(text: str) -> None:
-    # The caller's own line is many frames of the SDK away; the text names what to change.
+    # The message names the setting to change, because the user's line is many frames of the SDK away.
     warnings.warn(text, DebugExtWarning, stacklevel=2)
 
 
@@ -303,7 +303,7 @@ def _check_profiler(settings: DebuggerSettings, facts: JobDescription) -> None:
 
 
 def _hook_obstacle(settings: DebuggerSettings, facts: JobDescription) -> str | None:
-    """Say why the hook cannot run in a job; None if it can."""
+    """Return the reason why the hook cannot run in a job; None if it can."""
     if facts.has_parameter_server:
         return "the hook does not run with TensorFlow's parameter server"
     several = (

@@ -1,7 +1,7 @@
-"""Puts local files with the code of custom rules on S3, where the rule evaluators find them.
+"""Upload of local files with the code of custom rules to S3, from which the rule evaluators read them.
 
-Their keys hold a checksum of their content: the same file always gets the same key, so that a pipeline that is built
-twice has the same definition, and a changed file a new one, so that a job that runs keeps its own.
+Keys contain a checksum of the file. Equal files therefore have equal keys, so that building a pipeline twice results in
+the same definition. A changed file has a new key, so that running jobs keep their version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
 
 
 class Destination(Protocol):
-    """Where files go."""
+    """A destination of uploads."""
 
     def uri(self, key: str) -> str:
         """Return the location on S3 of a key."""
@@ -33,7 +33,7 @@ def _joined(*parts: str | None) -> str:
 
 @attrs.frozen
 class Bucket:
-    """A bucket, reached through a boto3 client for S3."""
+    """A bucket, accessed through a boto3 client for S3."""
 
     client: Any
     bucket: str
@@ -73,11 +73,11 @@ class SessionBucket:
 
 @attrs.frozen
 class SourceUploads:
-    """The uploads that a job's rules need. Make one with `plan`; nothing is sent before `send`.
+    """The uploads that a job's rules need. Create one with `plan`; nothing is uploaded before `send`.
 
     Args:
-        keys: Source as the rule names it → key of its file.
-        destination: Where the files go.
+        keys: Source in the rule → key of its file.
+        destination: Destination of the files.
     """
 
     keys: Mapping[str, str]
@@ -99,7 +99,7 @@ class SourceUploads:
 
     @property
     def uris(self) -> dict[str, str]:
-        """Source → location on S3, as `debugger_request` takes it."""
+        """Source → S3 location, the argument ``source_uris`` of `debugger_request`."""
         return {source: self.destination.uri(key) for source, key in self.keys.items()}
 
     def send(self) -> None:
@@ -115,14 +115,14 @@ def _path(source: str) -> Path:
 def _key(rule_name: str, path: Path) -> str:
     try:
         content = path.read_bytes()
-    except OSError as error:  # the same kind again, with the rule in it
+    except OSError as error:  # raise the same class again, with the name of the rule
         raise OSError(error.errno, f"source of rule {rule_name!r}: {error.strerror}", str(path)) from error
     checksum = hashlib.sha256(content).hexdigest()[:32]
     return f"{rule_name}/{checksum}/{path.name}"
 
 
 def upload_rule_sources(rules: Any, s3_client: Any, bucket: str, prefix: str | None = None) -> dict[str, str]:
-    """Put the local files of custom rules in a bucket, for `debugger_request` and `attach_debugger`.
+    """Upload the local files of custom rules to a bucket, for `debugger_request` and `attach_debugger`.
 
     Example:
         >>> uris = upload_rule_sources(rules, boto3.client("s3"), "my-bucket")  # doctest: +SKIP
@@ -132,10 +132,10 @@ def upload_rule_sources(rules: Any, s3_client: Any, bucket: str, prefix: str | N
         rules: The rules, ours or the SDK's.
         s3_client: A boto3 client for S3.
         bucket: Name of the bucket.
-        prefix: What the keys begin with.
+        prefix: Prefix of the keys.
 
     Returns:
-        Source as the rule names it → location on S3.
+        Source in the rule → S3 location.
 
     Raises:
         FileNotFoundError: A file does not exist.

@@ -1,4 +1,4 @@
-"""Gives a class of the SageMaker SDK the Debugger settings: `with_debugger`."""
+"""Subclasses of SageMaker SDK classes with Debugger settings: `with_debugger`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sagemaker_debug_ext.sdk.trainers import TrainerDebuggerMixin
 _T = TypeVar("_T")
 
 _ADAPTED: Final[dict[type[Any], Any]] = {}
-"""Class of the SDK → the class that was made from it."""
+"""Class of the SDK → its subclass with Debugger settings."""
 
 
 def with_debugger(sdk_class: type[_T]) -> type[_T]:
-    """Return a class of the SDK with Debugger settings. The same class always gives the same one.
+    """Return a subclass of an SDK class with Debugger settings. Repeated calls return the same subclass.
 
     Example:
         >>> PyTorch = with_debugger(sagemaker.pytorch.PyTorch)  # doctest: +SKIP
@@ -25,11 +25,11 @@ def with_debugger(sdk_class: type[_T]) -> type[_T]:
         sdk_class: Any estimator class of SDK v2, or ``ModelTrainer`` of SDK v3 or a subclass.
 
     Returns:
-        A subclass with `DebuggerMixin` or `TrainerDebuggerMixin` in front. Its objects can be copied and pickled as
-        those of the class itself.
+        A subclass whose first base is `DebuggerMixin` or `TrainerDebuggerMixin`. Its instances can be copied and
+        pickled like those of the class itself.
 
     Raises:
-        SMDebugTypeError: The class cannot carry Debugger settings.
+        SMDebugTypeError: The class does not support Debugger settings.
     """
     if not isinstance(sdk_class, type):
         raise SMDebugTypeError(f"with_debugger takes a class of the SageMaker SDK (got {sdk_class!r})")
@@ -46,7 +46,7 @@ def _adapted(sdk_class: Any) -> Any:
             "__qualname__": sdk_class.__qualname__,
             "__doc__": sdk_class.__doc__,
             "__reduce_ex__": _reduce,
-            # Trainers make a private attribute of it, which their copies keep.
+            # Trainers turn it into a private attribute, which their copies keep.
             "_debugger_requests": None,
         }
         kind = type(sdk_class)(sdk_class.__name__, (_mixin_for(sdk_class), sdk_class), body)
@@ -55,7 +55,7 @@ def _adapted(sdk_class: Any) -> Any:
 
 
 def _mixin_for(sdk_class: type[Any]) -> type[Any]:
-    # What a class can do tells v2 from v3; asking for modules of the SDK would load them.
+    # Methods distinguish v2 from v3, because checking for classes of the SDK would import it.
     if hasattr(sdk_class, "_create_training_job_args"):
         return TrainerDebuggerMixin
     if hasattr(sdk_class, "_prepare_debugger_for_training") and hasattr(sdk_class, "_prepare_rules"):
@@ -64,18 +64,18 @@ def _mixin_for(sdk_class: type[Any]) -> type[Any]:
     if "Tuner" in sdk_class.__name__:
         hint = "; hyperparameter tuning jobs cannot carry them, make a hook in the training script instead"
     elif sdk_class.__name__.endswith("Trainer"):
-        hint = "; this trainer makes its requests by itself, use attach_debugger on its boto3 session"
+        hint = "; this trainer builds its own requests, use attach_debugger on its boto3 session"
     raise SMDebugTypeError(
         f"with_debugger takes estimators of SDK v2 and ModelTrainer of SDK v3 (got {sdk_class!r}){hint}"
     )
 
 
 def _reduce(self: Any, protocol: Any) -> Any:
-    """Pickle as the SDK's class does; the class of the copy is made again where it is read."""
+    """Pickle like the SDK's class; unpickling creates the subclass again."""
     sdk_class = type(self).__bases__[-1]
     if _ADAPTED.get(sdk_class) is not type(self):
-        return object.__reduce_ex__(self, protocol)  # a class of the user's, which can be imported by its name
-    # Objects have __getstate__ from Python 3.11 on; the SDK's trainers have one of their own before.
+        return object.__reduce_ex__(self, protocol)  # a subclass by the user, importable by its name
+    # object has __getstate__ since Python 3.11 only; the SDK's trainers define their own.
     state = self.__getstate__() if hasattr(self, "__getstate__") else self.__dict__
     return _new, (sdk_class,), state
 

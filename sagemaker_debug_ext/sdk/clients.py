@@ -1,4 +1,4 @@
-"""Debugger for plain boto3: `debugger_request` for one's own requests, `attach_debugger` for those of other tools."""
+"""Debugger for plain boto3: `debugger_request` for own requests, `attach_debugger` for requests of other tools."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class AttachedDebugger:
     """Adds Debugger members to requests of a client until `detach` is called or its ``with`` block ends.
 
     Args:
-        events: The emitter of events that it is registered with.
-        settings: What to add.
-        replace: What to do with requests that have Debugger members.
-        source_uris: Where local files with rule code were uploaded.
+        events: The event emitter that it is registered with.
+        settings: The settings to add.
+        replace: Whether to replace the Debugger members of requests that have them.
+        source_uris: Uploaded files with rule code.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class AttachedDebugger:
         return self._is_attached
 
     def detach(self) -> None:
-        """Add nothing any more, also to requests of clients that were made while it was attached to a session."""
+        """Stop adding members, also for clients created while it was attached to a session."""
         if self._is_attached:
             self._is_attached = False
             self._events.unregister(_EVENT, self._add_members)
@@ -83,9 +83,9 @@ def attach_debugger(
     allow_region: bool = False,
     rule_image_account: str | None = None,
 ) -> AttachedDebugger:
-    """Add Debugger members to every CreateTrainingJob request of a client, so that other tools get them unchanged.
+    """Add Debugger members to every CreateTrainingJob request of a client, so that other tools need no change.
 
-    Region, job name and output path are those of each request. A request that has Debugger members is left as it is.
+    Region, job name and output path are those of the request. Requests with Debugger members are not changed.
 
     Example:
         >>> client = boto3.client("sagemaker")  # doctest: +SKIP
@@ -93,24 +93,24 @@ def attach_debugger(
         ...     tool.train(client)
 
     Args:
-        client_or_session: A boto3 client for SageMaker; or a session of boto3 or botocore, for clients that are made
+        client_or_session: A boto3 client for SageMaker; or a session of boto3 or botocore, for clients that are created
             from it afterwards.
         debugger_hook_config: See `debugger_request`; None means the default hook (see `set_default_hook`).
         rules: See `debugger_request`.
         tensorboard_output_config: See `debugger_request`.
         profiler_config: See `debugger_request`.
         disable_profiler: See `debugger_request`.
-        replace: Take the Debugger members of a request out, and put ours in.
-        source_uris: Where local files with the code of custom rules are; see `upload_rule_sources`.
+        replace: Replace the Debugger members of requests that have them.
+        source_uris: Uploaded files with the code of custom rules; see `upload_rule_sources`.
         allow_rules_without_hook: See `debugger_request`.
         allow_region: See `debugger_request`.
         rule_image_account: See `debugger_request`.
 
     Returns:
-        A handle that detaches it again, also at the end of a ``with`` block.
+        A handle that detaches it, also at the end of a ``with`` block.
 
     Raises:
-        SMDebugTypeError: An argument is of another type.
+        SMDebugTypeError: An argument has the wrong type.
         SMDebugValueError: A setting is not allowed.
     """
     settings = DebuggerSettings.adopt(
@@ -127,7 +127,7 @@ def attach_debugger(
 
 
 def _events(client_or_session: Any) -> Any:
-    """Return what events are registered with: of a client, of a boto3 session, or of a botocore one."""
+    """Return the event emitter of a client, of a boto3 session or of a botocore session."""
     meta = getattr(client_or_session, "meta", None)
     for candidate in (getattr(meta, "events", None), getattr(client_or_session, "events", None), client_or_session):
         if hasattr(candidate, "register") and hasattr(candidate, "unregister"):

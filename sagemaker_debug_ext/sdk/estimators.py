@@ -1,8 +1,8 @@
-"""Estimators of SDK v2 that send exactly our Debugger members: `DebuggerMixin`.
+"""Estimators of SDK v2 that send the Debugger members of this package: `DebuggerMixin`.
 
-The SDK prepares a job in steps, each of which changes the objects that the user passed. The mixin replaces the steps
-that are Debugger's: it computes the members of the request from the user's settings as they are, and hands them to the
-SDK as finished dictionaries. What the SDK does afterwards, such as showing logs and rule statuses, stays its own.
+The SDK prepares a job in steps that modify the objects of the user. The mixin replaces the steps for Debugger: it
+computes the members of the request from the unmodified settings, and passes them to the SDK as finished dictionaries.
+Later steps of the SDK, such as showing logs and rule statuses, stay unchanged.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MANAGED_ATTRIBUTES: Final = {
     "tensorboard_output_config": "TensorBoardOutputConfig",
     "profiler_config": "ProfilerConfig",
 }
-"""Attribute of an estimator that the SDK makes a member from → the member."""
+"""Attribute of an estimator from which the SDK builds a member → the member."""
 
 OWN_ARGUMENTS: Final = ("allow_rules_without_hook", "allow_region", "rule_image_account")
-"""Arguments that the SDK's own estimators do not have; see `debugger_request`."""
+"""Arguments that the SDK's estimators do not have; see `debugger_request`."""
 
 _PREPARED: Final = "_debugger_prepared"
 _FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet", "xgboost")
@@ -35,16 +35,16 @@ _CHECKPOINT_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet")
 
 
 def _fresh(value: Any) -> Any:
-    """Copy dictionaries and lists, and nothing else: pipeline variables have to stay themselves."""
+    """Copy dictionaries and lists only, because pipeline variables must keep their identity."""
     if isinstance(value, Mapping):
         return {key: _fresh(item) for key, item in value.items()}
     return [_fresh(item) for item in value] if isinstance(value, list) else value
 
 
 class PreparedMember:
-    """A finished member of a request, in the place where the SDK expects a configuration.
+    """A finished member of a request, used where the SDK expects a configuration.
 
-    Everything but the member itself is asked of the user's setting.
+    All other attributes are delegated to the user's setting.
     """
 
     def __init__(self, member: Mapping[str, Any], setting: Any) -> None:
@@ -63,7 +63,7 @@ class PreparedMember:
 
 
 def _managed(name: str) -> property:
-    """Make an attribute that holds the user's setting, and shows the SDK the finished member while it sends a job."""
+    """Return a property for the user's setting that shows the finished member while the SDK sends a job."""
     key = f"_{name}_setting"
 
     def get(self: DebuggerMixin) -> Any:
@@ -78,7 +78,7 @@ def _managed(name: str) -> property:
 
 
 def _latest_training_job() -> property:
-    """Make the attribute that the SDK sets when it has sent a job, whereupon the settings are the user's again."""
+    """Return the property that the SDK sets after it has sent a job; setting it restores the user's settings."""
     key = "_latest_training_job_value"
 
     def get(self: DebuggerMixin) -> Any:
@@ -88,21 +88,21 @@ def _latest_training_job() -> property:
         self.__dict__[key] = value
         self.__dict__.pop(_PREPARED, None)
 
-    return property(get, put, doc="The latest job, as the SDK knows it; None before the first.")
+    return property(get, put, doc="The SDK's object for the latest job; None before the first one.")
 
 
 class DebuggerMixin(JobAccessors):
-    """Goes before an estimator class of SDK v2 in the bases of a class; `with_debugger` makes such a class.
+    """Mixin that precedes an estimator class of SDK v2 in the bases of a class; `with_debugger` creates such a class.
 
-    Constructor arguments are the estimator's. ``debugger_hook_config``, ``rules``, ``tensorboard_output_config``,
-    ``profiler_config`` and ``disable_profiler`` take objects of this package and of the SDK, also mixed; none is
-    changed, and the attributes of the same names keep them. ``debugger_hook_config=None`` means the default hook (see
-    `set_default_hook`), False none.
+    Constructor arguments are those of the estimator. ``debugger_hook_config``, ``rules``, ``profiler_config``,
+    ``tensorboard_output_config`` and ``disable_profiler`` accept objects of this package and of the SDK. They are not
+    modified, and are available as attributes of the same names. ``debugger_hook_config=None`` means the default hook
+    (see `set_default_hook`), False means no hook.
 
     Args:
         *args: Arguments of the estimator.
-        allow_rules_without_hook: Send rules although the hook is off.
-        allow_region: Send settings to a region for which Debugger is not known.
+        allow_rules_without_hook: Allow rules although the hook is off.
+        allow_region: Allow regions in which Debugger is not known to run.
         rule_image_account: Account with a copy of the rule evaluators.
         **kwargs: Arguments of the estimator.
     """
@@ -133,11 +133,11 @@ class DebuggerMixin(JobAccessors):
         self.allow_rules_without_hook = allow_rules_without_hook
         self.allow_region = allow_region
         self.rule_image_account = rule_image_account
-        # The generic estimator's own default hides what the user's SDK configuration file says.
+        # The default of the generic estimator hides the value in the user's SDK configuration file.
         kwargs.setdefault("disable_profiler", None)
         super().__init__(*args, **kwargs)
 
-    # The SDK's steps that are ours.
+    # Replaced steps of the SDK.
 
     def _prepare_rules(self) -> None:
         self.__dict__.pop(_PREPARED, None)
@@ -153,20 +153,20 @@ class DebuggerMixin(JobAccessors):
         }
 
     def _prepare_debugger_for_training(self) -> None:
-        """Do nothing: `_prepare_rules` has done it all."""
+        """Do nothing, because `_prepare_rules` does all preparation."""
 
     def _prepare_profiler_for_training(self) -> None:
-        """Do nothing: `_prepare_rules` has done it all."""
+        """Do nothing, because `_prepare_rules` does all preparation."""
 
     def _validate_and_set_debugger_configs(self) -> None:
-        """Do nothing: `_prepare_rules` has done it all."""
+        """Do nothing, because `_prepare_rules` does all preparation."""
 
     @classmethod
     def _prepare_init_params_from_job_description(
         cls, job_details: Mapping[str, Any], *args: Any, **kwargs: Any
     ) -> dict[str, Any]:
-        """Attach with the job's Debugger settings, so that a refit has them too."""
-        output = {"KmsKeyId": "", **job_details["OutputDataConfig"]}  # the SDK insists on a key
+        """Attach with the job's Debugger settings, so that another fit uses them too."""
+        output = {"KmsKeyId": "", **job_details["OutputDataConfig"]}  # the SDK requires the key
         parameters: dict[str, Any] = super()._prepare_init_params_from_job_description(  # type: ignore[misc]
             {**job_details, "OutputDataConfig": output}, *args, **kwargs
         )
@@ -177,7 +177,7 @@ class DebuggerMixin(JobAccessors):
             return parameters
         return {**parameters, **settings}
 
-    # What the surface asks for.
+    # Settings of the estimator.
 
     def _effective_settings(self, facts: JobDescription) -> DebuggerSettings:
         return self._debugger_settings().with_default_profiler(facts)
@@ -190,7 +190,7 @@ class DebuggerMixin(JobAccessors):
         return DebuggerSettings.adopt(
             **{name: self.__dict__.get(f"_{name}_setting") for name in MANAGED_ATTRIBUTES},
             rules=self.rules,
-            # Old releases of the SDK cannot tell a False that was given from their default.
+            # Old releases of the SDK do not distinguish an explicit False from their default.
             disable_profiler=self.disable_profiler or None,
             **{
                 name: getattr(self, name, default)
@@ -255,9 +255,9 @@ def _is_isolated(estimator: Any) -> bool:
 
 
 def _purpose() -> str:
-    """Tell what the SDK prepares an estimator for: ``training``, ``tuning``, or ``pipeline``.
+    """Return the purpose for which the SDK prepares an estimator: ``training``, ``tuning`` or ``pipeline``.
 
-    It prepares in the same way for each, and only its callers know.
+    The calls are the same for all three, so the purpose is read from the callers on the stack.
     """
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  # there is no public way that is not slow
     while frame is not None:
@@ -271,7 +271,7 @@ def _purpose() -> str:
 
 
 def has_debugger_settings(estimator: Any) -> bool:
-    """Tell whether a plain estimator holds a setting of this package, which the SDK itself cannot read."""
+    """Return whether a plain estimator holds a setting of this package, which the SDK itself cannot read."""
     rules = estimator.rules
     settings = [getattr(estimator, name, None) for name in MANAGED_ATTRIBUTES]
     settings += rules if isinstance(rules, (list, tuple)) else []
@@ -279,11 +279,11 @@ def has_debugger_settings(estimator: Any) -> bool:
 
 
 def convert_estimator(estimator: Any, kind: type[Any]) -> None:
-    """Make a plain estimator one of a class that has the mixin, with its settings.
+    """Change the class of a plain estimator to one with the mixin, and keep its settings.
 
     Args:
         estimator: The estimator.
-        kind: Its own class with the mixin in front.
+        kind: The subclass of its class with the mixin.
     """
     settings = {name: estimator.__dict__.pop(name, None) for name in (*MANAGED_ATTRIBUTES, "latest_training_job")}
     estimator.__class__ = kind

@@ -1,4 +1,4 @@
-"""A training job looked at by its name: artifact paths, rule statuses and its trial, whoever submitted it."""
+"""Access to any training job by its name: artifact paths, rule statuses and trial."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.trials.trial import Trial
 
 FINAL_RULE_STATUSES: Final = ("NoIssuesFound", "IssuesFound", "Error", "Stopped")
-"""Statuses that a rule keeps."""
+"""Final statuses of a rule."""
 
 Describe: TypeAlias = "Callable[[], Mapping[str, Any]]"
-"""Answers what DescribeTrainingJob says of one job now."""
+"""Function that returns the current DescribeTrainingJob response of one job."""
 
 _STATUS_MEMBERS: Final = {
     "debugger": ("DebugRuleConfigurations", "DebugRuleEvaluationStatuses"),
@@ -34,17 +34,17 @@ _COLUMNS: Final = ("rule", "kind", "status", "since", "details")
 
 @attrs.frozen(kw_only=True)
 class RuleStatus:
-    """How one rule of a job stands.
+    """The status of one rule of a job.
 
     Args:
         name: Name of the rule within the job.
         kind: ``debugger`` for rules on tensors, ``profiler`` for rules on metrics.
-        status: ``InProgress``, ``NoIssuesFound``, ``IssuesFound``, ``Error``, ``Stopping`` or ``Stopped``; None as long
-            as the service says nothing of the rule.
-        details: What the rule says, such as the step at which it fired.
-        since: When the status was last changed, in ISO 8601 form.
+        status: ``InProgress``, ``NoIssuesFound``, ``IssuesFound``, ``Error``, ``Stopping`` or ``Stopped``; None until
+            the service reports a status.
+        details: Message of the rule, such as the step at which it fired.
+        since: Time of the last change of the status, in ISO 8601 form.
         evaluation_job_arn: The job that evaluates the rule.
-        output_path: Where the rule's reports go.
+        output_path: S3 path of the rule's reports.
     """
 
     name: str
@@ -57,15 +57,15 @@ class RuleStatus:
 
     @property
     def is_final(self) -> bool:
-        """Whether the status will not change any more."""
+        """Whether the status is final."""
         return self.status in FINAL_RULE_STATUSES
 
 
 @attrs.frozen(repr=False)
 class RuleStatuses(Sequence[RuleStatus]):
-    """How the rules of a job stand: a table that can be read as text, in a notebook, and as JSON.
+    """The statuses of the rules of a job: a table that is shown as text, in a notebook or as JSON.
 
-    A rule is found by its place or by its name. Rules on tensors come first, each kind in the order of the request.
+    Index it by position or name. Rules on tensors come first; each kind is in the order of the request.
     """
 
     statuses: tuple[RuleStatus, ...]
@@ -92,7 +92,7 @@ class RuleStatuses(Sequence[RuleStatus]):
 
     @property
     def are_final(self) -> bool:
-        """Whether no status will change any more."""
+        """Whether all statuses are final."""
         return all(status.is_final for status in self.statuses)
 
     @property
@@ -128,9 +128,9 @@ class RuleStatuses(Sequence[RuleStatus]):
 
 
 def rule_statuses(description: Mapping[str, Any]) -> RuleStatuses:
-    """Read the statuses of all rules from what DescribeTrainingJob answers.
+    """Read the statuses of all rules from a DescribeTrainingJob response.
 
-    Statuses and rules are brought together by name: the service gives them in no fixed order, and later than the rules.
+    Statuses are matched with rules by name, because the service returns them later and in no fixed order.
     """
     outputs = artifact_paths(description).rules
     statuses = []
@@ -162,7 +162,7 @@ def sagemaker_client(session: Any = None) -> Any:
             default session.
 
     Raises:
-        SMDebugTypeError: It is something else.
+        SMDebugTypeError: `session` has another type.
     """
     if session is None:
         import boto3  # noqa: PLC0415  # heavy, and needed by those only who give no session
@@ -196,11 +196,11 @@ def _describer(job: Any, session: Any) -> Describe:
 
 
 class TrainingJob:
-    """What DescribeTrainingJob says of one job, read as Debugger means it. Make one with `describe`.
+    """The Debugger view of a DescribeTrainingJob response. Create one with `describe`.
 
     Args:
-        description: The answer of DescribeTrainingJob.
-        describe: Asks for a newer one; None if there is nobody to ask.
+        description: The DescribeTrainingJob response.
+        describe: Function that requests a newer response; None if there is none.
     """
 
     def __init__(self, description: Mapping[str, Any], describe: Describe | None = None) -> None:
@@ -209,7 +209,7 @@ class TrainingJob:
 
     @classmethod
     def describe(cls, job: Any, session: Any = None) -> TrainingJob:
-        """Look at a job.
+        """Describe a job.
 
         Example:
             >>> TrainingJob.describe("digits-1").artifact_paths.debugger  # doctest: +SKIP
@@ -221,7 +221,7 @@ class TrainingJob:
             session: See `sagemaker_client`; not needed for an object that can describe the job.
 
         Raises:
-            SMDebugTypeError: An argument is of another type.
+            SMDebugTypeError: An argument has the wrong type.
         """
         describe = _describer(job, session)
         return cls(describe(), describe)
@@ -238,26 +238,26 @@ class TrainingJob:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What the job was read from, as it was answered."""
+        """The response from which the job was read."""
         return dict(self._description)
 
     @property
     def artifact_paths(self) -> ArtifactPaths:
-        """Where the artifacts of the job are; None for those that it has not."""
+        """The artifact paths of the job; None for artifacts that it does not have."""
         return artifact_paths(self._description)
 
     @property
     def rules(self) -> RuleStatuses:
-        """How the rules stand."""
+        """The statuses of the rules."""
         return rule_statuses(self._description)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The job's Debugger settings as arguments, to submit another one with; see `settings_of_job`."""
+        """The job's Debugger settings as arguments for another job; see `settings_of_job`."""
         return settings_of_job(self._description)
 
     def rule_output_path(self, rule: Any) -> str | None:
-        """Return where the reports of a rule are.
+        """Return the S3 path of a rule's reports.
 
         Args:
             rule: The rule, or its name within the job.
@@ -268,7 +268,7 @@ class TrainingJob:
         return self.rules[rule if isinstance(rule, str) else str(rule.name)].output_path
 
     def refresh(self) -> TrainingJob:
-        """Return the job as it is now; this object stays as it is."""
+        """Return a new object with the current state of the job."""
         return TrainingJob(self._describe(), self._describe) if self._describe else self
 
     def wait_for_rules(
@@ -279,17 +279,17 @@ class TrainingJob:
         sleep: Callable[[float], object] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> RuleStatuses:
-        """Wait until all rules have ended, and return how.
+        """Wait until all rules have ended, and return their statuses.
 
         Args:
-            timeout_seconds: How long to wait; None for as long as it takes.
-            poll_seconds: Time between two looks; the service allows few requests.
-            progress: Whether to print a line to standard error whenever a status changes; or what to call then.
-            sleep: Waits; replaced in tests.
-            clock: Tells the time in seconds; replaced in tests.
+            timeout_seconds: Maximum time to wait; None for no limit.
+            poll_seconds: Time between requests, which the service throttles.
+            progress: Whether to print a line to standard error when a status changes; or a function to call then.
+            sleep: Function that waits; replaced in tests.
+            clock: Function that returns the time in seconds; replaced in tests.
 
         Raises:
-            SMDebugRuntimeError: The time is over, or the job was read from a description that cannot be renewed.
+            SMDebugRuntimeError: The timeout has expired, or the job's description cannot be refreshed.
         """
         show = progress if callable(progress) else _Lines(self.name) if progress else _nothing
         deadline = None if timeout_seconds is None else clock() + timeout_seconds
@@ -311,10 +311,10 @@ class TrainingJob:
             job = job.refresh()
 
     def trial(self, **arguments: Any) -> Trial:
-        """Open what the job has saved; see `sagemaker_debug_ext.create_trial`.
+        """Open the trial of the job; see `sagemaker_debug_ext.create_trial`.
 
         Args:
-            **arguments: Further arguments of `create_trial`.
+            **arguments: Additional arguments of `create_trial`.
 
         Raises:
             SMDebugValueError: The job saves no tensors.
@@ -341,7 +341,7 @@ class TrainingJob:
 
 
 class _Lines:
-    """Prints a line for each status that has changed."""
+    """Prints a line for each changed status."""
 
     def __init__(self, job_name: str) -> None:
         self._job_name = job_name

@@ -1,8 +1,8 @@
-"""Lets the SDK's own estimators take configurations of this package, so that a script needs no change but its import.
+"""Support for the SDK's estimators with configurations of this package, so that scripts only change an import.
 
-A script that was written for the SDK names its estimator classes, and they know nothing of `with_debugger`. So when the
-SDK prepares a job of an estimator that holds a setting of this package, the estimator becomes one of the class that
-`with_debugger` would have made. Estimators without such settings are never touched.
+Scripts for the SDK use its estimator classes, not those of `with_debugger`. When the SDK prepares a job of an estimator
+that holds a setting of this package, the class of the estimator is changed to the one that `with_debugger` returns.
+Estimators without such settings are not changed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _MARK: Final = "_takes_sagemaker_debug_ext"
 
 
 def support_plain_estimators() -> None:
-    """Let estimators of SDK v2 take configurations of this package; done by itself when these are imported by name.
+    """Make estimators of SDK v2 accept configurations of this package; called when these are imported by name.
 
-    The SDK is not loaded for it: if it is not there yet, this happens when it comes.
+    The SDK is not imported; if it is imported later, its estimators are changed then.
     """
     when_imported(_MODULE, _teach)
 

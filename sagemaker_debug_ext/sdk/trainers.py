@@ -1,8 +1,7 @@
-"""Trainers of SDK v3 that send Debugger members, which the SDK's own have no way to: `TrainerDebuggerMixin`.
+"""Trainers of SDK v3 that send Debugger members, for which the SDK has no arguments: `TrainerDebuggerMixin`.
 
-All ways of a trainer to submit a job go through one method that makes the request: with names in snake case for a
-normal session, and as the service spells them for pipelines and plain boto3. The mixin adds our members to what that
-method returns.
+A trainer builds every request in one method: with names in snake case for a normal session, and with the service's
+names for pipelines and plain boto3. The mixin adds the Debugger members to the result of that method.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _SNAKE: Final = {
     "DisableProfiler": "disable_profiler",
 }
 _MAPS: Final = ("HookParameters", "CollectionParameters", "RuleParameters", "ProfilingParameters")
-"""Members whose keys are the user's."""
+"""Members whose keys come from the user."""
 
 FIELDS: Final = (
     "debugger_hook_config",
@@ -49,22 +48,22 @@ FIELDS: Final = (
     "allow_region",
     "rule_image_account",
 )
-"""Fields that a trainer has from the mixin."""
+"""Fields that the mixin adds to a trainer."""
 
 
 def to_snake(value: Any) -> Any:
-    """Spell a member as SDK v3 does: names of members in snake case, keys of maps as they are."""
+    """Convert a member to the spelling of SDK v3: member names in snake case, keys of maps unchanged."""
     if isinstance(value, Mapping):
         return {_SNAKE[key]: dict(item) if key in _MAPS else to_snake(item) for key, item in value.items()}
     return [to_snake(item) for item in value] if isinstance(value, list) else value
 
 
 class TrainerDebuggerMixin(JobAccessors):
-    """Goes before ``ModelTrainer`` of SDK v3 in the bases of a class; `with_debugger` makes such a class.
+    """Mixin that precedes ``ModelTrainer`` of SDK v3 in the bases of a class; `with_debugger` creates such a class.
 
-    The settings are fields, as the trainer's own are, and can be given one after the other with ``with_…`` methods.
-    They take objects of this package and of the SDK, also mixed; none is changed. ``debugger_hook_config=None`` means
-    the default hook (see `set_default_hook`), False none. The profiler is left alone unless it is asked for.
+    The settings are fields, like the trainer's own, and can also be set with the ``with_…`` methods. Objects of this
+    package and of the SDK are accepted, also mixed, and are not modified. ``debugger_hook_config=None`` means the
+    default hook (see `set_default_hook`), False means no hook. The profiler is configured only on request.
     """
 
     debugger_hook_config: Any = None
@@ -76,27 +75,27 @@ class TrainerDebuggerMixin(JobAccessors):
     allow_region: Any = False
     rule_image_account: Any = None
 
-    if TYPE_CHECKING:  # the trainer's
+    if TYPE_CHECKING:  # provided by the trainer
         _latest_training_job: Any
 
     def with_debugger_hook_config(self, debugger_hook_config: Any = True) -> Any:
-        """Choose what is saved, and return the trainer; True means the default hook, False none."""
+        """Set the hook configuration, and return the trainer; True means the default hook, False no hook."""
         self.debugger_hook_config = debugger_hook_config
         return self
 
     def with_rules(self, rules: Any) -> Any:
-        """Choose the rules, on tensors and on metrics, in place of those chosen before, and return the trainer."""
+        """Set the rules, on tensors and on metrics, replacing earlier ones, and return the trainer."""
         self.rules = rules
         return self
 
     def with_profiler_config(self, profiler_config: Any = None, disable_profiler: bool | None = None) -> Any:
-        """Choose what the profiler collects, and return the trainer; without arguments: system metrics."""
+        """Set the profiler configuration, and return the trainer; without arguments: system metrics."""
         self.profiler_config = profiler_config
         self.disable_profiler = False if profiler_config is None and disable_profiler is None else disable_profiler
         return self
 
     def with_tensorboard_output_config(self, tensorboard_output_config: Any = None) -> Any:
-        """Ask for TensorBoard data, and return the trainer; the trainer's own shape is taken as well as ours."""
+        """Request TensorBoard data, and return the trainer; the trainer's own shape is accepted, too."""
         if tensorboard_output_config is None:
             return super().with_tensorboard_output_config()  # type: ignore[misc]  # the trainer's
         self.tensorboard_output_config = tensorboard_output_config
@@ -112,7 +111,7 @@ class TrainerDebuggerMixin(JobAccessors):
             members = self._submit_members(facts)
         else:
             raise SMDebugRuntimeError(
-                "this release of the SageMaker SDK makes requests in another way; its trainers cannot carry Debugger "
+                "this release of the SageMaker SDK builds requests differently; its trainers cannot carry Debugger "
                 f"settings (got the members {', '.join(sorted(request))})"
             )
         return {**request, **members}
@@ -121,7 +120,7 @@ class TrainerDebuggerMixin(JobAccessors):
         return str(self.sagemaker_session.boto_region_name)
 
     def _facts_of_arguments(self, arguments: Mapping[str, Any]) -> JobDescription:
-        """Read what is known of a job from the trainer's arguments, whose values are objects."""
+        """Read the properties of a job from the trainer's arguments, whose values are objects."""
         image = _set(arguments["algorithm_specification"], "training_image")
         framework, version = framework_of_image(image) if isinstance(image, str) else (None, None)
         resources = arguments.get("resource_config")
@@ -146,7 +145,7 @@ class TrainerDebuggerMixin(JobAccessors):
         mode = getattr(self, "training_mode", None)
         return getattr(mode, "name", "") == "LOCAL_CONTAINER"
 
-    # What the surface asks for.
+    # Settings of the trainer.
 
     def _latest_job_name(self) -> str | None:
         job = self._latest_training_job

@@ -1,1 +1,1 @@
-"""Test kit: small trials and what tests of this package and of others share."""
+"""Test kit for this package and others: small trials, back-end contract and Hypothesis strategies."""

@@ -1,4 +1,4 @@
-"""The same numbers, laid out in memory in the ways in which NumPy may hand them over."""
+"""Equal arrays in different memory layouts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from sagemaker_debug_ext.store.format.messages import Array
 
 
 def layouts(array: Array) -> dict[str, Array]:
-    """Return arrays that equal an array of two dimensions, or one of its rows again and again.
+    """Return arrays that are equal to a two-dimensional array, or to one of its rows repeated.
 
     Args:
-        array: ``(N, M)``, numbers in the machine's byte order.
+        array: Numbers of shape ``(N, M)`` in native byte order.
 
     Returns:
         Name of the layout → array.

@@ -1,4 +1,4 @@
-"""The contract every back end keeps: subclass `BackendContract` in a test module and give it a `backend` fixture."""
+"""Contract tests for back ends: subclass `BackendContract` in a test module and define the fixture `backend`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class BackendContract:
         raise AssertionError("the subclass must provide the fixture 'backend'")
 
     def test_read_returns_what_write_stored(self, backend: Backend) -> None:
-        """Parts are stored one after the other."""
+        """Parts are concatenated."""
         backend.write("events/a", (b"one", bytearray(b"two"), memoryview(b"three")))
         assert backend.read("events/a") == b"onetwothree"
 
     def test_read_with_range_returns_that_part(self, backend: Backend) -> None:
-        """A range is cut at the end of the object."""
+        """A range is truncated at the end of the object."""
         backend.write("a", (b"0123456789",))
         assert backend.read("a", 2, 3) == b"234"
         assert backend.read("a", 8) == b"89"
@@ -33,13 +33,13 @@ class BackendContract:
         assert backend.read("a", 20, 5) == b""
 
     def test_read_when_missing_returns_none(self, backend: Backend) -> None:
-        """A missing object is an answer, not an error."""
+        """A missing object is a result, not an error."""
         backend.write("a/b", (b"",))
         assert backend.read("nothing") is None
         assert backend.read("a/b/c") is None
 
     def test_read_into_fills_places_one_after_the_other(self, backend: Backend) -> None:
-        """However many there are, as far as the object goes; nothing, if there is none."""
+        """Any number of buffers is filled up to the end of the object; none if the object is missing."""
         content = bytes(range(256)) * 20
         backend.write("a", (content,))
         places = [bytearray(number % 3) for number in range(4000)]
@@ -52,7 +52,7 @@ class BackendContract:
         assert backend.read_into("nothing", 0, targets) == 0
 
     def test_write_when_present_replaces(self, backend: Backend) -> None:
-        """A second write leaves nothing of the first, and changes the listed version."""
+        """A second write replaces the first one completely, and changes the listed version."""
         backend.write("a", (b"long content",))
         (before,) = backend.list()
         backend.write("a", (b"short",))
@@ -62,7 +62,7 @@ class BackendContract:
         assert before.version != after.version
 
     def test_write_many_parts_keeps_their_order(self, backend: Backend) -> None:
-        """More parts than one system call takes arrive in order."""
+        """More parts than fit into one system call are written in order."""
         parts = [str(number).encode() for number in range(5000)]
         backend.write("a", parts)
         assert backend.read("a") == b"".join(parts)
@@ -79,14 +79,14 @@ class BackendContract:
         assert backend.list("nothing/") == []
 
     def test_create_when_present_returns_false(self, backend: Backend) -> None:
-        """Of several that create one key, one wins."""
+        """Only one of several calls that create the same key succeeds."""
         with ThreadPoolExecutor(4) as pool:
             won = list(pool.map(backend.create, ["claim"] * 8))
         assert sum(won) == 1
         assert backend.read("claim") == b""
 
     def test_delete_when_missing_is_fine(self, backend: Backend) -> None:
-        """Deleting removes the object, once or twice."""
+        """Deleting removes the object; deleting it again has no effect."""
         backend.write("a", (b"",))
         assert backend.exists("a")
         backend.delete("a")
@@ -95,7 +95,7 @@ class BackendContract:
 
     @pytest.mark.parametrize("key", ["", "/etc/passwd", "../outside", "events/../../outside", "a\\b", "a\0b"])
     def test_key_outside_the_root_is_refused(self, backend: Backend, key: str) -> None:
-        """No key leads out of the root."""
+        """Keys outside the root are rejected."""
         attempts: list[tuple[Any, ...]] = [(backend.read, key), (backend.write, key, (b"",)), (backend.exists, key)]
         for call, *arguments in attempts:
             with pytest.raises(SMDebugValueError, match="relative path"):

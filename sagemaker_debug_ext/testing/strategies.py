@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what trials are made of."""
+"""Hypothesis strategies for the content of trials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DTYPES = (
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
     "complex64", "complex128",
 )  # fmt: skip
-"""Every dtype of the format that NumPy itself knows."""
+"""All dtypes of the format that NumPy supports natively."""
 
 tensor_names: st.SearchStrategy[str] = st.text(
     st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40
@@ -28,7 +28,7 @@ workers: st.SearchStrategy[str] = st.one_of(
 
 
 def arrays() -> st.SearchStrategy[np.ndarray[Any, Any]]:
-    """Return arrays of every numeric dtype, of zero to three dimensions, empty ones and odd layouts included."""
+    """Return a strategy for numeric arrays of zero to three dimensions, including empty ones and unusual layouts."""
     contiguous = st.sampled_from(DTYPES).flatmap(
         lambda dtype: npst.arrays(dtype, npst.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
     )
@@ -38,6 +38,6 @@ def arrays() -> st.SearchStrategy[np.ndarray[Any, Any]]:
 
 
 def text_arrays() -> st.SearchStrategy[np.ndarray[Any, Any]]:
-    """Return one-dimensional arrays of texts; NumPy itself drops trailing NUL characters, so there are none."""
+    """Return a strategy for one-dimensional string arrays without trailing NULs, which NumPy would drop."""
     texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
     return st.lists(texts, max_size=5).map(lambda items: np.array(items, dtype=str))

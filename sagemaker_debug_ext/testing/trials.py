@@ -1,4 +1,4 @@
-"""Small trials for tests: written from plain arrays, at once or step by step like those of a running job."""
+"""Small trials for tests, written from plain arrays, at once or step by step as in a running job."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ PATTERNS: Final[Mapping[str, list[str]]] = {
     CollectionKeys.LOSSES: ["[Ll]oss"],
     CollectionKeys.WEIGHTS: ["^(?!gradient).*weight"],
 }
-"""Collections of a small trial when the test names none, with the patterns of their members."""
+"""Default collections of a small trial, with the patterns of their members."""
 
 
 class SmallTrial:
-    """Writes a trial step by step, as a job would.
+    """Writes a trial step by step, as a job does.
 
     Args:
         path: Folder of the trial.
         workers: Names of the workers that write.
-        collections: Patterns of each collection; those of `PATTERNS` when not given.
-        s3: How to reach S3, for a path there.
+        collections: Patterns of each collection; those of `PATTERNS` by default.
+        s3: Options of the S3 connection, if the path is on S3.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class SmallTrial:
         self._writers = {worker: TrialWriter(backend, worker) for worker in workers}
         self._next_step = 0
         patterns = PATTERNS if collections is None else collections
-        groups = [Collection(name, include_regex=each).to_json_dict() for name, each in patterns.items()]
+        groups = [Collection(name, include_regex=regex).to_json_dict() for name, regex in patterns.items()]
         for writer in self._writers.values():
             writer.write_collections(groups, num_workers=len(self._writers))
 
@@ -62,17 +62,17 @@ class SmallTrial:
         global_step: int | None = None,
         worker: str | None = None,
     ) -> int:
-        """Write what was saved at a step.
+        """Write the tensors of a step.
 
         Args:
             mode: Mode of the step.
-            mode_step: Its number within the mode.
+            mode_step: Number of the step within the mode.
             tensors: Values by name; reductions under the names that `store.keys.reduction_tensor_name` returns.
-            global_step: Its global number; one more than that of the step before when not given.
-            worker: The worker that writes; all of them, the same values, when not given.
+            global_step: Global number of the step; by default one more than that of the previous step.
+            worker: The worker that writes; by default all workers write the same values.
 
         Returns:
-            The global number.
+            The global number of the step.
         """
         step = self._next_step if global_step is None else global_step
         named = [NamedTensor(name, to_array(value), 0.0) for name, value in tensors.items()]
@@ -98,7 +98,7 @@ def write_trial(
 
     Args:
         path: Folder of the trial.
-        steps: What was saved, by mode and step within the mode; the order is that of the global steps, from 0.
+        steps: (Mode, mode step) → tensors, in the order of the global steps, which start at 0.
         collections: As for `SmallTrial`.
         workers: As for `SmallTrial`.
         ended: Whether the job has ended.

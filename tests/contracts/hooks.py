@@ -270,7 +270,7 @@ class HookContract:
         hook.close()
         assert training.result() == without
         assert str(hook.failure) == "broken"
-        assert errors_in(caplog) == ["saving is switched off, training goes on: broken"]
+        assert errors_in(caplog) == ["sagemaker_debug_ext: saving is switched off, training goes on: broken"]
 
     def test_failure_when_capture_breaks_and_hook_is_strict_then_is_raised(self, make_hook, monkeypatch, caplog):
         """A strict hook raises its failure into training."""
@@ -291,7 +291,7 @@ class HookContract:
         backend.is_reachable = True
         hook.close()
         assert isinstance(hook.failure, StrangeError)
-        assert errors_in(caplog) == ["saving is switched off, training goes on: out of reach"]
+        assert errors_in(caplog) == ["sagemaker_debug_ext: saving is switched off, training goes on: out of reach"]
 
     def test_failure_when_storage_is_out_of_reach_and_hook_is_strict_then_is_raised(self, make_hook, tmp_path):
         """A strict hook stops training in the step that cannot be saved."""

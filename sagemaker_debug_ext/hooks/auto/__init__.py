@@ -1,4 +1,4 @@
-"""Capture without a change of the script: one module for each framework, which is used if the script imports it."""
+"""Capture of unmodified scripts: one module per framework, which is used if the script imports the framework."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`attach`: have each framework that the script imports captured by the module made for it.
+"""`attach`: install capture for each framework that the script imports.
 
-Such a module has a function ``install(configure)``, which makes the framework tell of models as they train.
-The first framework that trains something gets the hook of the process; a framework beneath it adds none of its own.
+The module of each framework has a function ``install(configure)``, which makes the framework report models as they
+train. The first framework that trains gets the hook of the process; a framework beneath it adds no second hook.
 """
 
 from __future__ import annotations
@@ -29,30 +29,29 @@ _INSTALLERS: Final = {
     "torch": "sagemaker_debug_ext.hooks.auto.pytorch",
     "xgboost": "sagemaker_debug_ext.hooks.auto.xgboost",
 }
-"""Module of a framework → ours, which is imported only after it."""
+"""Module of a framework → our module for it, which is imported only after it."""
 
 _INSTALLED: Final[set[tuple[str, str | None]]] = set()
-"""Our modules that are at work, each with the configuration file that was named."""
+"""Our installed modules, each with the given path of the configuration file."""
 
 
 def attach(json_config_path: str | None = None) -> bool:
-    """Have what this process trains captured, in whichever framework.
+    """Capture the training of this process, in any supported framework.
 
-    The configuration file is read now, and means what it means now: nothing changes where the script sets another
-    environment or working directory before it imports the framework.
+    The configuration file is read now, so later changes of the environment or the working directory have no effect.
 
     Args:
-        json_config_path: The hook configuration file; None means the one SageMaker puts into the container.
+        json_config_path: The hook configuration file; None means the one that SageMaker provides in the container.
 
     Returns:
-        Whether there is such a file. Without one nothing is captured; a warning says so if one was named.
+        Whether the file exists. If it does not, nothing is captured, with a warning if a path was given.
 
     Raises:
-        SMDebugValueError: The file holds a value without meaning.
+        SMDebugValueError: The file holds an invalid value.
     """
     try:
         load = load_configuration(json_config_path, os.environ)
-        load(DEFAULT_SAVE_INTERVAL)  # so that a value without meaning is refused before the script has begun
+        load(DEFAULT_SAVE_INTERVAL)  # so that an invalid value raises before the script starts
     except FileNotFoundError as error:
         is_wanted = json_config_path is not None or CONFIG_PATH_VARIABLE in os.environ
         level = logging.WARNING if is_wanted else logging.INFO
@@ -71,7 +70,7 @@ def attach(json_config_path: str | None = None) -> bool:
 def _working_folder() -> str:
     try:
         return os.getcwd()
-    except FileNotFoundError:  # it has been removed, so that relative paths lead nowhere
+    except FileNotFoundError:  # the working directory has been removed, so relative paths have no target
         return ""
 
 

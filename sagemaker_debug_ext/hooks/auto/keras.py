@@ -1,6 +1,6 @@
-"""Keras scripts without a change: the hook joins the callbacks of every `fit`, `evaluate` and `predict`.
+"""Capture of unmodified Keras scripts: the hook is added to the callbacks of every `fit`, `evaluate` and `predict`.
 
-`install` puts a function before these methods that adds the hook to the callbacks they are called with.
+`install` wraps these methods with a function that adds the hook to their callbacks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Joiner:
         self._pid = os.getpid()
 
     def wrap(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a method that does the same, with the hook among the callbacks."""
+        """Return a wrapper of the method that adds the hook to the callbacks."""
         signature = inspect.signature(method)
 
         @functools.wraps(method)
@@ -45,9 +45,9 @@ class _Joiner:
             try:
                 given = signature.bind(*args, **kwargs).arguments
             except TypeError:
-                return method(*args, **kwargs)  # which says what is wrong with the arguments
+                return method(*args, **kwargs)  # raises an error that describes the wrong arguments
             callbacks = given.get("callbacks")
-            # Validation inside of `fit` brings the callbacks that `fit` has.
+            # Validation inside `fit` passes the callbacks of `fit`.
             hook = None if isinstance(callbacks, keras.callbacks.CallbackList) else self._find_hook(callbacks)
             if hook is None:
                 return method(*args, **kwargs)
@@ -59,7 +59,7 @@ class _Joiner:
         return captured
 
     def _find_hook(self, callbacks: Any) -> KerasHook | None:
-        if os.getpid() != self._pid or any(isinstance(each, BaseHook) for each in keras.tree.flatten(callbacks or [])):
+        if os.getpid() != self._pid or any(isinstance(item, BaseHook) for item in keras.tree.flatten(callbacks or [])):
             return None
         try:
             if self._hook is None:
@@ -72,10 +72,10 @@ class _Joiner:
 
 
 def install(configure: Callable[[int], HookConfiguration]) -> None:
-    """Have this process's models captured.
+    """Capture the models of this process.
 
     Args:
-        configure: Steps between saves where the configuration file says nothing → what it says.
+        configure: Default save interval → hook configuration.
     """
     joiner = _Joiner(configure(KerasHook.default_save_interval))
     for name in _METHODS:

@@ -1,8 +1,8 @@
-"""PyTorch scripts without a change: the hook finds models and losses by itself.
+"""Capture of unmodified PyTorch scripts: the hook finds models and losses automatically.
 
-`install` puts a function before the forward pass of every module, by means of PyTorch's global hooks. A module that is
-called by the script itself, not by another module, is a model if it has parameters to train, and a loss if its class is
-named so. Once nothing new has turned up for a while the function is taken off again.
+`install` adds a global forward pre-hook to PyTorch. A module that the script calls directly, not through another
+module, is a model if it has trainable parameters, and a loss if its class is named like one. After many calls without
+a new module, the pre-hook is removed.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ LOG = logging.getLogger(__name__)
 wraps_training(__name__)
 
 _SETTLED_AFTER_CALLS: Final = 100_000
-"""So many calls of known modules in a row, and no further model or loss is expected."""
+"""Number of consecutive calls of known modules after which no new model or loss is expected."""
 
 
 class AutoHook(Hook):
-    """A hook that takes the mode of a step from the model, and finds losses by what ``backward`` is called on."""
+    """A hook that derives the mode of a step from the model, and finds losses by calls of ``backward``."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, detect_losses=True, **kwargs)
@@ -46,8 +46,8 @@ class AutoHook(Hook):
         return self._lifecycle.is_closed
 
     def join(self, module: nn.Module) -> None:
-        """Register a module whose forward pass is just beginning."""
-        is_further_loss = _is_loss(module) and any(root.is_model for root in self._roots)  # one that learns, too
+        """Register a module whose forward pass is starting."""
+        is_further_loss = _is_loss(module) and any(root.is_model for root in self._roots)  # may be trainable
         if _is_model(module) and not is_further_loss:
             self.register_module(module)
             self.begin_step(module)
@@ -62,13 +62,13 @@ class _Finder:
         self._configuration = configuration
         self._hook: AutoHook | None = None
         self._known: set[int] = set()
-        self._kept: list[nn.Module] = []  # so that no other module gets the identity of a known one
+        self._kept: list[nn.Module] = []  # keeps known modules alive, so that no other module reuses their id
         self._num_calls_without_news = 0
         self._pid = os.getpid()
         self.handle: RemovableHandle | None = None
 
     def look(self, module: nn.Module, _: tuple[Any, ...]) -> None:
-        """Look at a module that is about to run."""
+        """Inspect a module that is about to run."""
         if id(module) in self._known:
             self._num_calls_without_news += 1
             if self._num_calls_without_news == _SETTLED_AFTER_CALLS:
@@ -95,7 +95,7 @@ class _Finder:
             self._hook.join(module)
 
     def stop(self) -> None:
-        """Look no longer."""
+        """Stop inspecting modules."""
         if self.handle is not None:
             self.handle.remove()
             self.handle = None
@@ -118,10 +118,10 @@ def _is_loss(module: nn.Module) -> bool:
 
 
 def install(configure: Callable[[int], HookConfiguration]) -> None:
-    """Have this process's models and losses captured as soon as they run.
+    """Capture the models and losses of this process as soon as they run.
 
     Args:
-        configure: Steps between saves where the configuration file says nothing → what it says.
+        configure: Default save interval → hook configuration.
     """
     finder = _Finder(configure(AutoHook.default_save_interval))
     finder.handle = modules.register_module_forward_pre_hook(HookCallback(finder.look))

@@ -1,7 +1,7 @@
-"""What ``python train.py`` and ``python -m train`` do, in a process that has done something else before.
+"""Run a script or module as ``python train.py`` and ``python -m train`` do, in a process that is already running.
 
-The module ``__main__`` is the script's from then on. `runpy` restores the one before as soon as the body of the script
-has ended; then classes of the script could not be pickled by its threads, nor by what it has left to be done at exit.
+The module ``__main__`` stays that of the script. `runpy` would restore the previous one when the body of the script
+ends, and then the script's threads and exit callbacks could not pickle its classes.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ wraps_training(__name__)
 
 
 class NoProgramError(Exception):
-    """There is nothing of a name that could be run."""
+    """There is no program with the given name."""
 
 
 def prepare_script(path: str) -> Callable[[], object]:
-    """Return what runs a script as the program of this process.
+    """Return a function that runs a script as the program of this process.
 
     Args:
-        path: A Python file, or a folder or zip file that holds ``__main__.py``, as it stands in `sys.argv`.
+        path: A Python file, or a folder or zip file with ``__main__.py``, as given in `sys.argv`.
 
     Raises:
         OSError: The file cannot be read.
-        SyntaxError: It holds no Python.
+        SyntaxError: The file is not valid Python.
     """
     if pkgutil.get_importer(path) is not None:  # a folder or zip file
         return functools.partial(runpy.run_path, path, run_name="__main__")
-    # As Python makes it absolute: nothing else is changed.
+    # Make the path absolute as Python does, without any other normalization.
     file = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
     return functools.partial(
         _run, _read_code(file), __cached__=None, __file__=file, __loader__=SourceFileLoader("__main__", file)
@@ -48,20 +48,20 @@ def prepare_script(path: str) -> Callable[[], object]:
 
 
 def prepare_module(name: str) -> Callable[[], object]:
-    """Return what runs a module as the program of this process, and put its file into `sys.argv` for its name.
+    """Return a function that runs a module as the program of this process; `sys.argv` gets its file name.
 
     Args:
-        name: A module, or a package that has a module ``__main__``. The packages that it lies in are imported.
+        name: A module, or a package with a module ``__main__``. Its parent packages are imported.
 
     Raises:
-        NoProgramError: There is no such module, or nothing in it to run. Whatever the packages raise is their own.
+        NoProgramError: There is no such module, or it has no code to run. Errors of the packages are not caught.
     """
-    if name.endswith(".py") and os.path.isfile(name):  # of which Python would first import the module
+    if name.endswith(".py") and os.path.isfile(name):  # Python would first import the module before the dot
         raise NoProgramError(f"{name} is a file; the module is {name.removesuffix('.py')}")
     spec = _find_spec(name)
     if spec.submodule_search_locations is not None:
         spec = _find_spec(f"{name}.__main__")
-    get_code = getattr(spec.loader, "get_code", None)  # not all that have it say so by their class
+    get_code = getattr(spec.loader, "get_code", None)  # some loaders have it without an abstract base class
     code = get_code and get_code(spec.name)
     if code is None:
         raise NoProgramError(f"there is no Python code in {name}")

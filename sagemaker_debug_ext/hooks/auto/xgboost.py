@@ -1,7 +1,7 @@
-"""XGBoost scripts without a change: the hook joins the callbacks of every training.
+"""Capture of unmodified XGBoost scripts: the hook is added to the callbacks of every training.
 
-`install` replaces `xgboost.train` and `xgboost.cv`, which scikit-learn's estimators call as well, by functions that
-add the hook and call the original. The hook takes hyperparameters and data from what they are called with.
+`install` wraps `xgboost.train` and `xgboost.cv`, which the scikit-learn estimators call, too, with functions that add
+the hook. The hook gets hyperparameters and data from their arguments.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _NO_VALIDATION: Final = (
     "collection %r stays empty: evals of the training has %s; add data that is not, as (data, 'validation')"
 )
 _NUM_POSITIONAL: Final = 3
-"""How many arguments both functions take by position: parameters, data and rounds."""
+"""Number of positional arguments of both functions: parameters, data and rounds."""
 
 
 class AutoHook(Hook):
-    """A hook that refuses nothing: what cannot be saved is left out with a warning."""
+    """A hook that skips collections that cannot be saved, with a warning instead of an error."""
 
     _evaluated: Sequence[str] = ()
 
@@ -50,23 +50,23 @@ class AutoHook(Hook):
         return model
 
     def join(self, parameters: object, train_data: Any, evals: Sequence[tuple[Any, str]]) -> None:
-        """Take the data of a training that is about to begin; validation data are the last that are not trained on."""
+        """Set the data of a training that is about to start; the last non-training data in evals are for validation."""
         others = [matrix for matrix, _ in evals if matrix is not train_data]
         self._evaluated = [str(name) for _, name in evals]
-        # A sequence of pairs is the other form in which XGBoost takes parameters.
+        # XGBoost accepts parameters as a sequence of pairs, too.
         self.hyperparameters = parameters if isinstance(parameters, Mapping) else dict(parameters or ())  # type: ignore[call-overload]
         self.train_data = train_data
         self.validation_data = others[-1] if others else None
 
     def leave(self) -> None:
-        """Let go of the data."""
+        """Release the data."""
         self.train_data = self.validation_data = None
 
     def _refuse(self, problem: str) -> None:
         LOG.warning("left out: %s", problem)
 
     def _check_matrix(self, matrix: Any, needed: str, collection: str, kind: ModelKind) -> None:
-        if matrix is None and needed == "validation_data":  # which the script cannot give the hook but by evals
+        if matrix is None and needed == "validation_data":  # the script can provide these only through evals
             trained_on = ", ".join(map(repr, self._evaluated))
             found = f"only {trained_on}, which is trained on" if trained_on else "nothing"
             LOG.warning(_NO_VALIDATION, collection, found)
@@ -83,7 +83,7 @@ class _Joiner:
         self._pid = os.getpid()
 
     def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that does the same, with the hook among the callbacks."""
+        """Return a wrapper of the function that adds the hook to the callbacks."""
 
         @functools.wraps(function)
         def captured(*args: Any, **kwargs: Any) -> Any:
@@ -116,10 +116,10 @@ class _Joiner:
 
 
 def install(configure: Callable[[int], HookConfiguration]) -> None:
-    """Have this process's trainings captured.
+    """Capture the trainings of this process.
 
     Args:
-        configure: Steps between saves where the configuration file says nothing → what it says.
+        configure: Default save interval → hook configuration.
     """
     joiner = _Joiner(configure(AutoHook.default_save_interval))
     for name in _FUNCTIONS:

@@ -1,1 +1,1 @@
-"""The hook for Keras and TensorFlow, and what only it needs."""
+"""The hook for Keras and TensorFlow, and its helpers."""

@@ -1,8 +1,8 @@
-"""Values of Keras' back ends: recognised, held until they are written, and turned into arrays.
+"""Values of Keras' back ends: recognition, snapshots and conversion to arrays.
 
-Tensors of TensorFlow never change, and reading a variable gives one that later updates leave alone: TensorFlow copies
-when it has to. So nothing is copied here unless the value lies on a device other than the CPU. Tensors of PyTorch and
-arrays of JAX are copied when they are captured.
+Tensors of TensorFlow are immutable, and reading a variable returns a tensor that later updates do not modify, because
+TensorFlow copies on write. Such values are copied only from devices other than the CPU. Tensors of PyTorch and arrays
+of JAX are copied when they are captured.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sagemaker_debug_ext.store.format.messages import Array, to_array
 VARIABLE: Final[Any] = next(
     (kind for kind in keras.Variable.__mro__ if kind.__name__ == "KerasVariable"), keras.Variable
 )
-"""What every variable of Keras is; early releases of Keras 3 have a subclass of it as `keras.Variable`."""
+"""Base class of all Keras variables; in early releases of Keras 3, `keras.Variable` is a subclass of it."""
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
@@ -33,12 +33,12 @@ def backend_name() -> str:
 
 
 def is_tensorflow() -> bool:
-    """Tell whether Keras runs on TensorFlow."""
+    """Return whether Keras runs on TensorFlow."""
     return backend_name() == "tensorflow"
 
 
 def do_not_convert(function: _FunctionT) -> _FunctionT:
-    """Keep TensorFlow from rewriting a function when a script calls it where a graph is made."""
+    """Exclude a function from AutoGraph conversion when a script calls it in a `tf.function`."""
     if not is_tensorflow():
         return function
     import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
@@ -62,36 +62,36 @@ class HeldTensor(PooledValue):
         return tensor_to_array(self._tensor)
 
     def release(self) -> None:
-        """Let go of the tensor."""
+        """Release the tensor."""
         self._tensor = None
 
 
 def tensor_to_array(tensor: Any) -> Array:
-    """Return a tensor of TensorFlow as an array that is not to be written to."""
+    """Return a TensorFlow tensor as an array that must not be modified."""
     if tensor.dtype.name == "string":
         texts = np.asarray(tensor.numpy())
         return to_array([text.decode(errors="replace") for text in texts.reshape(-1)])
     try:
         array = np.asarray(memoryview(tensor))
-    except (TypeError, ValueError, NotImplementedError):  # a dtype that numpy has from an extension only
+    except (TypeError, ValueError, NotImplementedError):  # an extension dtype, which numpy itself lacks
         array = np.asarray(tensor.numpy())
     return array.reshape(1) if array.shape == () else array
 
 
 def is_tensor(value: Any) -> bool:
-    """Tell whether a value is a tensor of the back end, symbolic ones included."""
+    """Return whether a value is a tensor of the back end, including symbolic tensors."""
     kind = _tensor_class()
     return kind is not None and isinstance(value, kind)
 
 
 def is_variable(value: Any) -> bool:
-    """Tell whether a value is a variable of Keras, or of TensorFlow if that is loaded."""
+    """Return whether a value is a variable of Keras, or of TensorFlow if that is loaded."""
     tensorflow = sys.modules.get("tensorflow")
     return isinstance(value, VARIABLE) or (tensorflow is not None and isinstance(value, tensorflow.Variable))
 
 
 def is_numeric(value: Any) -> bool:
-    """Tell whether a tensor holds numbers, truth values or texts, not a resource."""
+    """Return whether a tensor holds numbers, booleans or strings, rather than a resource."""
     return getattr(value.dtype, "name", "") not in ("resource", "variant")
 
 
@@ -121,7 +121,7 @@ def flatten_tensors(values: Any) -> Iterator[Any]:
 
 
 def read(variable: Any) -> Any:
-    """Return what a variable holds now, as a value that `snapshot` takes."""
+    """Return the current value of a variable, as an argument for `snapshot`."""
     value = variable.value if isinstance(variable, VARIABLE) else variable
     if is_tensorflow():
         import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
@@ -131,7 +131,7 @@ def read(variable: Any) -> Any:
 
 
 def snapshot(value: Any) -> Any:
-    """Return a value that nothing will change any more."""
+    """Return an immutable copy of a value, or the value if it is immutable."""
     if hasattr(value, "detach"):
         from sagemaker_debug_ext.hooks.pytorch.tensors import copy_tensor  # noqa: PLC0415 - loads PyTorch
 
@@ -144,13 +144,13 @@ def snapshot(value: Any) -> Any:
                 value = tf.identity(value)
         return HeldTensor(value)
     if hasattr(value, "__array__") and not isinstance(value, np.generic):
-        value = np.array(value)  # a copy: JAX takes its memory back
+        value = np.array(value)  # a copy, because JAX may reuse the memory
         return value.reshape(1) if value.shape == () else value
     return np.array(to_array(value))
 
 
 def view(value: Any) -> Array:
-    """Return a value, held or not, as an array for reading right now."""
+    """Return a value, held or not, as an array for immediate reading."""
     if isinstance(value, PooledValue):
         return value.to_array()
     if hasattr(value, "detach"):

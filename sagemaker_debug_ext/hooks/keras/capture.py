@@ -1,4 +1,4 @@
-"""What the Keras hook knows of tensors, however they come: their names, their collections, and how they are saved."""
+"""Names, collections and saving of tensors, shared by all ways of capture in Keras."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sagemaker_debug_ext.store.format.messages import Array, to_array
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 BIAS_PATTERN: Final = "^(?!gradient).*bias[^/]*$"
-"""What biases are called; what optimizers keep for them has a further part."""
+"""Pattern of the names of biases; names of their optimizer variables have an additional part."""
 
 
 class TensorHook(BaseHook):
@@ -74,7 +74,7 @@ class TensorHook(BaseHook):
     # --- what belongs where -------------------------------------------------------------------------------------------
 
     def _belongs(self, name: str, collection_name: str) -> bool:
-        """Make a tensor a member of a collection by what it is; always true."""
+        """Add a tensor to a collection by its kind; always returns True."""
         collection = self._collections.get(collection_name)
         if isinstance(collection, Collection):
             collection.add_member(name)
@@ -85,7 +85,7 @@ class TensorHook(BaseHook):
         self._capture(name, value)
 
     def _offer_variable(self, name: str, variable: NamedVariable) -> None:
-        """Save a variable of a model, if that is decided."""
+        """Save a variable of a model, if it is due."""
         plan = self._current_plan()
         if plan is None:
             return
@@ -96,7 +96,7 @@ class TensorHook(BaseHook):
             self._save(name, read(variable.variable), decision)
 
     def _offer_variables(self, values: Iterable[tuple[str, Any]]) -> None:
-        """Save variables and numbers of optimizers, if that is decided."""
+        """Save variables and numbers of optimizers that are due."""
         plan = self._current_plan()
         if plan is None:
             return
@@ -113,7 +113,7 @@ class TensorHook(BaseHook):
             self._offer_as("batch", np.int64(self._batch), CollectionKeys.METRICS)
 
     def _wants(self, name: str, collection_name: str) -> bool:
-        """Tell whether a tensor may be saved at any step."""
+        """Return whether a tensor may be saved at any step."""
         key = (name, collection_name)
         if key not in self._wanted:
             self._belongs(name, collection_name)
@@ -135,8 +135,8 @@ class TensorHook(BaseHook):
     def _path_of(self, variable: Any) -> str:
         """Return the name of a variable."""
         if id(variable) not in self._paths:
-            for model in {id(each): each for each in (self._model, *self._registered) if each is not None}.values():
-                self._paths.update({id(each.variable): each.path for each in variables_of(without_wrapper(model))})
+            for model in {id(model): model for model in (self._model, *self._registered) if model is not None}.values():
+                self._paths.update({id(item.variable): item.path for item in variables_of(without_wrapper(model))})
         return self._paths.get(id(variable)) or variable_path(variable)
 
     def _forget_names(self) -> None:
@@ -160,7 +160,7 @@ class TensorHook(BaseHook):
         return Worker(CHIEF, 1)
 
     def _before_plan(self) -> None:
-        models = [each for each in (self._model, *self._registered) if each is not None]
+        models = [model for model in (self._model, *self._registered) if model is not None]
         names = {id(layer): name for model in models for name, layer in layers_of(without_wrapper(model))}
         for collection in self._collections:
             if isinstance(collection, Collection):
@@ -184,7 +184,7 @@ class TensorHook(BaseHook):
         self, step: StepBuffer, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
     ) -> None:
         for reduction, number in self._reduce(value, reductions):
-            # The names of TensorFlow's tensors keep their ":0" (store format, section 2.6).
+            # TensorFlow's tensor names keep their ":0" (store format, section 2.6).
             step.tensors[reduction_tensor_name(reduction.name, reduction.abs, name)] = Captured(number, now)
 
     def _save_statistics(self, step: StepBuffer, name: str, value: Any, now: float) -> None:
@@ -193,18 +193,18 @@ class TensorHook(BaseHook):
 
 
 def check_model(model: Any) -> None:
-    """Raise an error if `model` is no model of Keras 3."""
+    """Raise if `model` is not a model of Keras 3."""
     if not isinstance(model, keras.Model):
         raise SMDebugTypeError(f"model must be a keras.Model of Keras {keras.__version__} (got {brief(model)})")
 
 
 def without_wrapper(model: Any) -> Any:
-    """Return the model inside what distributes it over processes of PyTorch."""
+    """Return the model inside PyTorch's wrapper for distributed training."""
     return getattr(model, "module", model) if type(model).__name__ == "DistributedDataParallel" else model
 
 
 def flatten(logs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the entries of logs that may hold further ones, as Keras shows them."""
+    """Yield the entries of nested logs with the names that Keras shows."""
     for name, value in logs.items():
         if isinstance(value, Mapping):
             yield from flatten(value)
@@ -213,13 +213,13 @@ def flatten(logs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _narrow(value: Any) -> Any:
-    """Return what is logged as an array, a number as Keras computed it, which is in single precision."""
+    """Return a logged value as an array; numbers are in single precision, in which Keras computes them."""
     if isinstance(value, float):
         return np.float32(value)
     return value if hasattr(value, "shape") else to_array(value)
 
 
 def collection_of_log(name: str) -> str:
-    """Return the collection of what a model logs."""
+    """Return the collection of a logged value."""
     is_loss = name in ("loss", "val_loss") or name.endswith("_loss")
     return CollectionKeys.LOSSES if is_loss else CollectionKeys.METRICS

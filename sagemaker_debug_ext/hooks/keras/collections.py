@@ -1,4 +1,4 @@
-"""Collections of Keras and TensorFlow tensors, which may be filled with variables and layers."""
+"""Collections of Keras and TensorFlow tensors, to which variables and layers can be added."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class Collection(BaseCollection):
         """Include the inputs, the outputs, or both of a layer.
 
         Raises:
-            SMDebugTypeError: It is no layer of Keras.
+            SMDebugTypeError: `layer` is not a Keras layer.
         """
         if not isinstance(layer, keras.Layer):
             raise SMDebugTypeError(f"layer must be a keras.Layer (got {brief(layer)})")
         self._layers.append(_LayerTensors(layer, inputs, outputs))
 
     def add(self, arg: Any) -> None:
-        """Include a variable of a model, or the outputs of the layer that a symbolic tensor of Keras comes from.
+        """Include a variable of a model, or the outputs of the layer that produces a symbolic Keras tensor.
 
-        May be a list of such; anything else is left out with a warning.
+        Lists of these are accepted; other values are skipped with a warning.
         """
         if isinstance(arg, (list, tuple, set)):
-            for each in arg:
-                self.add(each)
+            for member in arg:
+                self.add(member)
         elif is_variable(arg):
             self.include(rf"(^|/)weights/{re.escape(variable_path(arg))}:0$")
         elif isinstance(arg, keras.KerasTensor) and isinstance(arg._keras_history.operation, keras.Layer):  # noqa: SLF001
@@ -57,22 +57,22 @@ class Collection(BaseCollection):
             LOG.warning("collection %r: a %s cannot be added", self.name, type(arg).__name__)
 
     def add_for_mode(self, arg: Any, mode: Any) -> None:  # noqa: ARG002 - variables are the same in every mode
-        """Include what `add` includes, in every mode."""
+        """Do the same as `add`, in every mode."""
         self.add(arg)
 
     def add_member(self, tensor_name: str) -> None:
-        """Include a tensor by what it is; the collections file lists it once it is saved."""
+        """Include a tensor by its kind; the collections file lists it once it is saved."""
         self._members.add(tensor_name)
 
     def matches(self, tensor_name: str) -> bool:
-        """Tell whether a tensor of that name belongs to the collection."""
+        """Return whether a tensor of that name belongs to the collection."""
         return tensor_name in self._members or super().matches(tensor_name)
 
     def resolve_layers(self, names: Mapping[int, str]) -> None:
-        """Turn the layers added into patterns.
+        """Convert the added layers to patterns.
 
         Args:
-            names: Names of the layers of the model by their `id`; others have their own.
+            names: `id` → name of the layers of the model; other layers have their own name.
         """
         for layer, inputs, outputs in self._layers:
             name = re.escape(names.get(id(layer), layer.name))

@@ -1,4 +1,4 @@
-"""What scripts tell the Keras hook, most of all in loops of their own: tapes, optimizers, gradients."""
+"""Calls of scripts to the Keras hook, mainly in custom training loops: tapes, optimizers and gradients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 
 
 class CustomLoopHook(TensorHook):
-    """Captures loops that a script writes itself.
+    """Captures custom training loops.
 
     Args:
         args: As for `BaseHook`.
@@ -34,14 +34,14 @@ class CustomLoopHook(TensorHook):
         super().__init__(*args, **kwargs)
 
     def register_model(self, model: Any) -> None:
-        """Capture inputs and outputs of a model's layers in loops of the script's own, where `wrap_tape` is used.
+        """Capture inputs and outputs of a model's layers in custom loops with `wrap_tape`.
 
         Raises:
-            SMDebugTypeError: It is no model of Keras 3.
+            SMDebugTypeError: `model` is not a model of Keras 3.
         """
         check_model(model)
         if any(known is model for known in self._registered):
-            LOG.warning("model %r is registered already", model.name)
+            LOG.warning("model %r is already registered", model.name)
             return
         self._registered.append(model)
         self._forget_names()
@@ -50,22 +50,22 @@ class CustomLoopHook(TensorHook):
 
     @do_not_convert
     def wrap_tape(self, tape: Any) -> Any:
-        """Capture what a gradient tape of TensorFlow sees, and return the tape.
+        """Capture the tensors that a TensorFlow gradient tape records, and return the tape.
 
-        Each time the tape is opened a step of mode TRAIN begins, unless another captured tape is open. Works in eager
-        code and inside of `tf.function`.
+        A step of mode TRAIN starts whenever the tape is opened, unless another captured tape is open. This works in
+        eager code and inside `tf.function`.
 
         Raises:
-            SMDebugTypeError: It is no `tf.GradientTape`.
+            SMDebugTypeError: `tape` is not a `tf.GradientTape`.
         """
         return self._tape_hook("wrap_tape").wrap(tape)
 
     @do_not_convert
     def wrap_optimizer(self, optimizer: Any) -> Any:
-        """Capture the variables of an optimizer in loops of the script's own, and return the optimizer.
+        """Capture the variables of an optimizer in custom loops, and return the optimizer.
 
         Raises:
-            SMDebugTypeError: It is no optimizer of Keras 3.
+            SMDebugTypeError: `optimizer` is not an optimizer of Keras 3.
         """
         if not isinstance(optimizer, keras.optimizers.Optimizer):
             raise SMDebugTypeError(f"optimizer must be a keras.optimizers.Optimizer (got {brief(optimizer)})")
@@ -74,7 +74,7 @@ class CustomLoopHook(TensorHook):
 
     @do_not_convert
     def save_scalar(self, name: str, value: Any, sm_metric: bool = False, timestamp: float | None = None) -> None:
-        """Save a number as ``scalar/<name>``, also from inside of `tf.function`; see `BaseHook.save_scalar`."""
+        """Save a number as ``scalar/<name>``, also inside `tf.function`; see `BaseHook.save_scalar`."""
         if _is_symbolic(value):
             self._tape_hook("save_scalar").call_later(
                 lambda number: BaseHook.save_scalar(self, name, number, sm_metric, timestamp), value
@@ -84,7 +84,7 @@ class CustomLoopHook(TensorHook):
 
     @do_not_convert
     def save_tensor(self, tensor_name: str, tensor_value: Any, collections_to_write: Any = "default") -> None:
-        """Save a tensor of the script's own, also from inside of `tf.function`; see `BaseHook.save_tensor`."""
+        """Save a custom tensor, also inside `tf.function`; see `BaseHook.save_tensor`."""
         if _is_symbolic(tensor_value):
             self._tape_hook("save_tensor").call_later(
                 lambda tensor: BaseHook.save_tensor(self, tensor_name, tensor, collections_to_write), tensor_value
@@ -93,7 +93,7 @@ class CustomLoopHook(TensorHook):
             super().save_tensor(tensor_name, tensor_value, collections_to_write)
 
     def record_tensor_value(self, tensor_name: str, tensor_value: Any) -> None:
-        """Save a tensor of the script's own; `save_tensor` does the same."""
+        """Save a custom tensor; the same as `save_tensor`."""
         self.save_tensor(tensor_name, tensor_value)
 
     def add_to_collection(self, collection_name: str, variable: Any) -> None:
@@ -105,11 +105,11 @@ class CustomLoopHook(TensorHook):
 
     @do_not_convert
     def set_gradients(self, gradients: Iterable[Any], variables: Iterable[Any] | None = None) -> None:
-        """Save gradients that no captured tape or optimizer shows to the hook, with the open step.
+        """Save gradients that the hook cannot capture from tapes or optimizers, with the open step.
 
         Args:
-            gradients: One for each variable.
-            variables: What they are gradients of; those that the registered models train when not given.
+            gradients: One gradient per variable.
+            variables: The variables of the gradients; by default the trainable ones of the registered models.
         """
         if variables is None:
             variables = [variable for model in self._registered for variable in model.trainable_variables]
@@ -122,15 +122,15 @@ class CustomLoopHook(TensorHook):
 
     @do_not_convert
     def save_tape_logs(self, model_inputs: Any = None, outputs: Any = None) -> None:
-        """Save what goes into a model as ``inputs``, and what comes out as ``predictions``, with the open step."""
+        """Save the inputs of a model as ``inputs`` and its outputs as ``predictions``, with the open step."""
         self._tape_hook("save_tape_logs").offer_batch(model_inputs, outputs)
 
     def save_smdebug_logs(self, logs: Mapping[str, Any] | None) -> None:
-        """Save numbers with the open step, as those that a model logs."""
+        """Save numbers with the open step, like the logs of a model."""
         self._guarded(self._offer_logs, logs)
 
     def should_save_layer(self, layer_name: str) -> bool:
-        """Tell whether the open step saves inputs or outputs of a layer."""
+        """Return whether the open step saves inputs or outputs of a layer."""
         plan = self._current_plan()
         return plan is not None and any(
             self._belongs(f"{layer_name}/{kind}", CollectionKeys.LAYERS) and plan.selects(f"{layer_name}/{kind}")
@@ -139,7 +139,7 @@ class CustomLoopHook(TensorHook):
 
     @contextlib.contextmanager
     def profiler(self, mode: ModeKeys = ModeKeys.TRAIN) -> Iterator[None]:
-        """Have the steps begun in a ``with`` block be of that mode."""
+        """Set the mode of steps that start within the context."""
         before = self.mode
         self.set_mode(mode)
         try:
@@ -154,7 +154,7 @@ class CustomLoopHook(TensorHook):
         return bool(self._begin_step())
 
     def _tape_hook(self, what: str) -> Any:
-        """Return what captures loops of the script's own."""
+        """Return the capture of custom loops, or raise if the back end does not support `what`."""
         if not is_tensorflow():
             raise SMDebugNotImplementedError(
                 f"{what} exists with TensorFlow only (the back end of Keras is {backend_name()}): "

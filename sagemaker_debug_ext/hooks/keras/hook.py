@@ -1,6 +1,6 @@
 """The Keras hook: weights, gradients, losses, metrics, inputs and outputs of layers, optimizer variables.
 
-Keras 3 on TensorFlow, PyTorch or JAX. The hook is a callback; loops of the script's own use `wrap_tape`.
+It supports Keras 3 on TensorFlow, PyTorch and JAX. The hook is a callback; custom loops use `wrap_tape`.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _NOT_IN_GRAPHS: Final = "gradients, layers, inputs and outputs are not saved: %s
 class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
     """Captures tensors of a Keras model: ``model.fit(..., callbacks=[hook])``.
 
-    Each batch that Keras calls callbacks for is one step, of mode TRAIN in `fit`, EVAL in `evaluate` and in the
-    validation of `fit`, PREDICT in `predict`. Saved of a step are:
+    Each batch for which Keras calls callbacks is one step. Its mode is TRAIN in `fit`, EVAL in `evaluate` and in the
+    validation of `fit`, and PREDICT in `predict`. The tensors of a step are:
 
-    * ``<layer>/weights/<variable>:0``: variables, as they are when the step has ended;
-    * ``gradients/<variable>Grad``: what the optimizer was given, without the scale of mixed precision;
+    * ``<layer>/weights/<variable>:0``: variables at the end of the step;
+    * ``gradients/<variable>Grad``: gradients passed to the optimizer, without the loss scale of mixed precision;
     * ``<layer>/inputs``, ``<layer>/outputs``, numbered if there are several: tensors of layers;
     * ``inputs``, ``labels``, ``predictions``, numbered likewise: tensors of the whole model;
-    * ``loss`` and what else the model logs, and the number ``batch`` has in its epoch;
+    * ``loss`` and other logs of the model, and ``batch``, the number of the batch in its epoch;
     * ``<Optimizer>/<variable>:0``: variables of optimizers.
 
-    The last step of an epoch also gets what the model logs for the epoch, whatever the intervals say.
+    The logs of an epoch are saved with its last step, regardless of the save interval.
 
     Args:
         args: As for `BaseHook`.
@@ -61,7 +61,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         keras.callbacks.Callback.__init__(self)
-        # A model holds its function while it runs; those of the last model are kept for its next run.
+        # A model references its function while it runs; the functions of the last model are kept for its next run.
         self._functions: weakref.WeakValueDictionary[tuple[int, Phase], WrappedFunction] = weakref.WeakValueDictionary()
         self._kept_functions: list[WrappedFunction] = []
         self._batches: dict[Phase, int] = {}
@@ -73,16 +73,16 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     @property
     def async_safe(self) -> bool:
-        """Whether Keras may call other callbacks on a thread of their own; the hook is told of batches otherwise."""
+        """Whether Keras may call callbacks asynchronously; the hook does not need them to see batches."""
         return backend_name() != "jax"
 
     # --- what Keras calls ---------------------------------------------------------------------------------------------
 
     def set_params(self, params: Any) -> None:
-        """Take note of how a run is set up.
+        """Store the parameters of a run.
 
         Raises:
-            SMDebugValueError: The hook is among the callbacks twice.
+            SMDebugValueError: The callbacks contain the hook twice.
         """
         if params is not None and params is self._last_params:
             raise SMDebugValueError("callbacks must hold the hook once (got it twice)")
@@ -90,40 +90,40 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         super().set_params(params)
 
     def set_model(self, model: Any) -> None:
-        """Take note of the model that is about to run.
+        """Store the model that is about to run.
 
         Raises:
-            SMDebugTypeError: It is no model of Keras 3.
+            SMDebugTypeError: `model` is not a model of Keras 3.
         """
         check_model(without_wrapper(model))
         super().set_model(model)
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Watch the batches of `fit`."""
+        """Attach to the training function of `fit`."""
         self._attach(Phase.TRAIN)
 
     def on_test_begin(self, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Watch the batches of `evaluate`, or of the validation in `fit`."""
+        """Attach to the test function of `evaluate`, or of the validation in `fit`."""
         self._attach(Phase.TEST)
 
     def on_predict_begin(self, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Watch the batches of `predict`."""
+        """Attach to the predict function of `predict`."""
         self._attach(Phase.PREDICT)
 
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Count batches from the beginning."""
+        """Reset the batch number."""
         self._batch = self._batches[Phase.TRAIN] = -1
 
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Leave the model as it was."""
+        """Restore the model."""
         self._release(Phase.TRAIN)
 
     def on_test_end(self, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Leave the model as it was."""
+        """Restore the model."""
         self._release(Phase.TEST)
 
     def on_predict_end(self, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Leave the model as it was."""
+        """Restore the model."""
         self._release(Phase.PREDICT)
 
     @fail_safe
@@ -141,32 +141,32 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._save_of_epoch("batch", np.int64(self._batch))
 
     def on_train_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Begin a step, where the back end gives no other way of knowing."""
+        """Start a step, if the back end offers no other way to detect it."""
         if not self._functions:
             self._before(Phase.TRAIN, batch)
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Save a step, where the back end gives no other way of knowing."""
+        """Save a step, if the back end offers no other way to detect it."""
         if not self._functions:
             self._after(Phase.TRAIN, logs, {})
 
     def on_test_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Begin a step, where the back end gives no other way of knowing."""
+        """Start a step, if the back end offers no other way to detect it."""
         if not self._functions:
             self._before(Phase.TEST, batch)
 
     def on_test_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Save a step, where the back end gives no other way of knowing."""
+        """Save a step, if the back end offers no other way to detect it."""
         if not self._functions:
             self._after(Phase.TEST, logs, {})
 
     def on_predict_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Begin a step, where the back end gives no other way of knowing."""
+        """Start a step, if the back end offers no other way to detect it."""
         if not self._functions:
             self._before(Phase.PREDICT, batch)
 
     def on_predict_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Save a step, where the back end gives no other way of knowing."""
+        """Save a step, if the back end offers no other way to detect it."""
         if not self._functions:
             self._after(Phase.PREDICT, logs, {})
 
@@ -191,7 +191,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         if function is None:
             function = WrappedFunction(model, phase, self._make_watcher(model))
             self._functions[id(model), phase] = function
-        self._kept_functions = [each for each in self._kept_functions if each.model is model] + [function]
+        self._kept_functions = [kept for kept in self._kept_functions if kept.model is model] + [function]
         function.attach()
 
     def _make_watcher(self, model: Any) -> StepListener:
@@ -210,7 +210,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         )
 
     def _turn_to(self, model: Any) -> None:
-        """Go on with a model whose run was interrupted by that of another one, which a callback started."""
+        """Continue with a model after a callback has run another model."""
         if self.model is not model:
             self._model = model
             self._forget_names()
@@ -219,7 +219,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         function = self._functions.get((id(self.model), phase))
         if function is not None:
             function.detach()
-        interrupted = next((each for each in list(self._functions.values()) if each.is_attached), None)
+        interrupted = next((function for function in list(self._functions.values()) if function.is_attached), None)
         if interrupted is not None:
             self._turn_to(interrupted.model)
             self._kept_functions.append(interrupted)
@@ -229,7 +229,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     @fail_safe
     def _before(self, phase: Phase, batch: int | None = None) -> bool:
-        """Begin a step; tell whether it saves anything that has to be recorded while it runs."""
+        """Start a step, and return whether it saves tensors that have to be recorded while it runs."""
         if batch is None:
             batches_per_call = int(getattr(self.model, "steps_per_execution", 1) or 1)
             batch = self._batches.get(phase, -1) + batches_per_call
@@ -241,7 +241,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     @fail_safe
     def _after(self, phase: Phase, outputs: Any, recorded: Mapping[str, Any]) -> None:
-        """Save what is due of a step that has ended."""
+        """Save the due tensors of a finished step."""
         try:
             if self._lifecycle.is_active():
                 self._submit_step()
@@ -297,20 +297,20 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         return self._recording_plans[key]
 
     def _asks_for_recorded(self, phase: Phase, selects: Callable[[str, str], bool]) -> bool:
-        """Tell whether anything is selected that exists only while a step runs."""
+        """Return whether a tensor is selected that exists only while a step runs."""
         names = [("inputs", CollectionKeys.INPUTS), ("predictions", CollectionKeys.OUTPUTS)]
         names += [("labels", CollectionKeys.OUTPUTS)] if phase is not Phase.PREDICT else []
         for layer, _ in layers_of(self.model):
             names += [(f"{layer}/{kind}", CollectionKeys.LAYERS) for kind in ("inputs", "outputs")]
         if phase is Phase.TRAIN:
             names += [
-                (f"gradients/{each.path}Grad", CollectionKeys.GRADIENTS) for each in self._find_variables(self.model)
+                (f"gradients/{item.path}Grad", CollectionKeys.GRADIENTS) for item in self._find_variables(self.model)
             ]
             names.append(("gradients/Grad", CollectionKeys.GRADIENTS))  # a model may have no variables yet
         return any(selects(f"{name}{number}", collection) for name, collection in names for number in ("", "_0", "_1"))
 
     def _saves_variables(self, plan: StepPlan) -> bool:
-        """Tell whether a plan may save anything but numbers that are logged, and what is recorded."""
+        """Return whether a plan may save tensors other than logs and recorded ones."""
         return not set(plan.saved) <= {*self.default_collections, *_RECORDED} or any(
             collection.include_regex
             for collection in self._collections
@@ -318,7 +318,7 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         )
 
     def _warn_about(self, what: str) -> None:
-        """Say once why some collections that were asked for stay empty."""
+        """Warn once why some configured collections stay empty."""
         if what in self._has_told:
             return
         asked = self._collections.saved & set(_RECORDED)

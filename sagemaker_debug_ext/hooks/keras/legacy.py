@@ -1,4 +1,4 @@
-"""The hook of this process in scripts that use Keras, and the hooks that are gone."""
+"""The hook of this process in Keras scripts, and the removed hooks of TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sagemaker_debug_ext.hooks.keras.hook import KerasHook
 
 
 class SessionHook:
-    """What captured sessions of TensorFlow 1, which TensorFlow has given up.
+    """Removed hook for TensorFlow 1 sessions, which TensorFlow no longer has.
 
     Raises:
         SMDebugNotImplementedError: Always.
@@ -18,7 +18,7 @@ class SessionHook:
 
     def __init__(self, *_: Any, **__: Any) -> None:
         raise SMDebugNotImplementedError(
-            f"{type(self).__name__} does not exist any more, as TensorFlow has no sessions and estimators: "
+            f"{type(self).__name__} no longer exists, because TensorFlow has no sessions and estimators: "
             "use KerasHook, as a callback of model.fit or with wrap_tape"
         )
 
@@ -29,7 +29,7 @@ class SessionHook:
 
 
 class EstimatorHook(SessionHook):
-    """What captured estimators of TensorFlow 1, which TensorFlow has given up.
+    """Removed hook for TensorFlow 1 estimators, which TensorFlow no longer has.
 
     Raises:
         SMDebugNotImplementedError: Always.
@@ -47,12 +47,12 @@ def get_hook(
     """Return the hook of this process.
 
     Args:
-        hook_type: ``keras``, which is also meant when not given.
+        hook_type: ``keras``, which is the default.
         json_config_path: The hook configuration file to create it from; None means SageMaker's.
         create_if_not_exists: Create it from that file if there is none.
 
     Returns:
-        None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` says no.
+        None if there is no hook, if the file is missing, or if the environment variable ``USE_SMDEBUG`` disables it.
 
     Raises:
         SMDebugNotImplementedError: The type is ``session`` or ``estimator``.

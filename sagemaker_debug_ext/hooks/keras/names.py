@@ -1,4 +1,4 @@
-"""How tensors of Keras models are called (`docs/capturing-tensorflow.md` lists the names)."""
+"""Names of the tensors of Keras models (listed in `docs/capturing-tensorflow.md`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from sagemaker_debug_ext.hooks.keras.backend import VARIABLE
 
 _AUTOMATIC: Final = re.compile(r"^(sequential|functional)(_\d+)?/")
-"""What Keras calls models without a class of their own; names of tensors do not begin with it."""
+"""Automatic names of Keras models without a class of their own, which are removed from tensor names."""
 
 _HYPERPARAMETERS: Final = ("beta_1", "beta_2", "rho", "momentum")
-"""Numbers of optimizers that were variables before Keras 3, and are still captured."""
+"""Numbers of optimizers that were variables before Keras 3 and are still captured."""
 
 _RENAMED: Final = {"iteration": "iter"}
 
@@ -25,7 +25,7 @@ class NamedVariable(NamedTuple):
 
     Args:
         layer: Name of the layer it belongs to.
-        path: Its own name, such as ``dense/kernel``.
+        path: Name of the variable, such as ``dense/kernel``.
         variable: The variable.
     """
 
@@ -35,13 +35,13 @@ class NamedVariable(NamedTuple):
 
 
 def variable_path(variable: Any) -> str:
-    """Return the name of a variable without the model that Keras has named itself."""
+    """Return the name of a variable without an automatic model name."""
     path = variable.path if isinstance(variable, VARIABLE) else variable.name.partition(":")[0]
     return _AUTOMATIC.sub("", path)
 
 
 def layers_of(model: Any) -> list[tuple[str, Any]]:
-    """Return all layers with their names: those of nested models by their own, layers inside layers by their path."""
+    """Return all layers with their names: own names in nested models, paths for layers inside layers."""
     found: dict[int, tuple[str, Any]] = {}
     taken: set[str] = set()
 
@@ -57,7 +57,7 @@ def layers_of(model: Any) -> list[tuple[str, Any]]:
 
 
 def variables_of(model: Any) -> list[NamedVariable]:
-    """Return all variables of a model by layer, each once; those of layers inside a layer belong to that layer."""
+    """Return all variables of a model once, by layer; those of layers inside a layer belong to the outer one."""
     found: dict[int, NamedVariable] = {}
     taken: set[str] = set()
     owners = [(name, layer) for name, layer in layers_of(model) if not isinstance(layer, keras.Model)]
@@ -70,7 +70,7 @@ def variables_of(model: Any) -> list[NamedVariable]:
 
 
 def optimizers_of(model: Any) -> list[Any]:
-    """Return the optimizers of a model: the one it was compiled with, and those that are attributes of it."""
+    """Return the optimizers of a model: the compiled one, and those in attributes."""
     candidates = [getattr(model, "optimizer", None)]
     for value in list(vars(model).values()):
         candidates += value if isinstance(value, (list, tuple)) else [value]
@@ -85,14 +85,16 @@ def optimizer_values(
 
     Args:
         optimizers: The optimizers.
-        variables: What they train.
-        path_of: Gives the name of such a variable.
+        variables: The trained variables.
+        path_of: Function that returns the name of such a variable.
     """
     slugs = {
         variable.path.replace("/", "_"): path_of(variable) for variable in variables if isinstance(variable, VARIABLE)
     }
     taken: set[str] = set()
-    for optimizer in [each for one in optimizers for each in (one, getattr(one, "inner_optimizer", None)) if each]:
+    for optimizer in [
+        found for outer in optimizers for found in (outer, getattr(outer, "inner_optimizer", None)) if found
+    ]:
         prefix = _make_unique(type(optimizer).__name__, taken)
         own = {id(variable) for variable in getattr(getattr(optimizer, "inner_optimizer", None), "variables", ())}
         names = set()
@@ -133,5 +135,5 @@ def _make_unique(name: str, taken: set[str]) -> str:
 
 
 def is_bias(path: str) -> bool:
-    """Tell whether a variable is a bias, by the last part of its name."""
+    """Return whether a variable is a bias, by the last part of its name."""
     return "bias" in path.rpartition("/")[2]

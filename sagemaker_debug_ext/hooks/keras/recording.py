@@ -1,7 +1,7 @@
-"""What a step of a Keras model computes on its way: gradients, inputs and outputs of layers.
+"""Recording of intermediate tensors of a step of a Keras model: gradients, inputs and outputs of layers.
 
-A `Recording` notes tensors as they pass, and adds nothing to the computation. In a graph this happens when the graph
-is made, and the noted tensors become further outputs of it; otherwise they are the values themselves.
+A `Recording` collects tensors without adding computations. In a graph, they are collected when the graph is built, and
+become additional outputs of it; otherwise they are the values themselves.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 wraps_training(__name__)
 
 Wants = Callable[[str, str], bool]
-"""Tells whether a tensor of that name, a member of that collection, may ever be saved."""
+"""Returns whether a tensor with that name, a member of that collection, may ever be saved."""
 
 _MISSING: Final = object()
 
 
 class _Local(threading.local):
-    """Which recording a thread is in; replicas of a model may run on threads of their own."""
+    """The recording of each thread; replicas of a model may run on separate threads."""
 
     recording: Recording | None = None
 
@@ -34,7 +34,7 @@ _LOCAL: Final = _Local()
 
 
 def current_recording() -> Recording | None:
-    """Return the recording that this thread is in."""
+    """Return the recording of this thread, or None."""
     return _LOCAL.recording
 
 
@@ -42,7 +42,7 @@ class Recording:
     """The tensors of one step, by name.
 
     Args:
-        wants: Which of them are worth noting.
+        wants: Function that selects the tensors to record.
     """
 
     def __init__(self, wants: Wants) -> None:
@@ -60,33 +60,33 @@ class Recording:
         _LOCAL.recording, self._outer = self._outer, None
 
     def note(self, name: str, collection: str, values: Any) -> None:
-        """Note all tensors in `values`; further ones of the same name are numbered."""
+        """Record all tensors in `values`; additional ones with the same name are numbered."""
         self._seen.setdefault((name, collection), []).extend(
             value for value in flatten_tensors(values) if is_numeric(value) and self._is_at_home(value)
         )
 
     def note_call(self, layer: str, arguments: Iterable[Any], named: Mapping[str, Any], outputs: Any) -> None:
-        """Note what a layer was called with, masks excepted, and what came out."""
+        """Record the inputs of a layer, except masks, and its outputs."""
         given = [*arguments, *(value for name, value in named.items() if not name.endswith("mask"))]
         self.note(f"{layer}/inputs", CollectionKeys.LAYERS, given)
         self.note(f"{layer}/outputs", CollectionKeys.LAYERS, outputs)
 
     def note_gradient(self, path: str, gradient: Any, scale: Any = None) -> None:
-        """Note the gradient of a variable.
+        """Record the gradient of a variable.
 
         Args:
             path: Name of the variable.
             gradient: Its gradient.
-            scale: What the gradient has been multiplied by, if anything.
+            scale: Loss scale by which the gradient has been multiplied, if any.
         """
         if gradient is not None:
             self._gradients[f"gradients/{path}Grad"] = (gradient, scale)
 
     def tensors(self, gather: bool = True) -> dict[str, Any]:
-        """Return what is wanted of all that was noted; called once, at the end of the step.
+        """Return the recorded tensors that are wanted; called once, at the end of the step.
 
         Args:
-            gather: Join what the replicas of a model have computed; otherwise the caller does.
+            gather: Whether to combine the tensors of a model's replicas; otherwise the caller does.
         """
         batches = {}
         for (prefix, collection), values in self._seen.items():
@@ -103,19 +103,19 @@ class Recording:
         return _join_replicas(batches, gradients) if gather else {**batches, **gradients}
 
     def _is_at_home(self, value: Any) -> bool:
-        """Tell whether a tensor is of the step itself, not of a loop, a branch or a try run inside it."""
+        """Return whether a tensor belongs to the step itself, not to a loop, a branch or a trial run inside it."""
         if not is_tensorflow():
             return str(getattr(value, "device", "")) != "meta"
         return getattr(value, "graph", None) is self._home
 
 
 def tap_call(name: str, original: Callable[..., Any], guard: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a layer's `call` that also tells the recording of its thread.
+    """Return a wrapper of a layer's `call` that records its tensors.
 
     Args:
         name: Name of the layer.
-        original: Its `call`.
-        guard: Calls a function and swallows its errors.
+        original: The layer's `call`.
+        guard: Function that calls a function and suppresses its errors.
     """
 
     @functools.wraps(original)
@@ -130,7 +130,7 @@ def tap_call(name: str, original: Callable[..., Any], guard: Callable[..., Any])
 
 
 def tap_model(original: Callable[..., Any], guard: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a model's `call` that also tells the recording of its thread what the model predicts."""
+    """Return a wrapper of a model's `call` that records its predictions."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -146,7 +146,7 @@ def tap_model(original: Callable[..., Any], guard: Callable[..., Any]) -> Callab
 def tap_optimizer(
     optimizer: Any, path_of: Callable[[Any], str], original: Callable[..., Any], guard: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return an optimizer's `apply` that also tells the recording of its thread."""
+    """Return a wrapper of an optimizer's `apply` that records the gradients."""
 
     def note(gradients: Any, variables: Any, scale: Any) -> None:
         recording = current_recording()
@@ -171,7 +171,7 @@ def tap_optimizer(
 
 
 def loss_scale(optimizer: Any) -> Any:
-    """Return what an optimizer has multiplied the loss by; None if nothing."""
+    """Return the loss scale of an optimizer, or None."""
     if hasattr(optimizer, "inner_optimizer"):
         if not optimizer.built:
             return optimizer.initial_scale
@@ -182,7 +182,7 @@ def loss_scale(optimizer: Any) -> Any:
 
 @contextlib.contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Put `value` into the place of one object's method for a while, past what its class does on setting attributes."""
+    """Replace a method of one object within the context, bypassing the `__setattr__` of its class."""
     members = vars(owner)
     before = members.get(name, _MISSING)
     members[name] = value
@@ -197,7 +197,7 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _paused() -> Iterator[None]:
-    """Have nothing noted meanwhile, so that an optimizer inside another one is not noted again."""
+    """Pause the recording within the context, so that an optimizer inside another one is not recorded twice."""
     recording, _LOCAL.recording = _LOCAL.recording, None
     try:
         yield
@@ -206,7 +206,7 @@ def _paused() -> Iterator[None]:
 
 
 def _place() -> Any:
-    """Return the graph that is being made; None outside of any."""
+    """Return the graph that is being built, or None."""
     if not is_tensorflow():
         return None
     import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
@@ -231,7 +231,7 @@ def _cast(scale: Any, like: Any) -> Any:
 
 
 def _join_replicas(batches: dict[str, Any], gradients: dict[str, Any]) -> dict[str, Any]:
-    """Put the parts of the batch together that the replicas of a model hold, and add up their gradients."""
+    """Concatenate the parts of a batch on the replicas of a model, and sum their gradients."""
     if not is_tensorflow():
         return {**batches, **gradients}
     import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
@@ -239,7 +239,7 @@ def _join_replicas(batches: dict[str, Any], gradients: dict[str, Any]) -> dict[s
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
         return {**batches, **gradients}
-    # Keras takes the mean over the replicas of all that a step returns, which texts and truth values do not have.
+    # Keras averages all results of a step over the replicas, which fails for strings and booleans.
     batches = {
         name: value
         for name, value in batches.items()

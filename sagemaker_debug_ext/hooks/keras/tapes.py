@@ -1,8 +1,8 @@
-"""Loops of the script's own: gradient tapes and optimizers of TensorFlow, in eager code and inside of `tf.function`.
+"""Custom loops with gradient tapes and optimizers of TensorFlow, in eager code and inside `tf.function`.
 
-In a graph, what the hook does at a step becomes part of the graph: one operation that asks, when the tape is opened,
-whether the step saves anything, and one that hands the tensors over, which runs only if so. A graph that is compiled
-(``jit_compile=True``) cannot ask, and is left alone.
+In a graph, the hook adds two operations: one that determines, when the tape is opened, whether the step saves tensors,
+and one that passes the tensors to the hook, which runs only in that case. Graphs with ``jit_compile=True`` do not
+support such operations and are not captured.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ PATTERNS: Final = {
     CollectionKeys.LOSSES: ".*loss.*",
     CollectionKeys.GRADIENTS: "^gradient",
 }
-"""What collections include by pattern once a tape is captured."""
+"""Patterns that collections get once a tape is captured."""
 
 
 class HookAccess(NamedTuple):
-    """What a hook does about loops of the script's own.
+    """The functions of a hook for custom loops.
 
     Args:
-        begin: Begins a step; tells whether it saves anything.
-        is_saving: Tells whether anything is saved any more.
-        offer: Saves a tensor with the open step, if that is decided.
-        save_waiting: Saves the script's own tensors that are due.
-        wants: Which tensors may ever be saved.
-        path_of: Gives the name of a variable.
+        begin: Starts a step, and returns whether it saves tensors.
+        is_saving: Returns whether the hook still saves tensors.
+        offer: Saves a tensor with the open step, if it is due.
+        save_waiting: Saves the custom tensors that are due.
+        wants: Returns whether a tensor may ever be saved.
+        path_of: Returns the name of a variable.
         get_collection: Returns a collection.
-        guard: Calls a function and swallows its errors.
+        guard: Calls a function and suppresses its errors.
     """
 
     begin: Callable[[], Any]
@@ -64,11 +64,11 @@ class _TapedStep:
     """A step between the opening of its tape and the next one.
 
     Args:
-        graph: The graph that is being made; None in eager code.
-        is_due: Whether it saves anything; in a graph a tensor that will tell.
-        recording: What its layers compute.
-        num_open: How many tapes of it are open.
-        last: What the graph did last of all that has an order.
+        graph: The graph that is being built; None in eager code.
+        is_due: Whether the step saves tensors; in a graph, a boolean tensor.
+        recording: The recording of its layers.
+        num_open: Number of its open tapes.
+        last: The last ordered operation in the graph.
     """
 
     graph: Any
@@ -79,7 +79,7 @@ class _TapedStep:
 
 
 class TapeCapture:
-    """What a hook captures of tapes and optimizers.
+    """Captures tapes and optimizers for a hook.
 
     Args:
         hook: The hook.
@@ -100,16 +100,16 @@ class TapeCapture:
 
     @property
     def guard(self) -> Callable[..., Any]:
-        """Calls a function and swallows its errors."""
+        """Function that calls a function and suppresses its errors."""
         return self._hook.guard
 
     # --- what the hook asks -------------------------------------------------------------------------------------------
 
     def wrap(self, tape: Any) -> Any:
-        """Have a tape tell of what it sees.
+        """Capture a tape.
 
         Raises:
-            SMDebugTypeError: It is no `tf.GradientTape`.
+            SMDebugTypeError: `tape` is not a `tf.GradientTape`.
         """
         if not isinstance(tape, tf.GradientTape):
             raise SMDebugTypeError(f"tape must be a tf.GradientTape (got {brief(tape)})")
@@ -120,12 +120,12 @@ class TapeCapture:
         return tape
 
     def add_model(self, model: Any) -> None:
-        """Have the layers of a model tell of what they compute."""
+        """Capture the layers of a model."""
         self._models.append(model)
         self._is_watching_layers = False
 
     def add_optimizer(self, optimizer: Any) -> None:
-        """Have an optimizer tell when it has been applied."""
+        """Capture an optimizer whenever it is applied."""
         if any(known is optimizer for known in self._optimizers):
             LOG.warning("a %s is captured already", type(optimizer).__name__)
             return
@@ -142,7 +142,7 @@ class TapeCapture:
         self._put(optimizer, "apply", apply)
 
     def call_later(self, function: Callable[[Any], Any], value: Any) -> None:
-        """Have a function called with a value of a graph whenever the graph runs."""
+        """Call a function with a value of a graph whenever the graph runs."""
         if self._is_compiled():
             return
 
@@ -158,13 +158,13 @@ class TapeCapture:
             self._hook.guard(self._submit_step, step, self._name_gradients(gradients, variables))
 
     def offer_batch(self, inputs: Any, outputs: Any) -> None:
-        """Save what goes into a model and what comes out with the open step."""
+        """Save the inputs and outputs of a model with the open step."""
         step = self._current_step()
         if step is not None:
             self._hook.guard(self._hand_over_batch, step, inputs, outputs)
 
     def detach(self) -> None:
-        """Leave models and optimizers as they were; graphs that exist do nothing any more."""
+        """Restore models and optimizers; operations in existing graphs become no-ops."""
         for owner, name in self._undo:
             vars(owner).pop(name, None)
         self._undo.clear()
@@ -175,7 +175,7 @@ class TapeCapture:
     # --- what tapes tell ----------------------------------------------------------------------------------------------
 
     def on_open(self, tape: Any) -> None:
-        """Begin a step, unless one is open in another tape."""
+        """Start a step, unless one is open in another tape."""
         if _is_other_replica() or not self._hook.is_saving():
             return
         graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
@@ -197,7 +197,7 @@ class TapeCapture:
         step.recording.__enter__()
 
     def on_close(self, tape: Any) -> None:
-        """Save what layers have computed, once no tape of the step is open."""
+        """Save the recorded tensors of layers when the last tape of the step is closed."""
         step = tape.step
         if step is None:
             return
@@ -217,7 +217,7 @@ class TapeCapture:
         flat_sources = tf.nest.flatten(sources)
         found |= self._name_gradients(tf.nest.flatten(gradients), flat_sources)
         known = {id(source): source for source in flat_sources if is_variable(source)}
-        known |= {id(each): each for model in self._models for each in model.trainable_variables}
+        known |= {id(variable): variable for model in self._models for variable in model.trainable_variables}
         for variable in known.values():
             name = f"weights/{self._hook.path_of(variable)}:0"
             if self._hook.wants(name, CollectionKeys.ALL):
@@ -241,7 +241,7 @@ class TapeCapture:
         return bool(self._hook.begin())
 
     def _begin_in_graph(self) -> Any:
-        """Have a step begun whenever the graph runs, on the first replica of the model."""
+        """Start a step whenever the graph runs, on the first replica of the model."""
 
         def begin() -> Any:
             is_due = tf.numpy_function(self._begin, [], tf.bool, stateful=True)
@@ -271,7 +271,7 @@ class TapeCapture:
         self._submit_step(step, batch.tensors(gather=False))
 
     def _submit_step(self, step: _TapedStep, tensors: Mapping[str, Any]) -> None:
-        """Save tensors of the step, those of a graph whenever it runs."""
+        """Save tensors of the step; tensors of a graph whenever the graph runs."""
         hook = self._hook
         if step.graph is None:
             if step.is_due:
@@ -293,7 +293,7 @@ class TapeCapture:
         self._add_to_graph(step, lambda: tf.cond(step.is_due, lambda: _run(save, values), tf.no_op))
 
     def _add_to_graph(self, step: _TapedStep | None, make: Callable[[], Any]) -> None:
-        """Add an operation that runs after those of the step that were added before."""
+        """Add an operation that runs after the earlier ones of the step."""
         if step is None:
             make()
             return
@@ -302,7 +302,7 @@ class TapeCapture:
         step.last = [made] if made is not None else step.last
 
     def _watch_layers(self) -> None:
-        """Put taps on the layers that may be saved; models that are registered later need a further look."""
+        """Wrap the layers that may be saved; called again for models that are registered later."""
         if self._is_watching_layers:
             return
         self._is_watching_layers = True
@@ -310,7 +310,7 @@ class TapeCapture:
         for model in self._models:
             for name, layer in layers_of(model):
                 names = [f"{name}/{kind}{number}" for kind in ("inputs", "outputs") for number in ("", "_0", "_1")]
-                if any(self._hook.wants(each, CollectionKeys.LAYERS) for each in names):
+                if any(self._hook.wants(tensor_name, CollectionKeys.LAYERS) for tensor_name in names):
                     self._put(layer, "call", tap_call(name, layer.call, guard))
             if "call" not in vars(model):
                 self._put(model, "call", tap_model(model.call, guard))
@@ -321,16 +321,16 @@ class TapeCapture:
             self._undo.append((owner, name))
 
     def _is_compiled(self) -> bool:
-        """Tell whether the graph that is being made will be compiled, in which nothing can be captured."""
+        """Return whether the graph that is being built will be compiled, so that nothing can be captured."""
         is_compiled = any(_is_compiled_function(value) for value in _callers())
         if is_compiled and not self._has_told_of_compiled:
             self._has_told_of_compiled = True
-            LOG.warning("nothing is saved of what runs in a tf.function with jit_compile=True")
+            LOG.warning("tensors in a tf.function with jit_compile=True are not saved; remove jit_compile to save them")
         return is_compiled
 
 
 class _Captured(tf.GradientTape):  # type: ignore[misc]
-    """A tape that tells of what it sees; tapes are made into this one after the fact."""
+    """A captured tape; the class of existing tapes is changed to this one."""
 
     capture: TapeCapture
     step: _TapedStep | None = None
@@ -356,7 +356,7 @@ class _Captured(tf.GradientTape):  # type: ignore[misc]
 
 @functools.cache
 def _captured_class(kind: Any) -> type[Any]:
-    """Return the class of captured tapes of a kind."""
+    """Return the captured subclass of a tape class."""
     return type(kind.__name__, (_Captured, kind), {}) if kind is not tf.GradientTape else _Captured
 
 
@@ -372,7 +372,7 @@ def _dense(value: Any) -> Any:
 def _replica() -> Any:
     """Return the number of this replica of the model, in a graph as a tensor; 0 if there is only one.
 
-    None where no replica runs, but what is common to all.
+    None in the cross-replica context.
     """
     context = tf.distribute.get_replica_context()
     if context is None:
@@ -381,13 +381,13 @@ def _replica() -> Any:
 
 
 def _is_other_replica() -> bool:
-    """Tell whether another replica of the model does the same; the first one is captured."""
+    """Return whether this is not the first replica of the model, which is the captured one."""
     replica = _replica()
     return replica is None or (not tf.is_tensor(replica) and replica != 0)
 
 
 def _callers() -> Iterator[Any]:
-    """Yield what the functions that are running are methods of."""
+    """Yield the `self` objects of the methods on the call stack."""
     frame = sys._getframe(1)  # noqa: SLF001 - there is no public way to see what a graph is made for
     while frame is not None:
         yield frame.f_locals.get("self")

@@ -1,8 +1,8 @@
-"""The functions that Keras calls for every batch, watched: ``train_function``, ``test_function``, ``predict_function``.
+"""Wrappers of the functions that Keras calls for every batch, such as ``train_function`` and ``test_function``.
 
-There are two versions of each: Keras' own, and one whose graph also gives out what a `Recording` has noted. The second
-is made by Keras itself, from a step that is wrapped, and runs only at steps that save some of it. So steps that do not
-cost nothing, and no graph is made more than once.
+Each function has two versions: Keras' own, and one whose graph also returns the tensors of a `Recording`. Keras builds
+the second one from a wrapped step, and it runs only at steps that save recorded tensors. Other steps therefore have no
+overhead, and no graph is built more than once.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _RANDOM: Final = frozenset(
         "TruncatedNormal",
     }
 )
-"""Operations that count their calls inside the graph; layers of Keras use others, which count in variables."""
+"""Random operations with state inside the graph; Keras layers use others, whose state is in variables."""
 
 
 class Phase(enum.Enum):
-    """What Keras runs batches for."""
+    """The purpose for which Keras runs batches."""
 
     TRAIN = "train"
     TEST = "test"
@@ -53,7 +53,7 @@ class Phase(enum.Enum):
 
     @property
     def mode(self) -> ModeKeys:
-        """The mode of its steps."""
+        """The mode of the phase's steps."""
         return _MODES[self]
 
 
@@ -61,16 +61,16 @@ _MODES: Final = {Phase.TRAIN: ModeKeys.TRAIN, Phase.TEST: ModeKeys.EVAL, Phase.P
 
 
 class StepListener(NamedTuple):
-    """What a hook does about the steps of a model.
+    """The functions of a hook for the steps of a model.
 
     Args:
-        before: Called when a step begins; tells whether it saves anything that has to be recorded.
-        after: Called when a step has ended, with its outputs and what was recorded.
-        cancel: Called when there was no batch any more.
-        may_record: Tells, before the first step, whether any step may have something recorded.
-        wants: Which tensors may ever be saved.
-        path_of: Gives the name of a variable.
-        guard: Calls a function and swallows its errors.
+        before: Called when a step starts; returns whether it saves tensors that have to be recorded.
+        after: Called when a step has ended, with its outputs and the recorded tensors.
+        cancel: Called when there was no further batch.
+        may_record: Returns, before the first step, whether any step may record tensors.
+        wants: Returns whether a tensor may ever be saved.
+        path_of: Returns the name of a variable.
+        guard: Calls a function and suppresses its errors.
     """
 
     before: Callable[[Phase], Any]
@@ -88,12 +88,12 @@ class _Outputs(NamedTuple):
 
 
 class WrappedFunction:
-    """Stands in for the function that Keras calls for every batch of one phase.
+    """Replaces the function that Keras calls for every batch of one phase.
 
     Args:
-        model: The model, whose function has been made.
+        model: The model, whose function has been built.
         phase: The phase.
-        watcher: Told of every step.
+        watcher: Listener for every step.
     """
 
     def __init__(self, model: Any, phase: Phase, watcher: StepListener) -> None:
@@ -107,7 +107,7 @@ class WrappedFunction:
         self._is_first_call = True
 
     def attach(self) -> None:
-        """Take the place of the model's function; what was made for an earlier run is used again if it still fits."""
+        """Replace the model's function; functions that were built for an earlier run are reused if they still fit."""
         found = getattr(self.model, self._attribute)
         if found is not self and found is not self._plain:
             self._plain, self._recording_one, self._always_records, self._is_first_call = found, None, False, True
@@ -115,19 +115,19 @@ class WrappedFunction:
 
     @property
     def is_attached(self) -> bool:
-        """Whether the model's function is this one."""
+        """Whether this is the model's function."""
         return getattr(self.model, self._attribute, None) is self
 
     def detach(self) -> None:
-        """Give the model its function back."""
+        """Restore the model's function."""
         if self.is_attached:
             setattr(self.model, self._attribute, self._plain)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a step as Keras would, and tell of it."""
+        """Run a step as Keras does, and notify the listener."""
         watcher = self._watcher
         has_to_record = bool(watcher.before(self._phase))
-        # Where the graph draws numbers the first call decides, for all calls have to be those of one graph.
+        # If the graph draws random numbers, the first call decides, because all calls must use the same graph.
         may_have_to = self._is_first_call and is_tensorflow() and bool(watcher.may_record(self._phase))
         self._is_first_call = False
         with contextlib.ExitStack() as on_error:
@@ -160,7 +160,7 @@ class WrappedFunction:
 
     @contextlib.contextmanager
     def _tapped(self) -> Iterator[None]:
-        """Have the model's step, layers and optimizers tell the recording; a graph may be made meanwhile, or not."""
+        """Record the model's step, layers and optimizers within the context, in which a graph may be built."""
         model, guard = self.model, self._watcher.guard
         step_name = f"{self._phase.value}_step"
         with contextlib.ExitStack() as stack:
@@ -196,7 +196,7 @@ class WrappedFunction:
     def _note_data(self, recording: Recording, data: Any) -> None:
         try:
             inputs, labels, _ = keras.utils.unpack_x_y_sample_weight(data)
-        except ValueError:  # the model's own kind of data
+        except ValueError:  # the model uses its own form of data
             inputs, labels = data, None
         recording.note("inputs", CollectionKeys.INPUTS, inputs)
         if self._phase is not Phase.PREDICT:
@@ -212,7 +212,7 @@ class WrappedFunction:
         graph = tf.compat.v1.get_default_graph().as_graph_def()
         nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
         if any(node.op in _RANDOM for node in nodes):
-            LOG.debug("the graph draws random numbers by itself, so that one graph has to run all steps")
+            LOG.debug("one graph runs all steps, because it has stateful random operations")
             self._always_records = True
 
 

@@ -1,1 +1,1 @@
-"""The MXNet hook, and what only it needs."""
+"""The MXNet hook and its helpers."""

@@ -1,4 +1,4 @@
-"""MXNet's arrays: found among a block's arguments, copied without waiting for them, and turned into numpy's."""
+"""MXNet arrays: finding them among a block's arguments, asynchronous copies, and conversion to numpy."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sagemaker_debug_ext.hooks.statistics.reductions import reduce_array
 from sagemaker_debug_ext.store.format.messages import Array
 
 _BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
-"""How MXNet spells a type that numpy does not have."""
+"""MXNet's representation of bfloat16, which numpy lacks."""
 
 
 @attrs.frozen(eq=False)
 class Parts:
-    """A tensor that is the sum of arrays of one shape, as a gradient is of its parts on several contexts.
+    """A tensor that is the sum of arrays of the same shape, such as a gradient with parts on several contexts.
 
     Args:
-        arrays: The parts, at least one; MXNet may still have to compute them.
+        arrays: The parts, at least one; MXNet may not have computed them yet.
     """
 
     arrays: tuple[NDArray, ...]
@@ -42,9 +42,9 @@ class Parts:
         return sum(np.dtype(array.dtype).itemsize * int(array.size) for array in self.arrays)
 
     def copy(self) -> Parts:
-        """Return a copy in the memory of the CPU.
+        """Return a copy in CPU memory.
 
-        MXNet makes it once the arrays are computed, and changes them only afterwards; nobody waits here.
+        The copy is asynchronous: MXNet makes it when the arrays are computed, and modifies them only afterwards.
         """
         with autograd.pause():
             return Parts(tuple(_dense(array).copyto(mx.cpu()) for array in self.arrays))
@@ -56,11 +56,11 @@ class Parts:
 
 
 class Reductions:
-    """Reductions of a tensor, computed when the first of them is asked for; the tensor is held until then.
+    """Reductions of a tensor, computed when the first one is requested; the tensor is held until then.
 
     Args:
         parts: A copy of the tensor.
-        wanted: What to compute.
+        wanted: The reductions to compute.
     """
 
     def __init__(self, parts: Parts, wanted: Iterable[Reduction]) -> None:
@@ -70,44 +70,44 @@ class Reductions:
         self.nbytes_each = parts.nbytes // len(self._wanted)
 
     def find(self, reduction: Reduction) -> Array:
-        """Wait for the tensor if need be, and return one of the reductions."""
+        """Return one of the reductions; wait for the tensor if necessary."""
         if self._parts is not None:
             array, self._parts = self._parts.to_array(), None
-            self._found = {each: reduce_array(array, each) for each in self._wanted}
+            self._found = {wanted: reduce_array(array, wanted) for wanted in self._wanted}
         return self._found[reduction]
 
 
 @attrs.frozen(eq=False)
 class Reduced:
-    """One of the reductions of a tensor, that is still to be computed."""
+    """One reduction of a tensor, computed on demand."""
 
     reductions: Reductions
     reduction: Reduction
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of a number."""
+        """The shape of a scalar."""
         return ()
 
     @property
     def nbytes(self) -> int:
-        """Its share of the memory that the tensor holds until then."""
+        """The reduction's share of the memory of the tensor, which is held until the reduction is computed."""
         return self.reductions.nbytes_each
 
     def to_array(self) -> Array:
-        """Wait for the tensor if need be, and return the number."""
+        """Return the number; wait for the tensor if necessary."""
         return self.reductions.find(self.reduction)
 
 
 def _dense(array: NDArray) -> NDArray:
-    """Return an array laid out in full, of a type that numpy has."""
+    """Return a dense array with a dtype that numpy supports."""
     if array.stype != "default":
         array = array.tostype("default")
     return array.astype("float32") if array.dtype == _BFLOAT16 else array
 
 
 def flatten_arrays(values: Any) -> Iterator[NDArray]:
-    """Yield the arrays in nested tuples, lists and mappings; what stands for an array in a graph is none."""
+    """Yield the arrays in nested tuples, lists and mappings; symbols are skipped."""
     if isinstance(values, NDArray):
         yield values
     elif isinstance(values, (tuple, list)):
@@ -118,7 +118,7 @@ def flatten_arrays(values: Any) -> Iterator[NDArray]:
 
 
 def has_symbols(values: Any) -> bool:
-    """Tell whether a block is called to describe its graph, and not to compute."""
+    """Return whether a block is called with symbols, to build its graph."""
     if isinstance(values, (tuple, list)):
         return any(has_symbols(value) for value in values)
     return isinstance(values, mx.sym.Symbol)

@@ -1,4 +1,4 @@
-"""Gluon's blocks: their names, their parts, and what is registered with them."""
+"""Gluon blocks: names, child blocks, parameters and callbacks."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class Collection(BaseCollection):
         """Include the inputs, the outputs, or both of a block.
 
         Raises:
-            SMDebugTypeError: It is no block.
+            SMDebugTypeError: `block` is not a block.
         """
         name = re.escape(block_name(check_block(block)))
         self.include([f"^{name}_{kind}_" for kind, wanted in (("input", inputs), ("output", outputs)) if wanted])
 
 
 class Tap:
-    """Calls a method of the hook; copies and pickles of a block get something that does nothing instead.
+    """Callback that calls a method of the hook; copies and pickles of the block get a no-op instead.
 
     Args:
-        method: What to call.
+        method: The method to call.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
 
     def __call__(self, *arguments: Any) -> None:
-        """Call the method; what it returns is nothing to the block."""
+        """Call the method and ignore its result."""
         self._method(*arguments)
 
     def __deepcopy__(self, _: dict[int, Any]) -> Callable[..., None]:
@@ -48,7 +48,7 @@ class Tap:
 
 
 def _do_nothing(*_: Any) -> None:
-    """Stand in for a tap in copies of a block."""
+    """Replace a tap in copies of a block."""
 
 
 def _return_stand_in() -> Callable[..., None]:
@@ -56,10 +56,10 @@ def _return_stand_in() -> Callable[..., None]:
 
 
 def check_block(block: object) -> gluon.Block:
-    """Return a block.
+    """Return `block` if it is a Gluon block.
 
     Raises:
-        SMDebugTypeError: It is none.
+        SMDebugTypeError: `block` is not a block.
     """
     if not isinstance(block, gluon.Block):
         raise SMDebugTypeError(f"block must be a mxnet.gluon.Block (got {brief(block)})")
@@ -67,7 +67,7 @@ def check_block(block: object) -> gluon.Block:
 
 
 def block_name(block: gluon.Block) -> str:
-    """Return a block's name; one without, being made without a prefix, is called what its class would call it."""
+    """Return a block's name; a block without one, created without a prefix, gets the default name of its class."""
     return block.name or type(block).__name__.lower()
 
 
@@ -79,16 +79,16 @@ def parts_of(block: gluon.Block) -> list[gluon.Block]:
 
 
 def outermost_hybridised(block: gluon.Block) -> Iterator[gluon.HybridBlock]:
-    """Yield the blocks in a block that MXNet runs as one graph each, with all that is inside them."""
+    """Yield the outermost hybridised blocks in a block, each of which MXNet runs as one graph."""
     inside: set[int] = set()
     for part in reversed(parts_of(block)):  # outer blocks before inner ones
-        if id(part) not in inside and getattr(part, "_active", False):  # MXNet has no other way to ask
+        if id(part) not in inside and getattr(part, "_active", False):  # MXNet has no public attribute for it
             inside.update(id(inner) for inner in parts_of(part))
             yield part
 
 
 class Parameters:
-    """The parameters of a block, by `id`, collected again only when blocks or parameters have been added or removed.
+    """Cached parameters of a block, by `id`, invalidated when blocks or parameters are added or removed.
 
     Args:
         block: The block.
@@ -100,7 +100,7 @@ class Parameters:
         self._found: dict[int, gluon.Parameter] = {}
 
     def collect(self) -> dict[int, gluon.Parameter]:
-        """Return the parameters that there are now."""
+        """Return the current parameters."""
         seen = [(id(part), len(part.params.keys())) for part in parts_of(self._block)]
         if seen != self._seen:
             self._seen = seen
@@ -109,8 +109,8 @@ class Parameters:
 
 
 def data_of(parameter: gluon.Parameter) -> tuple[NDArray, ...]:
-    """Return a parameter's values on all its contexts; none while it waits for its first forward pass."""
+    """Return a parameter's values on all its contexts; none before its deferred initialization."""
     try:
         return tuple(parameter.list_data())
-    except RuntimeError:  # whose subclass says that the shape is not known yet
+    except RuntimeError:  # a subclass of it means that the shape is not known yet
         return ()

@@ -1,4 +1,4 @@
-"""The MXNet hook: parameters, gradients, losses, inputs and outputs of Gluon's blocks."""
+"""The MXNet hook: parameters, gradients, losses, inputs and outputs of Gluon blocks."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ _WITHOUT_GRADIENTS: Final = frozenset({ModeKeys.EVAL, ModeKeys.PREDICT})
 
 @attrs.define(eq=False)
 class _Begun:
-    """What is known of the forward passes of the open step.
+    """The state of the forward passes of the open step.
 
     Args:
-        block: The block whose forward pass began it.
-        mode: The mode the step was begun in.
+        block: The block whose forward pass started the step.
+        mode: The mode at the start of the step.
         is_recorded: Whether a backward pass can follow.
-        contexts: Where the block has run.
+        contexts: The contexts on which the block has run.
         saved: Names of the parameters and gradients captured so far.
     """
 
@@ -64,31 +64,31 @@ class _Begun:
 
 
 class Hook(contextlib.ContextDecorator, BaseHook):
-    """Captures tensors of a job that trains with Gluon.
+    """Captures tensors of a training job that uses Gluon.
 
-    Each forward pass of a registered block is one step; the passes over the parts of one batch, on as many contexts,
-    make one together. Saved of a step are:
+    Each forward pass of a registered block is one step; passes over the parts of a batch on different contexts count as
+    one step. The tensors of a step are:
 
-    * ``<parameter>``: parameters as the step leaves them, that is, after the update by a `gluon.Trainer`;
-    * ``gradient/<parameter>``: the gradient that this update uses, added up over all contexts; without an update, what
-      the step's backward pass has left;
-    * ``<block>_input_<i>``, ``<block>_output_<i>``: positional inputs and the outputs of blocks, numbered on if a block
-      is called again within the step;
-    * the same of registered losses.
+    * ``<parameter>``: parameters at the end of the step, that is, after the update by a `gluon.Trainer`;
+    * ``gradient/<parameter>``: the gradient that this update uses, summed over all contexts; without an update, the
+      gradient of the step's backward pass;
+    * ``<block>_input_<i>``, ``<block>_output_<i>``: positional inputs and outputs of blocks; the numbers continue if
+      a block is called again within the step;
+    * inputs and outputs of registered losses.
 
-    Parameters are captured at the end of a step, so those of the last step when the hook is closed. Copies are left to
-    MXNet's engine, so training waits for no value; it does for `save_scalar` of an array, for statistics, and with a
-    flight recorder for losses. Nothing is touched in steps that save nothing: there the hook runs once per forward pass
-    and counts.
+    Parameters are captured at the end of a step, and those of the last step when the hook is closed. MXNet's engine
+    copies values asynchronously, so training does not wait for them, except for `save_scalar` of an array, for
+    statistics, and for losses with a flight recorder. At steps that save nothing, the hook only counts each forward
+    pass.
 
     Args:
         args: As for `BaseHook`.
-        mode_follows_autograd: Make steps whose forward pass is in training mode TRAIN, and others EVAL, instead of
-            what `set_mode` said last.
+        mode_follows_autograd: Use mode TRAIN for steps whose forward pass is in training mode, and EVAL for others,
+            instead of the mode of `set_mode`.
         kwargs: As for `BaseHook`.
 
     Raises:
-        SMDebugRuntimeError: This is MXNet 2, which has other blocks.
+        SMDebugRuntimeError: The version of MXNet is not supported.
     """
 
     builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -123,15 +123,15 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     # --- what the script says -----------------------------------------------------------------------------------------
 
     def register_block(self, block: gluon.Block) -> None:
-        """Capture a block: from now on each of its forward passes is a step. A loss is captured, and makes no steps.
+        """Capture a block. Each of its forward passes is a step, unless the block is a loss.
 
-        Registering a block again changes nothing but writes a warning. A block is best registered after it has been
-        hybridised, or MXNet warns of hooks, without need: those of the block itself keep working.
+        Registering a block again only logs a warning. Register a block after it has been hybridised; otherwise MXNet
+        warns about its hooks, although those of the block itself keep working.
 
         Raises:
-            SMDebugTypeError: It is no block of Gluon.
-            SMDebugValueError: It is a part of what is registered already, or the other way round. Blocks that share
-                parts may be registered.
+            SMDebugTypeError: `block` is not a Gluon block.
+            SMDebugValueError: The block is a part of a registered block, or vice versa. Blocks that share parts may be
+                registered.
         """
         if isinstance(block, gluon.loss.Loss):
             self.register_loss(block)
@@ -141,20 +141,20 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     register_hook = register_block
 
     def register_loss(self, block: gluon.Block) -> None:
-        """Capture the inputs and outputs of a block that makes no steps: a loss that is no `gluon.loss.Loss`.
+        """Capture the inputs and outputs of a loss that is not a `gluon.loss.Loss`. Its calls are not steps.
 
-        Its outputs are members of collection ``losses``, whatever it is called.
+        Its outputs are members of collection ``losses``, independent of its name.
 
         Raises:
-            SMDebugTypeError: It is no block of Gluon.
-            SMDebugValueError: It is a part of what is registered already, or the other way round.
+            SMDebugTypeError: `block` is not a Gluon block.
+            SMDebugValueError: The block is a part of a registered block, or vice versa.
         """
         if not self._register(block, self._losses):
             return
         self._steps.invalidate_plan()
         self._collections.include_outputs(CollectionKeys.LOSSES, of=block_name(block))
         plan = self._current_plan()
-        if plan:  # in the middle of a step, whose blocks are watched already
+        if plan:  # within a step, whose blocks are already watched
             self._tap(part for part in parts_of(block) if plan.may_select_of(block_name(part)))
 
     # --- what MXNet calls ---------------------------------------------------------------------------------------------
@@ -164,8 +164,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if has_symbols(inputs):
             if self._steps.open is None:
                 self._report(
-                    f"block {block_name(block)!r} is asked for its graph: inside a hybridised block it makes no "
-                    "steps, and that block is to be registered"
+                    f"block {block_name(block)!r} is called for its graph: inside a hybridised block it makes no "
+                    "steps; register that block instead"
                 )
             return
         if self.mode_follows_autograd:
@@ -229,7 +229,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         check_block(block)
         if not self._lifecycle.accepts("register_block"):
             return False
-        if any(each is block for each in known):
+        if any(other is block for other in known):
             LOG.warning("block %r is registered already", block_name(block))
             return False
         for inner, outer in [(block, other) for other in known] + [(other, block) for other in known]:
@@ -244,7 +244,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         return True
 
     def _continues(self, begun: _Begun) -> bool:
-        """Tell whether a forward pass is that of another part of the open step's batch, on a context of its own."""
+        """Return whether a forward pass is for another part of the open step's batch, on another context."""
         last = self._begun
         if (
             last is None
@@ -260,13 +260,13 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         return True
 
     def _watch_step(self, plan: StepPlan) -> None:
-        """Have what is due at a step captured as it comes."""
+        """Install the callbacks that capture the due tensors of a step."""
         roots = (*self._models, *self._losses)
         if plan not in self._wanted:
             parts = [part for root in roots for part in parts_of(root) if plan.may_select_of(block_name(part))]
             self._wanted[plan] = {id(part): part for part in parts}
         called = dict(self._wanted[plan])
-        for block in [block for root in roots for block in outermost_hybridised(root)]:  # as of now
+        for block in [block for root in roots for block in outermost_hybridised(root)]:  # may differ between steps
             inside = [called.pop(id(part), None) for part in parts_of(block) if part is not block]
             parts = [part for part in inside if part is not None]
             if parts:
@@ -275,11 +275,11 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._trainers.attach()
 
     def _watch_graph(self, plan: StepPlan, block: gluon.HybridBlock, parts: list[gluon.Block]) -> None:
-        """Have blocks captured that MXNet does not call, as a block around them is hybridised."""
+        """Capture blocks inside a hybridised block, whose own callbacks MXNet does not call."""
         if (plan, id(block)) not in self._graph_watches:
             self._graph_watches[plan, id(block)] = GraphWatch(block, parts, self._on_node)
         self._graphs.append(self._graph_watches[plan, id(block)])
-        if not any(block is model for model in self._models):  # those are being called right now
+        if not any(block is model for model in self._models):  # the call of a model is already in progress
             self._step_handles.append(block.register_forward_pre_hook(Tap(self._begin_graph)))
         self._step_handles.append(block.register_forward_hook(Tap(self._end_graph)))
 
@@ -295,14 +295,14 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             )
 
     def _registered(self, parameters: Iterable[gluon.Parameter]) -> list[gluon.Parameter]:
-        """Return those of a trainer's parameters that belong to a registered model and are due, or their gradients."""
-        due = [each for each in parameters if self._is_due(each.name) or self._is_due(f"gradient/{each.name}")]
+        """Return the parameters of a trainer that belong to a registered model and are due, or whose gradients are."""
+        due = [param for param in parameters if self._is_due(param.name) or self._is_due(f"gradient/{param.name}")]
         known = [self._parameters[id(model)].collect() for model in self._models] if due else []
-        return [each for each in due if any(id(each) in parameters for parameters in known)]
+        return [param for param in due if any(id(param) in parameters for parameters in known)]
 
     @fail_safe
     def _save_parameters(self) -> None:
-        """Save what the open step has not saved of its model's parameters; the step is over."""
+        """Save the parameters of the model that the step has not saved yet, at the end of the step."""
         if self._begun is None or not self._current_plan():
             return
         for parameter in self._parameters[id(self._begun.block)].collect().values():
@@ -315,7 +315,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if not self._is_due(parameter.name):
             return
         storage = parameter._stype  # noqa: SLF001 - a parameter does not tell it otherwise
-        if storage != "default":  # only its trainer has it whole
+        if storage != "default":  # only its trainer has the full array
             self._report(f"parameter {parameter.name!r} is not saved, as its storage is {storage}")
             return
         data = data_of(parameter)
@@ -323,7 +323,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._save_once(parameter.name, Parts(data[:1]))
 
     def _save_gradient(self, parameter: gluon.Parameter, is_reduced: bool) -> None:
-        """Save a gradient that a backward pass has left and no update has used."""
+        """Save a gradient of a backward pass that no update has used."""
         name = f"gradient/{parameter.name}"
         is_training = self._begun is not None and self._begun.mode not in _WITHOUT_GRADIENTS
         if parameter.grad_req == "null" or not is_training or not self._is_due(name):
@@ -349,7 +349,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             self._capture(f"{prefix}_{index}", Parts((array,)))
 
     def _release_step(self) -> None:
-        """Take the hooks of the step off again."""
+        """Remove the callbacks of the step."""
         for handle in self._step_handles:
             handle.detach()
         self._step_handles.clear()
@@ -365,7 +365,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._graph_watches.clear()
 
     def _report(self, message: str) -> None:
-        """Say something once."""
+        """Log a message once."""
         if message not in self._reported:
             self._reported.add(message)
             LOG.warning("%s", message)
@@ -373,7 +373,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
     # --- what BaseHook asks -------------------------------------------------------------------------------------------
 
     def _find_worker(self) -> Worker:
-        horovod = sys.modules.get("horovod.mxnet")  # asked if the script has loaded it, but never loaded
+        horovod = sys.modules.get("horovod.mxnet")  # used if the script has imported it, but never imported here
         if horovod is not None and horovod.is_initialized():
             return Worker(f"worker_{horovod.rank()}", horovod.size())
         return Worker(CHIEF, 1)
@@ -392,7 +392,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if not isinstance(value, Parts):
             yield from super()._reduce(value, reductions)
             return
-        wanted = Reductions(value.copy(), reductions)  # that the writing thread computes
+        wanted = Reductions(value.copy(), reductions)  # the writing thread computes them
         for reduction in reductions:
             yield reduction, Reduced(wanted, reduction)
 

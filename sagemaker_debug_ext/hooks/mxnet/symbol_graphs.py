@@ -1,7 +1,7 @@
-"""Tells the inputs and outputs of blocks that MXNet runs as one graph, where their own hooks are not called.
+"""Capture of inputs and outputs of blocks that MXNet runs as one graph, which skips the blocks' own hooks.
 
-While a hybridised block runs, MXNet can tell the outputs of the graph's nodes. Which of them go into and come out of
-which block, the block itself says when it is called with symbols, as MXNet calls it to make the graph.
+While a hybridised block runs, MXNet can report the outputs of the graph's nodes. Calling the block with symbols, as
+MXNet does to build the graph, shows which of them are inputs and outputs of which block.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ _OUTPUT: Final = re.compile(r"(?P<node>.*?)_(?:output)?(?P<number>\d*)")
 
 
 class Place(NamedTuple):
-    """Where a tensor is: going into a block, or coming out of it."""
+    """The role of a tensor: input or output of a block."""
 
     block: gluon.Block
     kind: str
 
 
 class _Relay:
-    """What MXNet calls for every output of a node, also in the backward pass, which may outlive the hook."""
+    """Callback for every output of a node, also in the backward pass, which may outlive the hook."""
 
     def __init__(self) -> None:
         self.receive: Callable[[str, NDArray], object] | None = None
 
     def __call__(self, output: bytes, _: bytes, handle: int) -> None:
-        """Pass an output on while somebody wants it."""
-        array = NDArray(NDArrayHandle(handle), writable=False)  # frees the handle, so it is made in any case
+        """Forward an output while a receiver is set."""
+        array = NDArray(NDArrayHandle(handle), writable=False)  # always created, because it frees the handle
         if self.receive is not None:
             self.receive(_node(output.decode()), array)
 
 
 _KEPT: Final[list[object]] = []
-"""C functions that MXNet may call as long as the process lives."""
+"""C callbacks that MXNet may call until the process ends."""
 
 
 class GraphWatch:
     """Watches the calls of one hybridised block, each between `begin` and `end`.
 
-    MXNet cannot be asked to stop telling. So a second executor of the same graph takes the place of the block's own
-    during the calls to be watched, and all other calls are as they were.
+    MXNet cannot remove a monitor callback. A second executor of the same graph therefore replaces the block's own one
+    during the watched calls, and all other calls stay unchanged.
 
     Args:
         block: The outermost hybridised block.
-        wanted: The blocks inside it whose inputs and outputs are wanted.
-        offer: Called with where a tensor is, and the tensor, which must be copied before the call returns.
+        wanted: The inner blocks whose inputs and outputs are captured.
+        offer: Called with the place of a tensor and the tensor, which must be copied before the call returns.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class GraphWatch:
         self._original: Any = None
 
     def begin(self, inputs: tuple[Any, ...]) -> bool:
-        """Watch a call that is about to be made; of what the call does, making the graph comes forward.
+        """Watch the next call. The graph is built now instead of during the call.
 
         Returns:
-            Whether this knows the graph: arrays go in one by one, no back end has changed it, and it stays the same.
+            Whether the graph is supported: its inputs are single arrays, no back end has changed it, and it is static.
         """
         self.end()
         block = self.block
@@ -96,7 +96,7 @@ class GraphWatch:
         return True
 
     def end(self) -> list[gluon.Block]:
-        """Watch no longer; return the blocks of which not everything was told."""
+        """Stop watching; return the blocks with missing inputs or outputs."""
         self._relay.receive = None
         if self._executor is not None and self.block._cached_op is self._executor:  # noqa: SLF001
             self.block._cached_op = self._original  # noqa: SLF001
@@ -112,12 +112,13 @@ class GraphWatch:
 
 
 def _make_executor(block: gluon.HybridBlock, graph: mx.sym.Symbol, relay: _Relay) -> Any:
-    """Make an executor for a graph of a block, one that tells of its nodes.
+    """Return an executor for a graph of a block that reports its nodes.
 
-    It allocates memory at each call also where the block's own does once, as MXNet does not tell of all nodes then.
+    It allocates memory at each call even if the block's own executor allocates it once, because with static memory
+    MXNet does not report all nodes.
 
     Returns:
-        None if the graph takes other inputs, or in another order, than the block's own.
+        None if the inputs of the graph, or their order, differ from those of the block.
     """
     is_data = [is_argument for is_argument, _ in block._cached_op_args]  # noqa: SLF001
     own, others = block._cached_graph[1].list_inputs(), graph.list_inputs()  # noqa: SLF001
@@ -139,7 +140,7 @@ def _make_executor(block: gluon.HybridBlock, graph: mx.sym.Symbol, relay: _Relay
 def _trace(
     block: gluon.HybridBlock, inputs: tuple[NDArray, ...], wanted: Iterable[gluon.Block]
 ) -> tuple[mx.sym.Symbol, dict[str, list[Place]], set[str]]:
-    """Return a block's graph, where in it the outputs of nodes are, and which names several nodes share."""
+    """Return a block's graph, the places of the outputs of its nodes, and the names that several nodes share."""
     places: dict[str, list[Place]] = collections.defaultdict(list)
 
     def note(part: gluon.Block, arguments: Any, outputs: Any) -> None:
@@ -165,7 +166,7 @@ def _argument(number: int, array: NDArray) -> mx.sym.Symbol:
 
 
 def _symbols_in(values: Any) -> Iterator[mx.sym.Symbol]:
-    """Yield the symbols in nested tuples and lists, one for each output."""
+    """Yield the symbols in nested tuples and lists, one per output."""
     if isinstance(values, mx.sym.Symbol):
         num_outputs = len(values.list_outputs())
         yield from [values] if num_outputs == 1 else [values[at] for at in range(num_outputs)]
@@ -175,6 +176,6 @@ def _symbols_in(values: Any) -> Iterator[mx.sym.Symbol]:
 
 
 def _node(output: str) -> str:
-    """Return one spelling of a node's output, which graphs call ``conv0_output`` and running them ``conv0_0``."""
+    """Return the canonical name of a node's output, ``conv0_output`` in graphs and ``conv0_0`` in callbacks."""
     match = _OUTPUT.fullmatch(output)
     return output if match is None else f"{match['node']}:{match['number'] or 0}"

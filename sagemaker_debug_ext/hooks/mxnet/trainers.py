@@ -1,4 +1,4 @@
-"""Tells when trainers update parameters."""
+"""Callbacks for parameter updates by trainers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from mxnet import gluon
 
 Update = Callable[[Iterable[gluon.Parameter], bool], object]
-"""Called with a trainer's parameters, and whether their gradients are added up over all contexts already."""
+"""Called with a trainer's parameters, and whether their gradients are already summed over all contexts."""
 
 
 class TrainerWatch:
-    """Tells of every update by a `gluon.Trainer`, between `attach` and `detach`.
+    """Calls functions at every update by a `gluon.Trainer` between `attach` and `detach`.
 
-    MXNet has no hook for that moment, so `Trainer.step` and `Trainer.update` are replaced by functions that call them.
+    MXNet has no hook for updates, so wrappers replace `Trainer.step` and `Trainer.update`.
 
     Args:
         before: Called before an update.
@@ -29,9 +29,9 @@ class TrainerWatch:
         self._replacements: dict[str, Callable[..., Any]] = {}
 
     def attach(self) -> None:
-        """Begin to watch; watching already changes nothing."""
+        """Install the wrappers, unless they are installed."""
         if not self._originals:
-            # `update` follows `allreduce_grads`, which adds up gradients; `step` does both.
+            # `update` follows `allreduce_grads`, which sums gradients; `step` does both.
             self._replace("step", is_reduced=False)
             self._replace("update", is_reduced=True)
 
@@ -52,7 +52,7 @@ class TrainerWatch:
         setattr(gluon.Trainer, name, watched)
 
     def detach(self) -> None:
-        """Watch no longer; should somebody else have replaced a function since, ours stays and only passes on."""
+        """Remove the wrappers; a wrapper that has been wrapped by other code stays and only calls the original."""
         for name, original in self._originals.items():
             if getattr(gluon.Trainer, name) is self._replacements[name]:
                 setattr(gluon.Trainer, name, original)

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-JOB_NAME_VARIABLE: Final = "TRAINING_JOB_NAME"
+from sagemaker_debug_ext.hooks.options.config_file import JOB_NAME_VARIABLE
+
 METRICS_FOLDER_VARIABLE: Final = "SAGEMAKER_METRICS_DIRECTORY"
 
 

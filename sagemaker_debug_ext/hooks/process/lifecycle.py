@@ -74,7 +74,7 @@ class HookLifecycle:
             return
         self.failure = error
         if not is_strict:
-            LOG.error("saving is switched off, training goes on: %s", error, exc_info=error)
+            LOG.error("sagemaker_debug_ext: saving is switched off, training goes on: %s", error, exc_info=error)
 
     def raise_failure(self) -> None:
         """Raise the first failure, if there is one."""

@@ -1,1 +1,1 @@
-"""Numbers instead of tensors: reductions, summaries and histograms. No framework is imported here."""
+"""Reductions, statistics and histograms of arrays. These modules import no framework."""

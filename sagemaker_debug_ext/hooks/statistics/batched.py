@@ -1,7 +1,7 @@
-"""Reductions of many small arrays at once.
+"""Batched reductions of many small arrays.
 
-Most tensors of a model are biases and the like, for which calling a function takes longer than what it computes. They
-are laid behind each other, and each reduction is one call for all of them.
+Most tensors of a model are small, such as biases, and the overhead of a function call exceeds the cost of the
+computation. They are therefore concatenated, and one call computes each reduction for all of them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.store.format.messages import Array
 
 SMALL: Final = 1 << 13
-"""Up to so many elements an array is small."""
+"""Maximum number of elements of a small array."""
 
 _Row = npt.NDArray[np.float64]
 
 
 class _Batch:
-    """Arrays laid behind each other, in double precision, and what several reductions need of them."""
+    """Concatenated arrays in double precision, with cached intermediate results of reductions."""
 
     def __init__(self, arrays: Sequence[Array], ddof: int) -> None:
         self.counts = np.array([array.size for array in arrays])
@@ -45,19 +45,19 @@ class _Batch:
         return self._found[name]
 
     def reduce(self, function: np.ufunc) -> _Row:
-        """Apply a function of two numbers to all numbers of each array."""
+        """Reduce each array with a binary ufunc."""
         found: _Row = function.reduceat(self.values, self.starts)
         return found
 
     def variance(self) -> _Row:
-        """Return the sums of squared distances from the mean, divided by the counts less `ddof`."""
+        """Return the sums of squared deviations from the mean, divided by the counts minus `ddof`."""
         distances = self.values - np.repeat(self.find("mean"), self.counts)
         spread = np.add.reduceat(distances * distances, self.starts)
         free = self.counts - self.ddof
         return np.where(free > 0, spread / np.maximum(free, 1), np.nan)
 
     def length(self) -> _Row:
-        """Return the root of the sum of squares."""
+        """Return the square roots of the sums of squares."""
         return np.sqrt(np.add.reduceat(self.values * self.values, self.starts))
 
 
@@ -71,19 +71,19 @@ _OPERATIONS: Final[dict[str, Callable[[_Batch], _Row]]] = {
     "std": lambda batch: np.sqrt(batch.find("variance")),
     "l2": _Batch.length,
 }
-"""All but ``l1``, which is the sum of the absolute values."""
+"""All operations but ``l1``, which is the sum of the absolute values."""
 
 
 def reduce_arrays(arrays: Sequence[Array], reductions: Sequence[Reduction], ddof: int) -> _Row:
     """Reduce each of several arrays.
 
     Args:
-        arrays: Floats of at most 32 bits, so that no square leaves the range of double precision; at least one in each.
-        reductions: What to compute.
-        ddof: What to subtract from the count in `std` and `variance`.
+        arrays: Non-empty arrays of floats of at most 32 bits, whose squares do not overflow in double precision.
+        reductions: The reductions to compute.
+        ddof: Delta degrees of freedom of `std` and `variance`.
 
     Returns:
-        ``(N, R)``: a row for each array, a column for each reduction.
+        Array of shape ``(N, R)``: one row per array, one column per reduction.
     """
     with np.errstate(all="ignore"):  # an overflow is a finding for rules, not a warning for the script
         plain = _Batch(arrays, ddof)

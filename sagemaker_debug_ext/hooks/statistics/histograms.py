@@ -1,7 +1,7 @@
-"""Histograms of arrays, counted by the bits of the numbers.
+"""Histograms of arrays, computed from the bits of the numbers.
 
-The leading bits of a float32 are its sign, its exponent and the beginning of its mantissa: cut off there, they number
-buckets whose width grows with the value, about an eighth of it. Counting them takes one pass and no search.
+The leading bits of a float32 are its sign, its exponent and the start of its mantissa. Truncated there, they are the
+numbers of buckets whose width is about an eighth of the value. Counting them takes one pass and no search.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ _NUM_POSITIVE: Final = _NUM_BUCKETS // 2
 _MASK: Final = np.uint64(_NUM_BUCKETS - 1)
 _SHIFT_FIRST: Final = np.uint64(32 + _SHIFT)
 _SHIFT_SECOND: Final = np.uint64(_SHIFT)
-"""The bits to cut off a pair of float32 that is read as one number."""
+"""The number of bits to cut off a pair of float32 that is read as one integer."""
 
 _PIECE: Final = 1 << 18
 _ROW: Final = 1 << 13
-"""Up to this size numpy's dot product stays on the calling thread."""
+"""Maximum size for which numpy's dot product stays on the calling thread."""
 
 _ONES: Final = np.ones((1, _ROW), np.float32)
 _DOTS: Final[Any] = getattr(np, "vecdot", None) or functools.partial(np.einsum, "ij,ij->i")
-"""Dot products of rows; older versions of numpy have the slower way only."""
+"""Row-wise dot products; versions of numpy before 2.0 lack the faster `vecdot`."""
 
 
 def _edge(bucket: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the number at which a positive bucket begins."""
+    """Return the lower edge of a positive bucket."""
     return (bucket.astype(np.uint32) << _SHIFT).view(np.float32).astype(np.float64)
 
 
 _INFINITE: Final = int(np.array(np.inf, np.float32).view(np.uint32)) >> _SHIFT
 _TINY: Final = int(np.array(1e-12, np.float32).view(np.uint32)) >> _SHIFT
-"""Buckets below this one are joined: what is smaller counts as zero."""
+"""Buckets below this one are merged, because smaller values count as zero."""
 
 _POSITIVE: Final = np.arange(_TINY, _INFINITE)
 _ORDER: Final = np.concatenate([_POSITIVE[::-1] + _NUM_POSITIVE, [0], _POSITIVE])
-"""The buckets in the order of their values; bucket 0 stands for all near zero."""
+"""The buckets in the order of their values; bucket 0 holds all values near zero."""
 
 _ZERO: Final = _POSITIVE.size
-"""Where that one is in `_ORDER`."""
+"""Position of that bucket in `_ORDER`."""
 
 _EDGES: Final = np.concatenate(
     [-_edge(_POSITIVE[::-1] + 1), [-_edge(_POSITIVE[:1])[0]], _edge(np.append(_POSITIVE, _INFINITE))]
 )
-"""Where each bucket of `_ORDER` begins, and where the last one ends."""
+"""Lower edges of the buckets in `_ORDER`, and the upper edge of the last one."""
 
 _LARGEST: Final = float(np.finfo(np.float32).max)
 _EDGES[0], _EDGES[-1] = -_LARGEST, _LARGEST
 
 
 class Histogram(NamedTuple):
-    """How the finite values of an array are spread.
+    """Distribution of the finite values of an array.
 
-    Bucket ``i`` holds `counts[i]` values; it ends at ``limits[i]`` and begins where the one before it ends. The first
-    bucket is empty and only says where the second begins.
+    Bucket ``i`` holds `counts[i]` values, up to the upper edge ``limits[i]``; its lower edge is that of the previous
+    bucket. The first bucket is empty and defines the lower edge of the second one.
     """
 
     least: float
@@ -75,7 +75,7 @@ class Histogram(NamedTuple):
 
 
 class _Numbers(NamedTuple):
-    """What a histogram says beside its buckets."""
+    """The scalar statistics of a histogram."""
 
     least: float
     greatest: float
@@ -88,7 +88,7 @@ def histogram(array: Array) -> Histogram | None:
     """Return the histogram of an array's finite values.
 
     Returns:
-        None if there are none, or if they are no real numbers.
+        None if there are no finite values, or if the values are not real numbers.
     """
     if array.dtype.kind not in "fiu" and array.dtype.name not in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
         return None
@@ -102,14 +102,14 @@ def histogram(array: Array) -> Histogram | None:
             if not values.size:
                 return None
             numbers, counts = _scan(values)
-        if not math.isfinite(numbers.total + numbers.squares):  # too large for the pieces' own precision
+        if not math.isfinite(numbers.total + numbers.squares):  # the sums overflow in the precision of the chunks
             wide = values.astype(np.float64)
             numbers = numbers._replace(total=float(np.add.reduce(wide)), squares=float(np.einsum("i,i", wide, wide)))
         return Histogram(*numbers, *_join(counts))
 
 
 def _scan(values: Array) -> tuple[_Numbers, npt.NDArray[np.int64]]:
-    """Return what there is to say of values, NaN where there is one; and how many each bucket holds, in no order."""
+    """Return the statistics of values, NaN if a value is NaN, and the unordered counts of all buckets."""
     kernels = kernels_for(values)
     if kernels is None:
         return _look_through_in_pieces(values)
@@ -119,7 +119,7 @@ def _scan(values: Array) -> tuple[_Numbers, npt.NDArray[np.int64]]:
 
 
 def _look_through_in_pieces(values: Array) -> tuple[_Numbers, npt.NDArray[np.int64]]:
-    """Find out all of a piece while the cache has it."""
+    """Compute histograms chunk by chunk, so that each chunk stays in the cache."""
     room = np.empty(min(values.size, _PIECE), np.int64)
     counts = np.zeros(_NUM_BUCKETS, np.int64)
     least, greatest, total, squares = [], [], 0.0, 0.0
@@ -135,7 +135,7 @@ def _look_through_in_pieces(values: Array) -> tuple[_Numbers, npt.NDArray[np.int
 
 
 def _sums(values: Array) -> tuple[float, float]:
-    """Return the sums of the values and of their squares; in double precision where single does not reach."""
+    """Return the sums of the values and of their squares, in double precision if single precision overflows."""
     num_rows = values.size // _ROW
     rest = values[num_rows * _ROW :]
     total, squares = float(np.add.reduce(rest)), float(np.dot(rest, rest))
@@ -150,10 +150,10 @@ def _sums(values: Array) -> tuple[float, float]:
 
 
 def _bucket_numbers(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the bucket of each value, in no order; `room` is for as many numbers and may be overwritten."""
+    """Return the bucket of each value, unordered; `room` is a buffer of the same size that is overwritten."""
     if values.size < _ROW or values.size % 2:
         return (values.view(np.uint32) >> _SHIFT).astype(np.int64)
-    pairs = values.view(np.uint64)  # two at a time, and already of the width that counting wants
+    pairs = values.view(np.uint64)  # two values at a time, in the integer width that bincount needs
     numbers = room.view(np.uint64)
     first, second = numbers[: pairs.size], numbers[pairs.size :]
     np.right_shift(pairs, _SHIFT_FIRST, out=first)
@@ -163,9 +163,9 @@ def _bucket_numbers(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[n
 
 
 def _join(counts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Put the counts in the order of the values, and join empty neighbours; return where buckets end, and counts."""
-    ending = np.zeros(_EDGES.size, np.int64)  # at each edge the bucket that ends there; none at the first
-    counts.take(_ORDER, out=ending[1:], mode="clip")  # numpy would copy `out` to be able to raise in the middle
+    """Sort the counts by value and merge adjacent empty buckets; return upper edges and counts."""
+    ending = np.zeros(_EDGES.size, np.int64)  # count of the bucket that ends at each edge; none at the first
+    counts.take(_ORDER, out=ending[1:], mode="clip")  # with mode="raise" numpy would buffer `out`
     ending[1 + _ZERO] = np.add.reduce(counts.reshape(2, _NUM_POSITIVE)[:, :_TINY], axis=None)
     is_filled = ending != 0
     is_edge = is_filled.copy()

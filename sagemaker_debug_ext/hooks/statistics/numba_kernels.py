@@ -1,6 +1,6 @@
-"""Loops over the numbers of an array, turned into machine code when they first run (Numba).
+"""Loops over arrays that Numba compiles to machine code on first use.
 
-Numba is optional: `hooks.statistics.numba_loader` imports this module where it is there.
+Numba is optional: `hooks.statistics.numba_loader` imports this module only if it is installed.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import numpy.typing as npt
 from sagemaker_debug_ext.hooks.statistics.precision import CANCELLING, LEAST_SQUARES, MOST_SQUARES
 
 _CHUNK: Final = 1 << 13
-"""Values that are added up in float32 before float64 takes over; few enough to stay nearest to the processor."""
+"""Number of values that are summed in float32 before float64 is used; a chunk fits into the L1 cache."""
 
 _MAGNITUDE: Final = np.int32(0x7FFFFFFF)
-"""The bits of a float32 that are not its sign."""
+"""Mask of all bits of a float32 but its sign."""
 
 _INFINITE: Final = int(np.array(np.inf, np.float32).view(np.int32))
 
 _OPTIONS: Final[dict[str, Any]] = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
-"""Sums may be made in any order, which is what lets many numbers be added at a time; NaN and infinity stay."""
+"""Allow reordering of sums for vectorization; NaN and infinity keep their meaning."""
 
 _MOST_COUNTED: Final = (1 << 32) - 1
-"""What the numbers of a table hold."""
+"""Maximum count in a table."""
 
 
 class Part(NamedTuple):
-    """What `summarise` finds of the values, or of the absolute values; NaN wins everywhere.
+    """Results of `summarise` for the values or for the absolute values; all are NaN if a value is NaN.
 
-    `spread` is the sum of squared distances from the mean.
+    `spread` is the sum of squared deviations from the mean.
     """
 
     least: float
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What `summarise` finds; `is_exact` is false if squares left the range of float32."""
+    """Results of `summarise`; `is_exact` is False if squares exceeded the range of float32."""
 
     plain: Part
     absolute: Part
@@ -52,19 +52,19 @@ class Sums(NamedTuple):
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that is compiled at its first call, and kept on disk for later processes if there is room."""
+    """Return a function that is compiled on its first call, and cached on disk if possible."""
     try:
         compiled: Callable[..., Any] = numba.njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # no folder may be written to
+    except RuntimeError:  # no cache folder is writable
         compiled = numba.njit(**_OPTIONS)(function)
     return compiled
 
 
 @_compiled
 def _scan(values, bits):  # type: ignore[no-untyped-def]
-    """Return keys of the least, the greatest, and the least absolute value of a chunk; and three sums.
+    """Return keys of the minimum, the maximum and the minimum absolute value of a chunk, and three sums.
 
-    Keys are whole numbers in the order of the floats that they stand for. A NaN lies beyond infinity, at either end.
+    Keys are integers in the order of the corresponding floats. NaN values are beyond infinity, at either end.
     The sums are those of the values, of the absolute values, and of the squares.
     """
     least = least_magnitude = _MAGNITUDE
@@ -87,7 +87,7 @@ def _scan(values, bits):  # type: ignore[no-untyped-def]
 def _spread(values, total, squares, absolute, cancelling):  # type: ignore[no-untyped-def]
     """Return the sum of squared distances of a chunk's (absolute) values from their mean, and their sum.
 
-    Neither loses digits: where the sums of `_scan` have, the chunk is gone through once more.
+    Neither loses precision: if the sums of `_scan` have lost digits, a second pass over the chunk recomputes them.
     """
     spread = squares - total * total / values.size
     if spread >= cancelling * squares:
@@ -98,14 +98,14 @@ def _spread(values, total, squares, absolute, cancelling):  # type: ignore[no-un
         distance = (abs(values[index]) if absolute else values[index]) - mean
         distances += distance * distance
         drift += distance
-    # The mean is that of a rounded sum; what it is off by is the mean of the distances.
+    # The mean comes from a rounded sum; the mean of the deviations corrects its error.
     off = np.float64(drift)
     return np.float64(distances) - off * off / values.size, np.float64(mean) * values.size + off
 
 
 @_compiled
 def _joined(count, total, spread, more, more_total, more_spread):  # type: ignore[no-untyped-def]
-    """Return the spread of two parts together."""
+    """Return the combined spread of two parts."""
     if count == 0:
         return more_spread
     distance = more_total / more - total / count
@@ -138,7 +138,7 @@ def _summarise(values, bits, least_squares, most_squares, cancelling):  # type: 
 
 @_compiled
 def _count(bits, shift, tables, counts):  # type: ignore[no-untyped-def]
-    """Add to `counts`; neighbours count in tables of their own, else equal ones would wait for each other."""
+    """Add to `counts`; adjacent values use separate tables to avoid store-to-load stalls for equal values."""
     whole = bits.size - bits.size % 4
     for index in range(0, whole, 4):
         tables[0, bits[index] >> shift] += 1
@@ -154,7 +154,7 @@ def _count(bits, shift, tables, counts):  # type: ignore[no-untyped-def]
 
 
 def _from_keys(keys: tuple[int, int, int]) -> list[float]:
-    """Return the floats that keys stand for; only NaN if it is among them."""
+    """Return the floats for the keys; all are NaN if one is NaN."""
     least, greatest, _ = keys
     if least < ~_INFINITE or greatest > _INFINITE:
         return [math.nan] * len(keys)
@@ -164,14 +164,14 @@ def _from_keys(keys: tuple[int, int, int]) -> list[float]:
 
 
 def _read_only(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return a view that may not be written to: for arrays that may, the loops would be compiled a second time."""
+    """Return a read-only view, because Numba would compile the loops again for writable arrays."""
     view: npt.NDArray[np.float32] = values.view()
     view.flags.writeable = False
     return view
 
 
 def summarise(values: npt.NDArray[np.float32]) -> Sums:
-    """Return what reductions need to know of an array, in one pass over its memory, on the calling thread.
+    """Compute the sums and extremes that reductions need, in one pass, on the calling thread.
 
     Args:
         values: ``(N,)``, without gaps, at least one.
@@ -189,7 +189,7 @@ def summarise(values: npt.NDArray[np.float32]) -> Sums:
 
 
 def count_leading_bits(values: npt.NDArray[np.float32], shift: int) -> npt.NDArray[np.int64]:
-    """Return how often each number occurs that is left of values' bits when the last `shift` are cut off.
+    """Count the values by their bits without the last `shift` ones.
 
     Args:
         values: ``(N,)``, without gaps.

@@ -1,4 +1,4 @@
-"""Compiled loops for reductions and histograms on the CPU, where Numba is installed."""
+"""Loader of the compiled loops for reductions and histograms on the CPU, if Numba is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sagemaker_debug_ext.store.format.messages import Array
 LOG = logging.getLogger(__name__)
 
 WORTHWHILE: Final = 1 << 13
-"""Below this many elements calling a compiled loop takes as long as numpy takes for everything."""
+"""Minimum number of elements for which a compiled loop is faster than numpy."""
 
 _LOCK: Final = fork_safe_lock()
 """Held while compiling, because Numba then holds a lock that a forked child would wait for in vain."""
@@ -34,7 +34,7 @@ def _load() -> ModuleType | None:
         with _LOCK:
             loops = importlib.import_module("sagemaker_debug_ext.hooks.statistics.numba_kernels")
             sample = np.ones(1, np.float32)
-            loops.summarise(sample)  # compiles it, or says now that this does not work here
+            loops.summarise(sample)  # compiles it, or fails now if that is impossible
             loops.count_leading_bits(sample, 16)
     except Exception as error:  # noqa: BLE001 - Numba fails in ways of its own, and numpy does without
         LOG.info("reductions and histograms of large tensors are made by numpy, without Numba: %s", error)

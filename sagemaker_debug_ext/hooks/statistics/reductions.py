@@ -1,4 +1,4 @@
-"""The reductions of numpy arrays (store format, section 2.6)."""
+"""Reductions of numpy arrays (store format, section 2.6)."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ _OPERATIONS: Final[dict[str, Callable[[Array], Any]]] = {
     "l1": lambda array: np.sum(np.abs(array)),
     "l2": lambda array: np.sqrt(np.sum(np.square(np.abs(array)))),
 }
-"""All but `std` and `variance`; norms are entrywise."""
+"""All operations but `std` and `variance`; norms are entrywise."""
 
 _COUNTING: Final = frozenset({"min", "max", "sum", "prod"})
-"""Operations whose result over whole numbers is a whole number."""
+"""Operations whose result over integers is an integer."""
 
 
 def widen_extension_dtypes(array: Array) -> Array:
-    """Return the small floats that numpy knows from ml_dtypes only as float32; anything else as it is."""
+    """Convert small floats of ml_dtypes to float32; return other arrays unchanged."""
     return array.astype(np.float32) if array.dtype.name in EXTENSION_DTYPES else array
 
 
 def can_reduce(array: Array) -> bool:
-    """Tell whether reductions of `array` exist: it has elements, and they are numbers."""
+    """Return whether `array` has elements that are numbers, so that reductions exist."""
     return array.size > 0 and array.dtype.kind not in "USOMm"
 
 
 def reduce_array(array: Array, reduction: Reduction, ddof: int = 0) -> Array:
     """Reduce an array to one number.
 
-    Whole numbers are reduced in float64 where the result need not be whole, and floats below 32 bits in float32, so
-    that sums do not overflow.
+    Integers are reduced in float64 if the result may be fractional, and floats below 32 bits in float32, so that sums
+    do not overflow.
 
     Args:
-        array: Numbers, at least one.
-        reduction: What to compute. Norms are those of the flattened array.
-        ddof: What to subtract from the count in `std` and `variance`: 0 as numpy and TensorFlow do, 1 as PyTorch does;
-            with nothing left to divide by the result is NaN.
+        array: Array with at least one number.
+        reduction: The reduction to compute. Norms are those of the flattened array.
+        ddof: Delta degrees of freedom of `std` and `variance`: 0 as in numpy and TensorFlow, 1 as in PyTorch. If the
+            divisor is 0, the result is NaN.
 
     Returns:
-        An array of no dimension.
+        A zero-dimensional array.
     """
     values = _widen(array, reduction.name)
     if reduction.abs:
@@ -84,7 +84,7 @@ def _spread(values: Array, operation: str, ddof: int) -> Array:
 
 
 def without_output_number(tensor_name: str) -> str:
-    """Return the name that reductions of a tensor are named after."""
+    """Return the tensor name on which the names of its reductions are based."""
     return _OUTPUT_NUMBER.sub("", tensor_name)
 
 
@@ -97,5 +97,5 @@ def reduction_names(tensor_name: str, reductions: tuple[Reduction, ...]) -> tupl
 
 @functools.lru_cache(maxsize=64)
 def batched_reduction_names(tensor_names: tuple[str, ...], reductions: tuple[Reduction, ...]) -> tuple[str, ...]:
-    """Return the names of the reductions of several tensors, one tensor after the other."""
+    """Return the names of the reductions of several tensors, grouped by tensor."""
     return tuple(name for tensor_name in tensor_names for name in reduction_names(tensor_name, reductions))

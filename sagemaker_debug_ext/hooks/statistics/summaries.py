@@ -1,4 +1,4 @@
-"""What can be saved of a tensor beside its reductions: `sagemaker_debug_ext.vocabulary.STATISTICS`."""
+"""Statistics of a tensor other than reductions: `sagemaker_debug_ext.vocabulary.STATISTICS`."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def compute_statistics(array: Array, names: tuple[str, ...]) -> dict[str, Array]
     """Compute statistics of an array.
 
     Args:
-        array: Numbers; nothing is computed of texts and of nothing at all.
-        names: Which ones. A histogram has two rows: where each bucket ends, and how many finite values it holds; the
-            first bucket is empty and ends where the second begins.
+        array: The array; strings and empty arrays have no statistics.
+        names: Names of the statistics. A histogram has two rows: the upper edges of the buckets and their counts of
+            finite values; the first bucket is empty and defines the lower edge of the second one.
 
     Returns:
-        Those that exist for the array, by name.
+        Name → statistic, for those that exist for the array.
     """
     if not array.size or array.dtype.kind in "USOMm":
         return {}

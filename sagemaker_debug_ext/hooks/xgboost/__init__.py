@@ -1,1 +1,1 @@
-"""The XGBoost hook, and what only it needs."""
+"""The XGBoost hook and its helpers."""

@@ -1,4 +1,4 @@
-"""The collections of XGBoost jobs: which tensors belong to them, and which kinds of tensors anybody asks for."""
+"""The collections of XGBoost jobs: their tensors, and the kinds of tensors that a configuration needs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sagemaker_debug_ext.hooks.xgboost.trees import COLUMNS
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 IMPORTANCES: Final = ("weight", "gain", "cover", "total_gain", "total_cover")
-"""The ways in which XGBoost measures how important a feature is."""
+"""XGBoost's measures of feature importance."""
 
 BASE_VALUE: Final = "bias"
-"""The name of what a prediction is before any feature contributes to it, unless a feature is named so."""
+"""Name of the base value of a prediction, without contributions of features, unless a feature has this name."""
 
 _METRIC: Final = r"^[^/-]+-.+$"
 _LOSS: Final = (
-    # Whatever is the better the larger it is, is no loss; names that end in _score are scikit-learn's.
+    # Metrics for which larger is better are not losses; names that end in _score are those of scikit-learn.
     r"^[^/-]+-(?!(?:auc|aucpr|map|ndcg|pre|interval-regression-accuracy)(?:[@-]|$))(?!.*(?:_score|-std)$).+$"
 )
 
@@ -35,24 +35,24 @@ BUILTIN_PATTERNS: Final[Mapping[str, tuple[str, ...]]] = {
     CollectionKeys.FULL_SHAP: (f"^full_shap/(?!{BASE_VALUE}$)",),
     CollectionKeys.TREES: ("^trees/.*",),
 }
-"""The collections that exist from the start, with their patterns."""
+"""The built-in collections, with their patterns."""
 
 
 def contributors(features: Sequence[str]) -> list[str]:
-    """Return what contributes to a prediction, in the order of XGBoost's columns."""
+    """Return the names of contributions to a prediction, in the order of XGBoost's columns."""
     return [*features] if BASE_VALUE in features else [*features, BASE_VALUE]
 
 
 def select_kinds(
     collections: Sequence[Collection], features: Sequence[str], hyperparameters: Iterable[str]
 ) -> frozenset[str]:
-    """Return which kinds of tensors, by the collection made for them, any of these collections has members of.
+    """Return the kinds of tensors, as their built-in collections, of which any of these collections has members.
 
-    Names are only looked at where a pattern leaves it open, so that a model with a million features costs nothing as
-    long as nobody asks for them. Metrics are not among the kinds: they cost nothing.
+    Names of tensors are checked only if a pattern leaves it open, so that models with a million features have no
+    overhead unless a collection needs them. Metrics are not included, because they are free.
 
     Args:
-        collections: Those that are saved.
+        collections: The saved collections.
         features: Names of the model's features.
         hyperparameters: Names of hyperparameters.
     """
@@ -81,13 +81,13 @@ def _asks_for(collections: Iterable[Collection], prefix: str, names: Callable[[]
 
 
 def may_match(pattern: str, prefix: str) -> bool:
-    """Tell whether a pattern may be found in a name that begins with `prefix`, by the text it is anchored to."""
+    """Return whether a pattern may match a name that starts with `prefix`, by the literal it is anchored to."""
     if pattern in (_METRIC, _LOSS):
         return False
     anchored = re.match(r"\^([\w/]*)(.?)", pattern, re.DOTALL)
     if anchored is None or "|" in pattern:
         return True
     literal, following = anchored.groups()
-    if following and following in "*?{":  # the last character need not be there
+    if following and following in "*?{":  # the last character is optional
         literal = literal[:-1]
     return literal.startswith(prefix) or prefix.startswith(literal)

@@ -1,4 +1,4 @@
-"""The XGBoost hook: metrics, predictions, importance of features, contributions to predictions, and trees."""
+"""The XGBoost hook: metrics, predictions, feature importances, contributions to predictions, and trees."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ _NEEDS: Final[Mapping[str, str]] = {
     CollectionKeys.AVERAGE_SHAP: "train_data",
     CollectionKeys.FULL_SHAP: "train_data",
 }
-"""Collection → the attribute of the hook that it cannot do without."""
+"""Collection → the attribute of the hook that it requires."""
 
 _SHAP: Final = (CollectionKeys.AVERAGE_SHAP, CollectionKeys.FULL_SHAP)
 
 
 @attrs.define(eq=False)
 class _Training:
-    """The training that is going on.
+    """The training in progress.
 
     Args:
-        model: What is trained.
-        kind: What can be told of it.
-        first_round: Rounds that the model had before.
-        epoch: The round that has begun last, counted from 0 in this training.
+        model: The model that is trained.
+        kind: Properties of the model.
+        first_round: Number of rounds of the model before the training.
+        epoch: The latest round, counted from 0 in this training.
         is_open: Whether that round has not been captured yet.
         evals_log: The metrics of all rounds.
     """
@@ -69,7 +69,7 @@ class _Training:
     evals_log: Mapping[str, Mapping[str, list[Any]]] = attrs.field(factory=dict)
 
     def has_finished_round(self, model: Any) -> bool:
-        """Tell whether the round that has begun last was trained to its end."""
+        """Return whether the latest round was completed."""
         counts = [len(values) for metrics in self.evals_log.values() for values in metrics.values()]
         done = min(counts) if counts else model.num_boosted_rounds() - self.first_round
         return done > self.epoch
@@ -78,29 +78,29 @@ class _Training:
 class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     """Captures tensors of an XGBoost job: ``xgboost.train(..., callbacks=[hook])``.
 
-    Each boosting round is one step, of the number that the round has within the model. Saved of a step are:
+    Each boosting round is one step, with the number of the round within the model. The tensors of a step are:
 
-    * ``<data>-<metric>``: what was evaluated; with `xgboost.cv` the mean, and ``<data>-<metric>-std``;
-    * ``hyperparameters/<name>``: what the script gave;
+    * ``<data>-<metric>``: metrics; with `xgboost.cv` the mean, and ``<data>-<metric>-std``;
+    * ``hyperparameters/<name>``: hyperparameters from the script;
     * ``predictions`` and ``labels`` of the validation data;
-    * ``feature_importance/<kind>/<feature>``: shares of the whole, for features that are used;
-    * ``average_shap/<feature>``: mean contribution of a feature to the predictions for the training data, signed;
-    * ``full_shap/<feature>``: its contribution to each prediction, one row for each row of the data;
-    * ``trees/<column>``: all trees of the round, one row for each node.
+    * ``feature_importance/<kind>/<feature>``: normalized importances of the used features;
+    * ``average_shap/<feature>``: signed mean contribution of a feature to the predictions for the training data;
+    * ``full_shap/<feature>``: contributions of a feature to each prediction, one row per row of the data;
+    * ``trees/<column>``: all trees of the round, one row per node.
 
-    Only collections that are saved cost anything, and only in rounds that are saved.
+    Only saved collections have overhead, and only in saved rounds.
 
     Args:
         args: As for `BaseHook`; a `reduction_config` has no effect.
         hyperparameters: Name → value, for collection ``hyperparameters``.
-        train_data: What contributions are computed for: an `xgboost.DMatrix`, or a file and its format (``csv`` with
-            the label in the first column, or ``libsvm``).
-        validation_data: What is predicted, and where the labels are taken from; like `train_data`.
+        train_data: Data for which contributions are computed: an `xgboost.DMatrix`, or a file and its format (``csv``
+            with the label in the first column, or ``libsvm``).
+        validation_data: Data for predictions and labels, in the form of `train_data`.
         kwargs: As for `BaseHook`.
 
     Raises:
         SMDebugTypeError: An argument has the wrong type.
-        SMDebugValueError: An argument has no meaning, or a file holds something other than numbers.
+        SMDebugValueError: An argument is invalid, or a file holds values that are not numbers.
     """
 
     default_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.METRICS,)
@@ -125,11 +125,11 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         if self.reduction_config is not None:
             self.reduction_config = None
-            LOG.warning("reduction_config has no effect: of XGBoost values are saved")
+            LOG.warning("reduction_config has no effect: the XGBoost hook saves values only")
 
     @classmethod
     def hook_from_config(cls, json_config_path: str | None = None) -> Hook:
-        """Do what `create_from_json_file` does; an older name of it."""
+        """Do the same as `create_from_json_file`; an older name of it."""
         return cls.create_from_json_file(json_config_path)
 
     # --- what the script says -----------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
 
     @property
     def train_data(self) -> Any:
-        """The matrix that contributions are computed for."""
+        """The matrix for which contributions are computed."""
         return self._train_data
 
     @train_data.setter
@@ -156,7 +156,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
 
     @property
     def validation_data(self) -> Any:
-        """The matrix that is predicted, and whose labels are saved."""
+        """The matrix for predictions and labels."""
         return self._validation_data
 
     @validation_data.setter
@@ -164,25 +164,25 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         self._validation_data = as_matrix(data, "validation_data")
 
     def __copy__(self) -> Hook:
-        """Return the hook itself, which there is once for each trial."""
+        """Return the hook itself, because there is one hook per trial."""
         return self
 
     def __deepcopy__(self, _: Any) -> Hook:
-        """Return the hook itself: scikit-learn copies what an estimator was made with."""
+        """Return the hook itself, because scikit-learn copies the parameters of estimators."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as a callback that does nothing: an estimator may be kept, or sent to another process."""
+        """Pickle as a no-op callback, because an estimator may be stored or sent to another process."""
         return TrainingCallback, ()
 
     # --- what XGBoost calls -------------------------------------------------------------------------------------------
 
     def before_training(self, model: Any) -> Any:
-        """Check that all that is to be saved can be.
+        """Check that all configured collections can be saved.
 
         Raises:
-            SMDebugTypeError: It is no model of XGBoost.
-            SMDebugValueError: A collection lacks the data that it needs, or the data do not go with the model.
+            SMDebugTypeError: `model` is not an XGBoost model.
+            SMDebugValueError: Data that a collection needs are missing, or do not fit the model.
         """
         if not isinstance(model, xgb.Booster) and not hasattr(model, "cvfolds"):
             raise SMDebugTypeError(f"model must be an xgboost.Booster (got {brief(model)})")
@@ -194,22 +194,22 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         return model
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:  # noqa: ARG002
-        """Begin a step. Never stops training."""
+        """Start a step; training always continues."""
         if self._training is not None and self._training.epoch != epoch:
             self._begin_round(self._training, epoch, evals_log)
         return False
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:  # noqa: ARG002
-        """Capture the round that is over. Never stops training."""
+        """Capture the finished round; training always continues."""
         if self._training is not None and self._training.is_open:
             self._capture_round(self._training, model)
         return False
 
     def after_training(self, model: Any) -> Any:
-        """Write the last round, so that it is there when training returns."""
+        """Write the last round, so that it is complete when training returns."""
         training, self._training = self._training, None
         if training is not None:
-            if training.is_open:  # another callback has ended training, and left nobody else a word in it
+            if training.is_open:  # another callback has stopped training before this one was called
                 self._capture_last_round(training, model)
             self._write_last_round()
         return model
@@ -225,8 +225,8 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
 
     @fail_safe
     def _look_at(self, model: Any) -> ModelKind:
-        """Find out what a model is; how XGBoost describes it may be different in versions to come."""
-        if self._training is not None and self._training.is_open:  # an exception has ended that training
+        """Return the kind of a model, from XGBoost's description, whose form may change in later versions."""
+        if self._training is not None and self._training.is_open:  # an exception has ended the previous training
             self._cancel_round()
         return ModelKind.of(model)
 
@@ -244,7 +244,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         return _Training(weakref.ref(model), kind, first)
 
     def _check_data(self, kind: ModelKind) -> None:
-        """Refuse what could only fail in the middle of training, and tell what will not be saved."""
+        """Raise for collections that would fail during training, and warn about those that stay empty."""
         saved = [collection.name for collection in self._collections if collection.name in self._collections.saved]
         wanted = self._select(saved)
         if CollectionKeys.HYPERPARAMETERS in self._collections.saved and not self.hyperparameters:
@@ -284,13 +284,13 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     @fail_safe
     def _begin_round(self, training: _Training, epoch: int, evals_log: Any) -> None:
         training.epoch, training.evals_log, training.is_open = epoch, evals_log, True
-        self._save_custom_tensors()  # what callbacks gave of the round before, when it had been captured already
+        self._save_custom_tensors()  # tensors that callbacks saved after the previous round was captured
         self._begin_step()
 
     @fail_safe
     def _capture_last_round(self, training: _Training, model: Any) -> None:
         if training.has_finished_round(model):
-            # Early stopping may already have cut the model back to its best round.
+            # Early stopping may already have truncated the model to its best round.
             self._capture_round(
                 training, model, is_whole=model.num_boosted_rounds() > training.first_round + training.epoch
             )
@@ -325,7 +325,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         plan = self._current_plan()
         decision = plan.decide(name) if plan else None
         if decision is not None:
-            # Values are made for the hook and nobody else has them; parts of others would keep the whole alive.
+            # The values are created for the hook, so no copy is needed; views would keep their base array alive.
             own = value if value.base is None else value.copy()
             self._save(name, own, decision, Captured(own, time.time()))
 
@@ -377,7 +377,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         for collection in self._collections:
             if collection.reduction_config not in (None, RAW):
                 collection.reduction_config = None
-                LOG.warning("reductions of collection %r have no effect: of XGBoost values are saved", collection.name)
+                LOG.warning("reductions of collection %r have no effect: only values are saved", collection.name)
 
     def _is_step_complete(self) -> bool:
         return self._training is None or not self._training.is_open
@@ -412,7 +412,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
 
 
 def _labels(matrix: Any) -> Any:
-    """Return the labels of a matrix, one row for each of its rows."""
+    """Return the labels of a matrix, one per row."""
     labels = matrix.get_label()
     return labels if labels.size == matrix.num_row() else labels.reshape(matrix.num_row(), -1)
 
@@ -421,10 +421,10 @@ get_hook, set_hook = registry.accessors(Hook, create_if_not_exists=True)
 
 
 def check_version(version: str) -> None:
-    """Refuse a version of XGBoost that the hook does not know.
+    """Raise if the hook does not support the version of XGBoost.
 
     Raises:
-        SMDebugRuntimeError: It is too old.
+        SMDebugRuntimeError: The version is too old.
     """
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_VERSION:
         oldest = ".".join(map(str, OLDEST_VERSION))

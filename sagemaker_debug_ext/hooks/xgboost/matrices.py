@@ -1,4 +1,4 @@
-"""The data that an XGBoost hook predicts on: matrices, or files of which they are made."""
+"""The data for predictions of an XGBoost hook: matrices, or files from which they are created."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _FORMATS: Final = {
     "text/libsvm": "libsvm",
     "text/x-libsvm": "libsvm",
 }
-"""Names of formats, content types of SageMaker's channels among them."""
+"""Names of formats, including content types of SageMaker channels."""
 
 
 def as_matrix(data: object, name: str) -> Any:
-    """Return what a script gave as data as a matrix of XGBoost; None stays None.
+    """Convert the data of a script to an XGBoost matrix; None stays None.
 
     Args:
-        data: An `xgboost.DMatrix`, or a file of this machine and its format, ``csv`` or ``libsvm``.
-        name: What to call it in messages.
+        data: An `xgboost.DMatrix`, or a local file and its format, ``csv`` or ``libsvm``.
+        name: Name of the data in messages.
 
     Raises:
-        SMDebugTypeError: It is neither.
-        SMDebugValueError: There is no such file or format, or the file holds something other than numbers.
+        SMDebugTypeError: The data are neither.
+        SMDebugValueError: There is no such file or format, or the file holds values that are not numbers.
     """
     if data is None or isinstance(data, xgb.DMatrix):
         return data
     if not isinstance(data, (tuple, list)) or len(data) != 2 or not isinstance(data[0], (str, os.PathLike)):
         raise SMDebugTypeError(
             f"{name} must be an xgboost.DMatrix or a file and its format, such as ('train.csv', 'csv') "
-            f"(got a {type(data).__name__}); of arrays make one: xgboost.DMatrix(features, label=labels)"
+            f"(got a {type(data).__name__}); convert arrays with xgboost.DMatrix(features, label=labels)"
         )
     path, content_type = Path(data[0]).expanduser(), str(data[1])
     kind = _FORMATS.get(content_type.lower())
@@ -53,7 +53,7 @@ def as_matrix(data: object, name: str) -> Any:
 
 
 def _read_csv(path: Path) -> Any:
-    """Read lines of numbers, the label first; an empty field is a missing value."""
+    """Read lines of numbers with the label first; empty fields are missing values."""
     with path.open(newline="", encoding="utf-8") as file:
         beginning = file.readline()
         file.seek(0)
@@ -83,7 +83,7 @@ def _number(field: str, where: str, what: str) -> float:
 
 
 def _read_libsvm(path: Path) -> Any:
-    """Read lines of a label, with a weight behind a colon if it has one, and of ``index:value`` from index 0."""
+    """Read lines of a label, with an optional ``:weight``, and of ``index:value`` pairs; indices start at 0."""
     from scipy import sparse  # noqa: PLC0415 - XGBoost brings it, and nothing else here needs it
 
     labels, weights, queries, starts = [], [], [], [0]

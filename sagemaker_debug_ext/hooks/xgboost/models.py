@@ -1,4 +1,4 @@
-"""What a model of XGBoost is before it is trained, and so what there will be to save of it."""
+"""Properties of an XGBoost model before training, which determine the tensors that it can provide."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 _OF_TREES: Final = frozenset({CollectionKeys.FEATURE_IMPORTANCE, CollectionKeys.TREES})
 _OF_CONTRIBUTIONS: Final = frozenset({CollectionKeys.AVERAGE_SHAP, CollectionKeys.FULL_SHAP})
 OF_ONE_MODEL: Final = _OF_TREES | _OF_CONTRIBUTIONS | {CollectionKeys.PREDICTIONS, CollectionKeys.LABELS}
-"""Collections that tell of one model, not of its evaluation or of what it was made with."""
+"""Collections of a single model, as opposed to those of its evaluation or its hyperparameters."""
 
 
 @attrs.frozen
 class ModelKind:
-    """What can be told of a model.
+    """The kind of a model, and the collections that it cannot provide.
 
     Args:
-        features: Names of its features; XGBoost's own where they have none.
-        feature_names: The names that data must have; None if any will do.
-        num_rounds: Rounds it has already, which are trained further.
-        num_trees: Trees it has already.
-        lacking: Collections of which it has nothing.
-        reason: Why, as the end of a sentence.
-        is_ensemble: Whether it is several models, trained for cross-validation.
-        is_refreshed: Whether training goes once more through trees that were made before.
+        features: Names of its features; XGBoost's defaults if they have none.
+        feature_names: Required feature names of data; None if any names are accepted.
+        num_rounds: Number of existing rounds, if the model is trained further.
+        num_trees: Number of existing trees.
+        lacking: Collections that it cannot provide.
+        reason: The reason, as the end of a sentence.
+        is_ensemble: Whether it consists of several models for cross-validation.
+        is_refreshed: Whether training refreshes existing trees.
     """
 
     features: list[str] = attrs.field(factory=list)
@@ -46,7 +46,7 @@ class ModelKind:
 
     @classmethod
     def of(cls, model: Any) -> ModelKind:
-        """Look at a booster, or at what `xgboost.cv` trains."""
+        """Return the kind of a booster, or of the models of `xgboost.cv`."""
         if hasattr(model, "cvfolds"):
             features = _features(model.cvfolds[0].bst)
             return cls(features, lacking=OF_ONE_MODEL, reason="xgboost.cv trains several models", is_ensemble=True)
@@ -60,7 +60,7 @@ class ModelKind:
         )
 
     def find_mismatch(self, matrix: Any) -> str | None:
-        """Return why the model cannot predict a matrix; None if nothing speaks against it."""
+        """Return why the model cannot predict a matrix; None if it can."""
         if self.feature_names is not None and tuple(matrix.feature_names or ()) != self.feature_names:
             return f"its features must be named {', '.join(self.feature_names)} (got {matrix.feature_names})"
         if collective.get_world_size() == 1 and matrix.num_col() > len(self.features):
@@ -69,21 +69,21 @@ class ModelKind:
 
 
 def _features(booster: Any) -> list[str]:
-    """Return the names of a booster's features; asking how many there are also settles the booster's configuration."""
+    """Return the names of a booster's features; reading their number also finalizes the booster's configuration."""
     count = booster.num_features()
     names = booster.feature_names
     return [f"f{number}" for number in range(count)] if names is None else list(names)
 
 
 def _read(learner: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a model's own configuration tells of its trees."""
+    """Return the properties of trees from a model's configuration."""
     booster = learner["gradient_booster"]
     if booster["name"] == "gblinear":
         return {"lacking": _OF_TREES, "reason": "a linear model has no trees"}
     booster = booster.get("gbtree", booster)  # dart has one inside
     found: dict[str, Any] = {
         "num_trees": int(booster["gbtree_model_param"]["num_trees"]),
-        # XGBoost forgets to tell the process type, but trees that nothing grows are not new.
+        # XGBoost omits the process type, but without an updater that grows trees, they are not new.
         "is_refreshed": "grow" not in booster["gbtree_train_param"].get("updater", "grow"),
     }
     outputs = learner["learner_model_param"]
@@ -91,18 +91,18 @@ def _read(learner: Mapping[str, Any]) -> dict[str, Any]:
     if learner["learner_train_param"].get("multi_strategy") == "multi_output_tree" and num_outputs > 1:
         found |= {
             "lacking": _OF_TREES | _OF_CONTRIBUTIONS,
-            "reason": "XGBoost tells nothing of trees with several outputs",
+            "reason": "XGBoost does not describe trees with several outputs",
         }
     return found
 
 
 def number(value: float) -> Array:
-    """Return a number as the array that is saved of it."""
+    """Return a number as an array to save."""
     return np.array([float(value)])
 
 
 def parameter_value(value: Any) -> Array:
-    """Return a hyperparameter as an array: numbers, texts and flat lists as they are, anything else as a text."""
+    """Return a hyperparameter as an array: numbers, strings and flat lists unchanged, other values as strings."""
     is_nested = isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple)) for item in value)
     try:
         return to_array(str(value) if is_nested else value)

@@ -1,4 +1,4 @@
-"""The trees that one boosting round has added, as columns of a table with a row for each node."""
+"""The trees of one boosting round, as columns of a table with one row per node."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ COLUMNS: Final[Mapping[str, type]] = {
     "Cover": np.float64,
     "Category": str,
 }
-"""Columns and what they hold. Where a node lacks something, numbers are NaN and texts are ``nan``."""
+"""Column → type. Missing values are NaN in numeric columns and ``nan`` in string columns."""
 
 _NOTHING: Final = "nan"
 
 
 def describe_round(model: Any, number: int) -> list[str]:
-    """Return all trees that a round has added: one, or one for each class and each parallel tree.
+    """Return all trees of a round: one, or one for each class and parallel tree.
 
     Args:
         model: A booster of trees.
-        number: Which round, counted from 0.
+        number: Number of the round, counted from 0.
 
     Returns:
-        What XGBoost says of each tree, in JSON.
+        XGBoost's description of each tree, in JSON.
     """
     return _describe(model[number : number + 1])
 
 
 def describe_refreshed_round(model: Any, number: int) -> list[str]:
-    """Return all trees that a round has refreshed of a model made before.
+    """Return all trees of an existing model that a round has refreshed.
 
-    XGBoost cannot take such a model apart before all of its trees are refreshed.
+    XGBoost cannot slice such a model before all of its trees are refreshed.
 
     Args:
-        model: A booster of trees that holds those refreshed so far.
-        number: Which round, counted from 0: the last.
+        model: A booster of trees that contains those refreshed so far.
+        number: Number of the last round, counted from 0.
 
     Returns:
-        What XGBoost says of each tree, in JSON.
+        XGBoost's description of each tree, in JSON.
     """
     trees = _describe(model)
     return trees[-(len(trees) // (number + 1)) :]
@@ -63,16 +63,16 @@ def _describe(model: Any) -> list[str]:
 
 
 def tree_table(trees: Sequence[str], first_tree: int) -> dict[str, Array]:
-    """Turn trees into columns, each with as many elements as the trees have nodes, ordered by tree and node.
+    """Convert trees to columns with one element per node, ordered by tree and node.
 
     Args:
-        trees: What XGBoost says of each, in JSON.
-        first_tree: Number of the first of them within the model.
+        trees: XGBoost's description of each tree, in JSON.
+        first_tree: Number of the first tree within the model.
     """
     rows = [
         row
         for number, tree in enumerate(trees, first_tree)
-        # Not strict: names of features may hold control characters, which XGBoost leaves as they are.
+        # Not strict, because XGBoost does not escape control characters in feature names.
         for row in sorted(_rows(number, json.loads(tree, strict=False)), key=lambda row: int(row["Node"]))
     ]
     return {column: np.array([row[column] for row in rows], dtype=kind) for column, kind in COLUMNS.items()}
@@ -98,7 +98,7 @@ def _rows(tree: int, root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _condition(condition: Any) -> dict[str, Any]:
-    """Return the columns that say where a split is: a threshold, or the categories that go one way."""
+    """Return the columns of a split condition: a threshold, or the categories of one branch."""
     if isinstance(condition, list):
         return {"Split": np.nan, "Category": ",".join(map(str, condition))}
     return {"Split": np.nan if condition is None else condition, "Category": _NOTHING}

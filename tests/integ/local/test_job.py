@@ -206,7 +206,7 @@ def test_job_command_is_run_in_place_of_a_script(make_request: MakeRequest, tmp_
                     }
                 ]
             },
-            r"channel 'c' has no data: nothing lies at 's3://nowhere/x'",
+            r"channel 'c' has no data: nothing exists at 's3://nowhere/x'",
         ),
         ({"HyperParameters": {"lr": "1"}}, "AlgorithmSpecification: .*sagemaker_program"),
         (
@@ -338,7 +338,7 @@ def test_job_name_that_is_in_use_is_refused(make_request: MakeRequest, tmp_path:
     """A name is used once in a work folder, and the first job stays as it is."""
     request = make_request("")
     description = run_training_job(request, tmp_path).describe()
-    with pytest.raises(SMDebugRuntimeError, match=r"'job-1' exists already.*take another name"):
+    with pytest.raises(SMDebugRuntimeError, match=r"'job-1' already exists.*choose another name"):
         run_training_job(request, tmp_path)
     assert describe_training_job("job-1", tmp_path) == description
 
@@ -348,7 +348,7 @@ def test_job_name_whose_trial_is_still_there_is_refused(make_request: MakeReques
     request = make_request("")
     job = run_training_job(request, tmp_path)
     shutil.rmtree(job.folder)
-    with pytest.raises(SMDebugRuntimeError, match=r"debug-output' holds a trial already"):
+    with pytest.raises(SMDebugRuntimeError, match=r"debug-output' already holds the trial"):
         run_training_job(request, tmp_path)
     assert not job.folder.exists()
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 BROKEN = {
-    "numpy": ("import numpy\nnumpy.no_longer_there", "SMDebugRuntimeError: .*needs one before 1.24 .*no_longer_there"),
+    "numpy": ("import numpy\nnumpy.no_longer_there", "SMDebugRuntimeError: .*one before 1.24 .*no_longer_there"),
     "library": ("raise OSError('libquadmath.so.0: cannot open')", "SMDebugRuntimeError: .*libquadmath0 .*cannot open"),
     "missing": ("raise ModuleNotFoundError(name='mxnet')", "MissingDependencyError: .*mxnet"),
 }

@@ -201,7 +201,7 @@ def test_an_image_of_another_region_is_refused(generic):
     """The service would."""
     image = "864354269164.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rule-evaluator:latest"
     rule = Rule.custom("Mine", image.replace("us-east-1", "eu-west-1"), "ml.t3.medium", 5)
-    with pytest.raises(RequestValidationError, match="must lie in the region of the job"):
+    with pytest.raises(RequestValidationError, match="must be in the region of the job"):
         generic(rules=[rule]).fit(job_name="image")
 
 

@@ -82,7 +82,7 @@ class TestLs:
         assert main(["ls", trial, "--mode", "predict"]) == 0
         output = capsys.readouterr()
         assert "TENSOR" not in output.out
-        assert output.err == "no tensor was saved, or none of those asked for\n"
+        assert output.err == "no tensor was saved, or none matches the options\n"
 
 
 class TestShow:
@@ -204,8 +204,8 @@ class TestRules:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["run", "{tmp}/nosuch.py"], "script must be a Python file that is there"),
-        (["run", "{tmp}"], "script must be a Python file that is there"),
+        (["run", "{tmp}/nosuch.py"], "script must be an existing Python file"),
+        (["run", "{tmp}"], "script must be an existing Python file"),
         (["run"], "the following arguments are required: SCRIPT\n"),
         (["ls", "{tmp}/nowhere"], "no trial at"),
         (["ls", "{trial}", "--regex", "("], "'('"),
@@ -215,7 +215,7 @@ class TestRules:
         (["show", "{trial}", "loss", "--last", "0"], "at least 1"),
         (["rules", "run", "{trial}", "VanishingGradient", "--start", "2", "--end", "2"], "end must be above start"),
         (["show", "{trial}", "fc.wieght"], "'fc.wieght'"),
-        (["show", "{trial}", "weight"], "2 whose names hold it: fc.weight, gradient/fc.weight"),
+        (["show", "{trial}", "weight"], "2 whose names contain it: fc.weight, gradient/fc.weight"),
         (["ls", "s3://"], "must look like s3://bucket/prefix (got 's3://')"),
         (["rules", "run", "VanishingGradient", "{trial}"], "comes before the rules: rules run TRIAL VanishingGradient"),
         (

@@ -130,7 +130,7 @@ def test_parameters_do_not_follow_later_changes():
     ("values", "error", "match"),
     [
         ("text", SMDebugTypeError, "must be a mapping"),
-        ({1: "x"}, SMDebugTypeError, "must be texts"),
+        ({1: "x"}, SMDebugTypeError, "must be strings"),
         ({"": "x"}, SMDebugValueError, "1 to 256"),
         ({"k" * 257: "x"}, SMDebugValueError, "got 257"),
         ({"k": "x" * 257}, SMDebugValueError, "at most 256 characters .got 257"),

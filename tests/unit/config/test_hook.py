@@ -54,7 +54,7 @@ def test_tensorboard_elsewhere_is_accepted(path):
 
 def test_local_path_of_another_type_is_refused():
     """A path is text."""
-    with pytest.raises(SMDebugTypeError, match="container_local_output_path must be a text"):
+    with pytest.raises(SMDebugTypeError, match="container_local_output_path must be a string"):
         DebuggerHookConfig(container_local_output_path=5)
 
 

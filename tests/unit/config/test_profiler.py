@@ -123,7 +123,7 @@ def test_profiler_config_with_a_known_interval_is_accepted(interval):
         ({"system_monitor_interval_millis": "500"}, SMDebugTypeError, "whole number"),
         ({"system_monitor_interval_millis": True}, SMDebugTypeError, "whole number"),
         ({"disable_profiler": "yes"}, SMDebugTypeError, "True or False"),
-        ({"disable_profiler": True, "system_monitor_interval_millis": 500}, SMDebugValueError, "ask for nothing"),
+        ({"disable_profiler": True, "system_monitor_interval_millis": 500}, SMDebugValueError, "no other setting"),
         ({"framework_profile_params": {}}, SMDebugTypeError, "FrameworkProfile"),
         ({"framework_profile_params": FrameworkProfile(), "profile_params": Profiler()}, SMDebugValueError, "not both"),
     ],

@@ -544,7 +544,8 @@ class TestCollectionsFile:
         hook.close()
         [said] = caplog.messages
         assert said.startswith(
-            f"no tensors were saved to {hook.out_dir} in 3 steps: none matched the due collections losses;"
+            f"sagemaker_debug_ext: no tensors were saved to {hook.out_dir} in 3 steps: none matched the due "
+            "collections losses; check the save interval"
         )
 
     @pytest.mark.parametrize("given", [{"dry_run": True}, {"flight_recorder": 2}, {}])

@@ -48,8 +48,8 @@ def test_link_channels_selects_what_the_prefix_selects(
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
-        (channel("s3://bucket/nowhere"), "channel 'train' has no data: nothing lies at 's3://bucket/nowhere'"),
-        (channel("s3://nowhere/data"), "nothing lies at 's3://nowhere/data'"),
+        (channel("s3://bucket/nowhere"), "channel 'train' has no data: nothing exists at 's3://bucket/nowhere'"),
+        (channel("s3://nowhere/data"), "nothing exists at 's3://nowhere/data'"),
         (channel("s3://bucket/../data"), "cannot be read"),
         (channel(S3DataType="ManifestFile"), "must have the S3DataType 'S3Prefix'"),
         ({**channel(), "InputMode": "Pipe"}, r"InputMode 'File' or 'FastFile'"),

@@ -76,7 +76,7 @@ def test_description_that_cannot_be_written_does_not_end_the_job(
     folder.description.mkdir()
     description.move("InProgress", "Training")
     assert description.status == "InProgress"
-    assert "out of date" in caplog.text
+    assert "could not write the description" in caplog.text
 
 
 def test_describe_of_job_whose_process_died_says_failed(description: Description, folder: JobFolder) -> None:
@@ -86,7 +86,7 @@ def test_describe_of_job_whose_process_died_says_failed(description: Description
     lock.release()
     found = describe_training_job("job-1", work_dir(folder))
     assert (found["TrainingJobStatus"], found["SecondaryStatus"]) == ("Failed", "Failed")
-    assert "has ended before the job" in found["FailureReason"]
+    assert "ended before the job did" in found["FailureReason"]
 
 
 def test_describe_of_unknown_job_says_so(folder: JobFolder) -> None:

@@ -218,5 +218,5 @@ def test_shipping_to_a_used_place_is_refused(folder: JobFolder, locations: Locat
     """A trial of an earlier job of that name is neither mixed nor overwritten."""
     hook = {"S3OutputPath": "s3://bucket/out"}
     save_step(locations.path("s3://bucket/out/job-1/debug-output"), 0)
-    with pytest.raises(SMDebugRuntimeError, match="holds a trial already"):
+    with pytest.raises(SMDebugRuntimeError, match="already holds the trial"):
         ArtifactSync(request(DebugHookConfig=hook), folder, locations).check_unused()

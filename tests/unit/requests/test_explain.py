@@ -224,7 +224,7 @@ def test_explanations_are_text_and_json():
         "VanishingGradient: can evaluate",
         "  sees gradients: every 500 steps",
         "AllZero: will never evaluate",
-        "  problem: it does not know which tensors to look at; set collection_names or tensor_regex",
+        "  problem: it does not know which tensors to inspect; set collection_names or tensor_regex",
     ]
     assert json.loads(explanation.to_json())["rules"][1]["problems"] == list(explanation.rules[1].problems)
     assert not explanation.can_all_evaluate

@@ -121,7 +121,7 @@ def test_base_trial_when_it_is_no_trial_then_says_how_to_open_one(make, given, r
         (lambda trial, file: explain(Silent(trial), "/a"), r"trial must be a trial, as create_trial\(path\) returns"),
         (lambda trial, file: Silent(trial).req_tensors.add("weight", 1), "steps must be a list of steps"),
         (lambda trial, file: Isolation(timeout_seconds="60"), r"timeout_seconds must be a number \(got '60'\)"),
-        (lambda trial, file: parse_list_from_str(3), r"a list, or a text that holds one, was expected \(got 3\)"),
+        (lambda trial, file: parse_list_from_str(3), r"a list or a string was expected \(got 3\)"),
     ],
 )
 def test_rule_when_an_argument_is_of_a_wrong_type_then_named(trial, rule_file, make, message):

@@ -161,7 +161,7 @@ def test_trainers_add_members_in_the_spelling_they_find(arguments, members):
 
 def test_trainers_of_a_release_that_works_otherwise_are_refused():
     """Rather than sending a job without the settings."""
-    with pytest.raises(SMDebugRuntimeError, match=r"makes requests in another way.*got the members spec"):
+    with pytest.raises(SMDebugRuntimeError, match=r"builds requests differently.*got the members spec"):
         with_debugger(Trainer)(arguments={"spec": 1})._create_training_job_args()
 
 

@@ -198,6 +198,6 @@ def test_kernels_for_when_numba_does_not_work_then_numpy_does_the_work(monkeypat
         with caplog.at_level(logging.INFO):
             assert histogram(np.ones(LARGE, np.float32)).num == LARGE
             assert numba_loader.kernels_for(np.ones(LARGE, np.float32)) is None
-        assert len([record for record in caplog.records if "without Numba" in record.message]) == 1
+        assert len([record for record in caplog.records if "because Numba is unavailable" in record.message]) == 1
     finally:
         numba_loader._load.cache_clear()
