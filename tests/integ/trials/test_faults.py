@@ -170,17 +170,16 @@ def victim(tmp_path):
 
 
 def check_victim(backend, values, records, key, place):
-    """Read some files one by one and everything together; only what lies where the damage is may be wrong.
+    """Read the damaged step between its neighbours, and everything together; only what lies at the damage may be wrong.
 
-    Records of the step before have been read when the damaged file is, so that its own are compared with these. In the
-    records of step 0 that number is shorter: they are no pattern for others.
+    Records are compared with those that were read before them: the damaged ones, and those that follow.
     """
     trial = Trial("victim", backend, polling=STILL)
     in_file = {each: (start, size) for each, (file, start, size) in records.items() if file == key}
     (damaged_step,) = {step for step, _ in in_file}
     hit = {each for each, (start, size) in in_file.items() if start <= place < start + size}
     failed = False
-    for step, name in itertools.product(sorted({1, damaged_step, 11}), sorted(NAMES)):
+    for step, name in itertools.product(range(max(damaged_step - 1, 0), min(damaged_step + 2, 12)), sorted(NAMES)):
         try:
             found = trial.tensor(name).value(step)
         except DebugExtError:
