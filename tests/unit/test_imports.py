@@ -108,7 +108,7 @@ ALLOWED_WITHIN = {
         "process": set(),
         "statistics": {"process"},
         "capture": {"statistics"},
-        "output": {"capture", "registry", "statistics"},
+        "output": {"capture", "options", "registry", "statistics"},
         "options": {"capture"},
         "registry": {"process"},
         "fail_safe": set(),

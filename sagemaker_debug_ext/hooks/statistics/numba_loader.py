@@ -37,6 +37,6 @@ def _load() -> ModuleType | None:
             loops.summarise(sample)  # compiles it, or fails now if that is impossible
             loops.count_leading_bits(sample, 16)
     except Exception as error:  # noqa: BLE001 - Numba fails in ways of its own, and numpy does without
-        LOG.info("reductions and histograms of large tensors are made by numpy, without Numba: %s", error)
+        LOG.info("reductions and histograms of large tensors use numpy, because Numba is unavailable: %s", error)
         return None
     return loops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -13,10 +13,6 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_o
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
-
-
-class _TensorView(Protocol):
-    def selected(self, selection: Selection) -> list[str]: ...
 
 
 def _compiled(patterns: Iterable[str] | None) -> tuple[re.Pattern[str], ...]:
@@ -55,10 +51,6 @@ class Selection:
     def is_everything(self) -> bool:
         """Whether every tensor is selected."""
         return self in (ALL_TENSORS, ALL_WITHOUT_GAPS)
-
-    def names(self, view: _TensorView) -> list[str]:
-        """Return the selected tensors among those saved at the step, sorted by name."""
-        return view.selected(self)
 
     def united_with(self, other: Selection) -> Selection:
         """Return the union of both selections."""

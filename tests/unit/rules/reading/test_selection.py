@@ -68,4 +68,4 @@ def test_a_pattern_that_does_not_compile_is_refused():
 def test_inputs_of_losses_are_not_inputs_of_the_model(make_trial, tensors, names):
     """The inputs of a module that has no parameters, such as a loss, are not those of the model, if others have."""
     trial = make_trial({(ModeKeys.TRAIN, 0): dict.fromkeys(tensors, np.ones((2, 2)))})
-    assert Selection(roles=(Role.MODEL_INPUT,)).names(StepView(trial, 0)) == names
+    assert StepView(trial, 0).selected(Selection(roles=(Role.MODEL_INPUT,))) == names
