@@ -31,6 +31,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 from sagemaker_debug_ext.config.actions import load_entries
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.store.backends.fileio import atomic_write
 from sagemaker_debug_ext.store.format.keys import RECORDING_REQUEST
 
 LOG = logging.getLogger(__name__)
@@ -245,9 +246,7 @@ def write_marker(parameters: ActionParameters, rule_name: str, message: str) -> 
     """
     path = Path(parameters["path"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(path.name + ".tmp")
-    half.write_text(json.dumps({"rule": rule_name, "message": message}) + "\n", encoding="utf-8")
-    half.replace(path)  # whoever waits for the file finds it whole
+    atomic_write(path, json.dumps({"rule": rule_name, "message": message}).encode() + b"\n")
 
 
 def ask_for_recording(parameters: ActionParameters, rule_name: str, message: str) -> None:

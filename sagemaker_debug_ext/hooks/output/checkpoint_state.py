@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sagemaker_debug_ext.hooks.capture.counters import StepCounters
+from sagemaker_debug_ext.store.backends.fileio import atomic_write
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -75,9 +76,7 @@ class CheckpointState:
                 "latest-mode-step": counters.last_mode_steps(),
             }
         )
-        temporary = self._folder / f"{STATE_FILE}.tmp"
-        temporary.write_text(json.dumps(self._entries), encoding="utf-8")
-        temporary.replace(self._folder / STATE_FILE)
+        atomic_write(self._folder / STATE_FILE, json.dumps(self._entries).encode())
 
     def _look(self) -> frozenset[tuple[str, int]]:
         found = set()

@@ -1,7 +1,8 @@
-"""Many buffers at one file descriptor."""
+"""Files: many buffers at one descriptor, and writes that are visible whole or not at all."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import os
@@ -20,6 +21,38 @@ four megabytes and more in one call was measured to cost three times as much as 
 
 _RESERVE_FROM_BYTES: Final = 1 << 20
 _NOT_SUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
+
+
+@contextlib.contextmanager
+def renamed_at_end(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> Iterator[None]:
+    """Rename a file to its final path at the end of the block, replacing a file of that name.
+
+    Any exception in the block, including an interruption, removes the temporary file instead.
+
+    Raises:
+        OSError: The file cannot be renamed.
+    """
+    with contextlib.ExitStack() as cleanup:
+        cleanup.callback(_remove, temporary)
+        yield
+        os.replace(temporary, path)
+        cleanup.pop_all()
+
+
+def atomic_write(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a small file so that readers see the old content or the new, never a part of it.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    temporary = f"{os.fspath(path)}.tmp"
+    with renamed_at_end(temporary, path), open(temporary, "wb") as file:
+        file.write(content)
+
+
+def _remove(path: str | os.PathLike[str]) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def read_exactly(descriptor: int, start: int, length: int) -> bytes:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, Changes, ObjectInfo, Watch, check_key
-from sagemaker_debug_ext.store.backends.fileio import read_exactly, read_scattered, write_gathered
+from sagemaker_debug_ext.store.backends.fileio import read_exactly, read_scattered, renamed_at_end, write_gathered
 
 _TEMPORARY_SUFFIX: Final = ".tmp"
 _MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO)
@@ -181,16 +181,11 @@ class LocalBackend(Backend):
         path = self._path(key)
         temporary = path + _TEMPORARY_SUFFIX
         descriptor = _open_new(temporary)
-        try:
+        with renamed_at_end(temporary, path):
             try:
                 write_gathered(descriptor, 0, parts)
             finally:
                 os.close(descriptor)
-            os.replace(temporary, path)
-        except BaseException:  # an interruption must not leave half a file behind, either
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
 
     def create(self, key: str) -> bool:
         path = self._path(key)

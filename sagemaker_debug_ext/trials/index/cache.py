@@ -7,7 +7,6 @@ this package is passed over.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
 import os
@@ -16,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from sagemaker_debug_ext.store.backends.fileio import renamed_at_end
 from sagemaker_debug_ext.store.consolidated.table import DAMAGE, IndexedFile, decode_table, encode_table
 from sagemaker_debug_ext.store.format.index import IndexEntry
 from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
@@ -71,14 +71,8 @@ class IndexCache:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=self.path.parent)
-            try:
-                with open(descriptor, "wb") as file:
-                    file.write(encode_table(map(_to_indexed, files), self._place))
-                os.replace(temporary, self.path)
-            except BaseException:  # an interruption must not leave half a file behind, either
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-                raise
+            with renamed_at_end(temporary, self.path), open(descriptor, "wb") as file:
+                file.write(encode_table(map(_to_indexed, files), self._place))
             self._prune()
         except OSError as error:
             LOG.debug("the index is not kept: %s", error)

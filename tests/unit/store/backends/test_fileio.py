@@ -50,3 +50,20 @@ def test_read_into_several_buffers_fills_them_in_order(tmp_path_factory, content
         got = fileio.read_scattered(file.fileno(), start, targets)
         assert fileio.read_exactly(file.fileno(), start, at) == content[start : start + at]
     assert bytes(room[:got]) == content[start : start + at]
+
+
+class TestAtomicWrite:
+    def test_atomic_write_replaces_the_file_and_leaves_nothing_else(self, tmp_path):
+        """The new content takes the place of the old one, and no temporary file remains."""
+        (tmp_path / "state").write_bytes(b"old")
+        fileio.atomic_write(tmp_path / "state", b"new")
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"state": b"new"}
+
+    @pytest.mark.parametrize("failure", [OSError(28, "full"), KeyboardInterrupt()], ids=["full disk", "Ctrl-C"])
+    def test_renamed_at_end_when_the_block_fails_then_the_old_file_stays_alone(self, tmp_path, failure):
+        """A failure, or an interruption, removes the temporary file and keeps the content from before."""
+        (tmp_path / "state").write_bytes(b"old")
+        with pytest.raises(type(failure)), fileio.renamed_at_end(tmp_path / "half", tmp_path / "state"):
+            (tmp_path / "half").write_bytes(b"ha")
+            raise failure
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"state": b"old"}
