@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugValueError
 from sagemaker_debug_ext.store.backends import Backend, Buffer, open_backend
+from sagemaker_debug_ext.store.backends.s3_urls import SCHEME, split_s3_url
 
-_S3: Final = "s3://"
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
@@ -27,17 +27,14 @@ def split_s3_uri(uri: str) -> tuple[str, str]:
         SMDebugValueError: The value is not an S3 URI, the bucket name is not allowed, or the key contains ``.`` or
             ``..``, which would be another key as a folder.
     """
-    if not uri.startswith(_S3):
-        raise SMDebugValueError(f"an S3 location must look like s3://bucket/key (got {uri!r})")
-    bucket, _, key = uri[len(_S3) :].partition("/")
+    bucket, key = split_s3_url(uri)
     if not _BUCKET.fullmatch(bucket):
         raise SMDebugValueError(
             f"the bucket of {uri!r} must be 3 to 63 lower-case letters, digits, dots or hyphens (got {bucket!r})"
         )
-    parts = [part for part in key.split("/") if part]
-    if "\0" in key or any(part in {".", ".."} for part in parts):
+    if "\0" in key or not {".", ".."}.isdisjoint(key.split("/")):
         raise SMDebugValueError(f"the key of {uri!r} must not hold '.' or '..' as a folder, nor a NUL character")
-    return bucket, "/".join(parts)
+    return bucket, key
 
 
 def join_location(location: str, *parts: str) -> str:
@@ -74,7 +71,7 @@ class Locations:
         Raises:
             SMDebugValueError: The location has another form, or is outside its bucket.
         """
-        if location.startswith(_S3):
+        if location.startswith(SCHEME):
             bucket, key = split_s3_uri(location)
             return self.s3_root / bucket / key
         if location.startswith("file://"):
@@ -94,7 +91,7 @@ class Locations:
             key = path.relative_to(self.s3_root)
         except ValueError:
             return str(path)
-        return _S3 + str(PurePosixPath(key))
+        return SCHEME + str(PurePosixPath(key))
 
     def backend(self, location: str) -> Backend:
         """Return the storage back end for a location."""

@@ -18,6 +18,7 @@ from sagemaker_debug_ext.errors import (
 )
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
+from sagemaker_debug_ext.store.backends.s3_urls import SCHEME, split_s3_url
 from sagemaker_debug_ext.store.consolidated.index import consolidate
 from sagemaker_debug_ext.store.format.keys import index_key
 from sagemaker_debug_ext.trials.arguments import (
@@ -594,9 +595,7 @@ def create_trial(
     if profiler:
         raise SMDebugNotImplementedError("profiler data are not read: open the tensors of the job with profiler=False")
     text = path_text(path)
-    if text.startswith("s3://"):
-        bucket, _, prefix = text.removeprefix("s3://").partition("/")
-        if not bucket:
-            raise SMDebugValueError(f"an S3 location must look like s3://bucket/prefix (got {text!r})")
+    if text.startswith(SCHEME):
+        bucket, prefix = split_s3_url(text, "s3://bucket/prefix")
         return S3Trial(os.path.basename(text) if name is None else name, bucket, prefix, **kwargs)
     return LocalTrial(os.path.basename(text) if name is None else name, text, **kwargs)

@@ -9,6 +9,7 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, ObjectInfo
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.backends.memory import MemoryBackend
+from sagemaker_debug_ext.store.backends.s3_urls import SCHEME, split_s3_url
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.store.backends.s3 import S3Options
@@ -28,8 +29,8 @@ def open_backend(path: str | os.PathLike[str], s3: S3Options | None = None) -> B
         StorageError: There are no credentials for S3.
     """
     text = os.fspath(path).strip()
-    if text.startswith("s3://"):
-        from sagemaker_debug_ext.store.backends.s3 import S3Backend, split_s3_url  # noqa: PLC0415 - boto3 takes long
+    if text.startswith(SCHEME):
+        from sagemaker_debug_ext.store.backends.s3 import S3Backend  # noqa: PLC0415 - boto3 takes long
 
         return S3Backend(*split_s3_url(text), s3)
     is_meant_for_s3 = text[:3].casefold() == "s3:"  # path objects turn s3:// into s3:/

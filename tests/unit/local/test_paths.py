@@ -46,11 +46,17 @@ def test_split_s3_uri_when_key_climbs_is_refused(key: str) -> None:
         split_s3_uri(f"s3://bucket/{key}")
 
 
-@pytest.mark.parametrize("bucket", ["", "..", "UPPER", "a", "under_score", "-hyphen", "x" * 64])
+@pytest.mark.parametrize("bucket", ["..", "UPPER", "a", "under_score", "-hyphen", "x" * 64])
 def test_split_s3_uri_when_bucket_is_invalid_is_refused(bucket: str) -> None:
     """A bucket name that S3 does not allow is an error that shows it."""
     with pytest.raises(SMDebugValueError, match="the bucket of"):
         split_s3_uri(f"s3://{bucket}/key")
+
+
+def test_split_s3_uri_without_a_bucket_is_refused() -> None:
+    """A URI that names no bucket is an error that shows the form."""
+    with pytest.raises(SMDebugValueError, match=r"must look like s3://bucket/key \(got 's3:///key'\)"):
+        split_s3_uri("s3:///key")
 
 
 def test_split_s3_uri_drops_repeated_and_closing_slashes() -> None:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sagemaker_debug_ext.store.backends.s3.backend import S3Backend
-from sagemaker_debug_ext.store.backends.s3.options import S3Options, split_s3_url
+from sagemaker_debug_ext.store.backends.s3.options import S3Options
 
-__all__ = ["S3Backend", "S3Options", "split_s3_url"]
+__all__ = ["S3Backend", "S3Options"]

@@ -28,7 +28,7 @@ from sagemaker_debug_ext.store.backends.s3.errors import (
     storage_error,
 )
 from sagemaker_debug_ext.store.backends.s3.listing import Listing, S3Watch
-from sagemaker_debug_ext.store.backends.s3.options import SCHEME, S3Options
+from sagemaker_debug_ext.store.backends.s3.options import S3Options
 from sagemaker_debug_ext.store.backends.s3.transfer import (
     MIB,
     PART_BYTES,
@@ -36,6 +36,7 @@ from sagemaker_debug_ext.store.backends.s3.transfer import (
     ResumableBody,
     merge_near,
 )
+from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

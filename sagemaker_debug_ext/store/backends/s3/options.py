@@ -1,21 +1,16 @@
-"""How to reach S3, and the parts of an S3 URL."""
+"""How to reach S3."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import attrs
 import boto3
 import botocore.config
 import botocore.exceptions
 
-from sagemaker_debug_ext.errors import SMDebugValueError
-
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
-
-
-SCHEME: Final = "s3://"
 
 
 @attrs.frozen(kw_only=True)
@@ -63,15 +58,3 @@ class S3Options:
         )
         client: S3Client = session.client("s3", endpoint_url=self.endpoint_url, config=config)
         return client
-
-
-def split_s3_url(url: str) -> tuple[str, str]:
-    """Return bucket and key of ``s3://bucket/key``; slashes at the end, and repeated ones, are dropped.
-
-    Raises:
-        SMDebugValueError: It is no such address.
-    """
-    bucket, _, key = url.removeprefix(SCHEME).partition("/")
-    if not url.startswith(SCHEME) or not bucket:
-        raise SMDebugValueError(f"an S3 location must look like s3://bucket/key (got {url!r})")
-    return bucket, "/".join(part for part in key.split("/") if part)
