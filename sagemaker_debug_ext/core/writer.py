@@ -98,7 +98,7 @@ class FileWriter:
         self.close()
 
     def _settle(self, mode: ModeKeys, mode_step: int | None) -> None:
-        """Take over what an entry says about the step."""
+        """Add an entry of the index file to the step."""
         within = self._data.global_step if mode_step is None else mode_step
         wanted = (self._mode if mode is ModeKeys.GLOBAL else mode, within)
         if self._data and wanted != (self._data.mode, self._data.mode_step):

@@ -138,7 +138,7 @@ class IsolatedRule(Rule):
         ]
 
     def evaluation_ended(self) -> None:
-        """Let the rule finish, and end the process."""
+        """Finish the rule, and end the process."""
         try:
             if self._process is not None and self._finishes:
                 self._ask({"end": self.output_path}, self._isolation.timeout_seconds)

@@ -42,7 +42,7 @@ def invoke_rule(
 
 
 def _wait(rule: Rule, raise_eval_cond: bool) -> bool:
-    """Let a rule evaluate the wait for steps, and return whether to go on."""
+    """Evaluate a rule while no step arrives, and return whether to go on."""
     for issue in rule.issues_while_waiting():
         rule.actions.invoke(issue.message)
         met = RuleEvaluationConditionMet(rule.rule_name, issue.step)

@@ -21,7 +21,7 @@ _OWN_CLAIMS: dict[str, int] = {}
 
 
 def owns_claim(backend: Backend) -> bool:
-    """Tell whether a hook of this very process writes to a trial, and has it for itself."""
+    """Return whether a hook of this very process writes to a trial, and has it for itself."""
     return _OWN_CLAIMS.get(backend.url) == os.getpid()
 
 
@@ -71,7 +71,7 @@ def _take_over(path: Path, root: str) -> bool:
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:
-    """Tell whether an open file still lies at its path, and has not been given back or replaced meanwhile."""
+    """Return whether an open file still lies at its path, and has not been given back or replaced meanwhile."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

@@ -163,7 +163,7 @@ class TrialWriter:
         return parts, layout.index(data.mode, data.mode_step, event_key(data.global_step, self.worker))
 
     def _tell_what_the_original_cannot_read(self, kind: StepKind) -> None:
-        """Say of the first tensor of a trial, if any, that only readers that know its dtype can read it."""
+        """Log the first tensor of a trial that only readers with support for its dtype can read."""
         if self.backend.url in _TOLD:
             return
         for name, (dtype, _) in zip(kind.names, kind.specs, strict=True):

@@ -44,7 +44,7 @@ class Problems:
         self._by_key[key] = problem
 
     def forget(self, key: str) -> None:
-        """Take back what was noted for an object, because it has been replaced by a good one."""
+        """Remove the problems of an object that has been replaced by a sound one."""
         self._by_key.pop(key, None)
 
     def all(self) -> tuple[Problem, ...]:

@@ -1,4 +1,4 @@
-"""Tell the story of a trial in a few lines, as text and for notebooks."""
+"""Summaries of a trial: text for `repr`, and a table for notebooks."""
 
 from __future__ import annotations
 

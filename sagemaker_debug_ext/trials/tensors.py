@@ -279,7 +279,7 @@ class Tensor:
         return dict(zip(records, arrays, strict=True))
 
     def step(self, *_: object, **__: object) -> None:
-        """Say what replaces this method, which is gone.
+        """Raise an error that names the replacement of this removed method.
 
         Raises:
             SMDebugNotImplementedError: Always.

@@ -248,13 +248,13 @@ class Trial(ValueQueries):
             return next(iter(reader.index.global_steps(mode, mode_step)), None)
 
     def has_passed_step(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> StepState:
-        """Tell whether a step is there, may still come, or never will; looks for new steps first."""
+        """Return whether a step is there, may still come, or never will; looks for new steps first."""
         check_step(step)
         self.maybe_refresh()
         return self._waiter.state(step, mode)
 
     def job_state(self, silence_seconds: float = DEFAULT_SILENCE_SECONDS) -> JobState:
-        """Tell whether the job runs, has ended, or has saved nothing for `silence_seconds`; looks for news first."""
+        """Return whether the job runs, has ended, or has saved nothing for `silence_seconds`; looks for news first."""
         self.maybe_refresh()
         return job_state(self.index_reader, silence_seconds)
 
@@ -375,7 +375,7 @@ class Trial(ValueQueries):
         raise SMDebugTypeError(f"collection must be a Collection or the name of one (got {collection!r})")
 
     def has_tensor(self, tname: str) -> bool:
-        """Tell whether a tensor was saved at any step; looks for new steps only if it is unknown."""
+        """Return whether a tensor was saved at any step; looks for new steps only if it is unknown."""
         check_name(tname, "tname")
         reader = self.index_reader
         with reader.lock:

@@ -188,7 +188,7 @@ def resolve_settings(collection: Collection, save_config: SaveConfig, reduction_
 
 
 def warn_never_saves(save_config: SaveConfig, owner: str) -> None:
-    """Tell of modes whose settings never have a step saved, unless an `end_step` of 0 asks for that.
+    """Warn about modes whose settings never save a step, unless an `end_step` of 0 asks for that.
 
     It is no error, for the settings of a section of the hook configuration file are laid over those it inherits.
 

@@ -45,7 +45,7 @@ _copy_bytes: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, c
 
 
 def _is_shared(num_elements: int) -> bool:
-    """Tell whether PyTorch shares the copying of so many elements out among threads."""
+    """Return whether PyTorch shares the copying of so many elements out among threads."""
     return num_elements >= _WORTH_SHARING and torch.get_num_threads() > 1
 
 
@@ -79,7 +79,7 @@ class PooledArray(PooledValue):
         return self.array
 
     def release(self) -> None:
-        """Let a later copy have the memory."""
+        """Return the buffer to the pool."""
         self._pool.take_back(self, self._kind)
 
 
@@ -115,7 +115,7 @@ class PooledTensor(PooledValue):
         return array
 
     def release(self) -> None:
-        """Let a later copy have the memory."""
+        """Return the buffer to the pool."""
         self._pool.take_back(self, self._kind)
 
 

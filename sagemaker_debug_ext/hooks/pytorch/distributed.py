@@ -15,7 +15,7 @@ _MODULES = ("torch.distributed.tensor", "torch.distributed._tensor")
 
 
 def is_sharded(value: object) -> bool:
-    """Tell whether a tensor is spread over processes; never loads what the script has not loaded."""
+    """Return whether a tensor is spread over processes; never loads what the script has not loaded."""
     kind = type(value)
     if kind is Tensor or not isinstance(value, Tensor):
         return False
@@ -28,7 +28,7 @@ def _classes() -> list[type[Any]]:
 
 
 def is_partial(value: Any) -> bool:
-    """Tell whether what processes hold of a tensor that is spread over them has yet to be added up."""
+    """Return whether what processes hold of a tensor that is spread over them has yet to be added up."""
     return any(placement.is_partial() for placement in value.placements)
 
 
@@ -39,7 +39,7 @@ def local_shard(value: Any) -> Tensor:
 
 
 def is_distributed() -> bool:
-    """Tell whether the script has set up PyTorch's own distributed training."""
+    """Return whether the script has set up PyTorch's own distributed training."""
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 

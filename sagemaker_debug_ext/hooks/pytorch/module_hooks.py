@@ -33,7 +33,7 @@ class Removable(Protocol):
     """What PyTorch returns for a function that it is to call."""
 
     def remove(self) -> None:
-        """Have it called no more."""
+        """Remove the callback."""
 
 
 @attrs.frozen(eq=False)
@@ -99,7 +99,7 @@ class ModuleHooks:
         return {} if self._watch is None else self._watch.gradients
 
     def begin(self, plan: StepPlan, is_training: bool, with_modules: bool) -> CaptureSet:
-        """Have what is due captured from now on until `stop`.
+        """Attach the hooks that capture the due tensors until `stop`.
 
         Args:
             plan: What is due.
@@ -128,7 +128,7 @@ class ModuleHooks:
         return watch
 
     def stop(self) -> None:
-        """Take off the model what captures gradients, inputs and outputs."""
+        """Remove the hooks for gradients, inputs and outputs from the model."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
@@ -148,7 +148,7 @@ class ModuleHooks:
         self._known.clear()
 
     def watch_loss(self, plan: StepPlan, loss: RegisteredModule) -> None:
-        """Have a loss captured that was registered in the middle of a step."""
+        """Capture a loss that was registered in the middle of a step."""
         if plan.may_select_of(loss.name):
             self._tap(loss.name, loss.module)
 
@@ -251,7 +251,7 @@ class Scripting:
         _attached.add(self)
 
     def detach(self) -> None:
-        """Take the method away, unless it is needed still."""
+        """Remove the method, unless another model still needs it."""
         _attached.discard(self)
         if not _attached and vars(nn.Module).get(_PREPARE) is _without_taps:
             delattr(nn.Module, _PREPARE)

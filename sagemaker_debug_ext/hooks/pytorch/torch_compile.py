@@ -72,11 +72,11 @@ class CompiledCall:
         return outputs
 
     def before(self, function: Callable[..., object]) -> RegisteredCall:
-        """Have a function called before the module, with it and its positional arguments."""
+        """Call a function before the module, with the module and its positional arguments."""
         return RegisteredCall(self, self._before, function)
 
     def after(self, function: Callable[..., object]) -> RegisteredCall:
-        """Have a function called after the module, with it, its positional and keyword arguments, and its outputs."""
+        """Call a function after the module, with the module, its arguments and its outputs."""
         return RegisteredCall(self, self._after, function)
 
     def leave_if_idle(self) -> None:
@@ -93,6 +93,6 @@ class RegisteredCall:
         functions.append(function)
 
     def remove(self) -> None:
-        """Have it called no more."""
+        """Remove the callback."""
         self._functions.remove(self._function)
         self._owner.leave_if_idle()

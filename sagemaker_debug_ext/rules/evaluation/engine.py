@@ -147,7 +147,7 @@ class _Run:
                 self._update(status="Stopping")
 
     def _let_finish(self, status: EvaluationStatus, details: str) -> tuple[EvaluationStatus, str]:
-        """Let the rule finish, and return its last status."""
+        """Finish the rule, and return its last status."""
         try:
             call_rule(self.rule.evaluation_ended)
         except RuleFailure as failure:

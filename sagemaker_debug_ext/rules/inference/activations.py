@@ -132,7 +132,7 @@ def _is_equal(one: Array | None, other: Array) -> bool:
 
 
 def _has_activation(view: StepView, name: str) -> bool:
-    """Tell a layer that may have an activation from one that only hands on, as those that flatten or encode do."""
+    """Return whether a layer may have an activation, and does not only pass values on, as flattening does."""
     beside = naming_scheme_of(view.trial).parameters_beside(name, view.tensor_names)
     return ACTIVATION.search(name) is not None or any(_is_matrix(view, parameter) for parameter in beside)
 

@@ -66,7 +66,7 @@ class EvaluationRounds:
         self._validation: dict[str, _Mean] = collections.defaultdict(_Mean)
 
     def observe(self, mode: ModeKeys, losses: Mapping[str, float]) -> dict[str, Losses]:
-        """Take the losses saved at a step, maybe none, and return those that can be compared at it."""
+        """Add the losses saved at a step, if any, and return those that can be compared."""
         if mode is ModeKeys.TRAIN:
             if self._in_round:
                 self._training.clear()

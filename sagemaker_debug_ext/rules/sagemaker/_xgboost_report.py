@@ -63,7 +63,7 @@ def xgboost_report(trial: Trial) -> dict[str, Any]:
 
 
 def recognise_task(objective: str, labels: Numbers) -> Task:
-    """Tell what a model is for, by its objective, or else by the labels it was validated with."""
+    """Return the task of a model, inferred from its objective or else from its validation labels."""
     family = objective.partition(":")[0]
     if family in TASKS:
         return TASKS[family]

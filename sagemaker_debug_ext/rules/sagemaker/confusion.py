@@ -51,7 +51,7 @@ def confusion_matrices(labels: ClassIds, predictions: ClassIds, category_no: int
 
 
 def are_clear(matrices: Matrix, least: float, most: float) -> Flags:
-    """Tell of confusion matrices whether predictions are right often enough and wrong seldom enough, in each class.
+    """Return whether the predictions in confusion matrices are within the limits for each class.
 
     Args:
         matrices: ``(..., K, K)``. Classes that have neither labels nor predictions do not count.

@@ -23,7 +23,7 @@ EXTREMES: Final = (frozenset({("min", False), ("max", False)}), frozenset({("max
 
 
 def reductions_explode(reductions: Mapping[ReductionKey, float], only_nan: bool) -> bool:
-    """Tell from saved reductions whether a tensor has a value that is not finite, or one that is NaN.
+    """Return whether saved reductions show that a tensor has a non-finite or NaN value.
 
     The extremes decide where they were saved. Otherwise any reduction counts, although a sum or a product may overflow
     over finite elements.

@@ -24,7 +24,7 @@ class Optimum:
     age: int = 0
 
     def observe(self, loss: float, delta: float) -> None:
-        """Take an observation; it is a new optimum if it is lower by more than `delta`."""
+        """Add an observation; it is a new optimum if it is lower by more than `delta`."""
         if self.best is None:
             self.best = math.inf if math.isnan(loss) else loss
         elif loss < self.best - delta:

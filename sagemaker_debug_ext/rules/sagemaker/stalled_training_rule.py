@@ -53,7 +53,7 @@ class StalledTrainingRule(BuiltinRule):
         self._has_fired_since = False
 
     def give_actions(self, actions: Actions) -> None:
-        """Take the actions, with the one that stops the job if the parameters ask for it."""
+        """Set the actions, including the one that stops the job if the parameters ask for it."""
         if self._stopping is not None:
             actions = actions.extended(json.dumps(self._stopping))
         super().give_actions(actions)

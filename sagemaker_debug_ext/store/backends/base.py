@@ -83,7 +83,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def exists(self, key: str) -> bool:
-        """Tell whether there is such an object."""
+        """Return whether there is such an object."""
 
     @abc.abstractmethod
     def delete(self, key: str) -> None:

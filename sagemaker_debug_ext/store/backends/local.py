@@ -163,7 +163,7 @@ class LocalBackend(Backend):
             raise
 
     def _is_plain(self, folder: str) -> bool:
-        """Tell whether a folder below the root is reached without a link; looked up once for each that is."""
+        """Return whether a folder below the root is reached without a link; looked up once for each that is."""
         return folder in self._plain_folders or self._find_plain(folder)
 
     def _find_plain(self, folder: str) -> bool:
@@ -247,13 +247,13 @@ class _Folder:
         self.recent: deque[str] = deque(maxlen=_NUM_RECENT)
 
     def may_have_changed(self, changed_at_ns: int, now_ns: int) -> bool:
-        """Tell whether the folder's time leaves open that a file came, went or was replaced since it was looked at."""
+        """Return whether the folder's time leaves open that a file came, went or was replaced since it was looked at."""
         if changed_at_ns != self.changed_at_ns or now_ns - self.looked_at_ns > _LOOK_ANYWAY_NS:
             return True
         return not self.was_still()
 
     def was_still(self) -> bool:
-        """Tell whether the folder had not changed for so long when it was looked at that a change since would show."""
+        """Return whether the folder had not changed for so long when it was looked at that a change since would show."""
         is_coarse = self.changed_at_ns % 1_000_000 == 0
         return self.looked_at_ns - self.changed_at_ns >= (_COARSE_CLOCK_NS if is_coarse else _FINE_CLOCK_NS)
 
@@ -310,7 +310,7 @@ class _LocalWatch(Watch):
                 self._look_into(f"{key}/{name}", found, begin, thoroughly)
 
     def _is_still(self) -> bool:
-        """Tell whether nothing has changed in any folder since before it was read.
+        """Return whether nothing has changed in any folder since before it was read.
 
         A folder is not read at one instant: a file may be missing although a younger one is listed, here or in another.
         """

@@ -33,7 +33,7 @@ _MARGIN_SECONDS: Final = 1.0
 
 
 def is_wanted() -> bool:
-    """Tell whether the environment asks for a consolidated index at the end of the job."""
+    """Return whether the environment asks for a consolidated index at the end of the job."""
     return os.environ.get(CONSOLIDATE_VARIABLE, "").strip().lower() not in _OFF
 
 

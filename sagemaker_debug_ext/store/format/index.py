@@ -236,7 +236,7 @@ def _key(text: bytes, at: int) -> bytes:
 
 
 def _tells_the_step(tail: bytes) -> bool:
-    """Tell whether the rest of a file says again, and otherwise, which step it belongs to."""
+    """Return whether the rest of a file says again, and otherwise, which step it belongs to."""
     return (b"meta" in tail or b"\\u" in tail) and "meta" in json.loads(b"{" + tail)
 
 
@@ -268,7 +268,7 @@ def _read_plainly(text: bytes, at: int) -> IndexContent | None:
 def _read_list(
     text: bytes, at: int, begin: bytes, pattern: re.Pattern[bytes], take: Callable[[re.Match[bytes]], object]
 ) -> int:
-    """Take each entry of a list; return where the list ends.
+    """Parse the entries of a list; return the position of its end.
 
     Raises:
         ValueError: It is not of that form.
@@ -291,7 +291,7 @@ def _decode(text: bytes) -> str:
 
 
 def _has_duplicates(names: Sequence[str]) -> bool:
-    """Tell whether a name may occur twice, in a few bytes a name."""
+    """Return whether a name may occur twice, in a few bytes a name."""
     hashes = np.fromiter(map(hash, names), np.int64, len(names))
     hashes.sort()
     return bool((hashes[1:] == hashes[:-1]).any())

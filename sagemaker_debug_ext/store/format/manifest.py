@@ -111,7 +111,7 @@ def finish(backend: Backend, worker: str, num_workers: int) -> None:
 
 
 def unfinish(backend: Backend, worker: str) -> None:
-    """Take back what a worker noted that then was killed, or started again."""
+    """Remove the mark of a worker that was killed or started again."""
     backend.delete(_finished_key(worker))
 
 
@@ -120,5 +120,5 @@ def _finished_key(worker: str) -> str:
 
 
 def has_ended(backend: Backend) -> bool:
-    """Tell whether the job has ended."""
+    """Return whether the job has ended."""
     return backend.exists(END_KEY)

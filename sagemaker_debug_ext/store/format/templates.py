@@ -142,7 +142,7 @@ class RecordTemplate:
         return array if len(self.shape) == 1 else array.reshape(self.shape)
 
     def fits(self, heads: Array, tails: Array) -> npt.NDArray[np.bool_]:
-        """Tell which of many records of the same length are like the template.
+        """Return which records of the same length match the template.
 
         Args:
             heads: ``(N, ...)``: their bytes before the content.

@@ -43,7 +43,7 @@ class Completeness:
         self.has_ended = False
 
     def update(self, changed_steps: set[int]) -> None:
-        """Take note of global steps that changed in the index."""
+        """Update the state of global steps that changed in the index."""
         complete = [step for step in changed_steps if self._index.num_writers(step) >= self._num_workers]
         self.last_complete_step = max(self.last_complete_step, *complete, -1)
         steps = self._index.steps()
@@ -54,14 +54,14 @@ class Completeness:
             num_waiting -= given_up
 
     def finish(self) -> None:
-        """Take note that nothing more will come."""
+        """Mark the job as ended."""
         self.has_ended = True
         last_step = self._index.last_step()
         if last_step is not None:
             self.last_complete_step = max(self.last_complete_step, last_step)
 
     def is_complete(self, global_step: int) -> bool:
-        """Tell whether a saved step is as complete as it will ever be."""
+        """Return whether a saved step is as complete as it will ever be."""
         return self.has_ended or global_step <= self.last_complete_step
 
     def state(self, step: int, mode: ModeKeys) -> StepState:

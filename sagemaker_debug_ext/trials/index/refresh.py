@@ -124,7 +124,7 @@ class IndexReader:
     def _take_consolidated(
         self, files: Sequence[tuple[ObjectInfo, StepFile]], steps: set[int]
     ) -> list[tuple[ObjectInfo, StepFile]]:
-        """Take in what the consolidated index holds; return the files that have to be read."""
+        """Add the entries of the consolidated index; return the files that still have to be read."""
         consolidated = ConsolidatedIndex.load(self._backend)
         if consolidated is None:
             return list(files)

@@ -29,7 +29,7 @@ class StepSequence:
         return sequence
 
     def add(self, step: int, global_step: int) -> None:
-        """Take in a step; cheapest if it is the last one."""
+        """Add a step; cheapest at the end."""
         steps, global_steps = self.steps, self.global_steps
         if not steps or step > steps[-1]:
             self.is_ascending = self.is_ascending and (not steps or global_step > global_steps[-1])

@@ -42,7 +42,7 @@ class TrialIndex:
     def add(
         self, step: int, worker: str, entry: IndexEntry, version: str = "", modified_at: float = 0.0
     ) -> IndexEntryFile | None:
-        """Take in one index file, of a version by which it can be found again, written at a time.
+        """Add the entry of one index file.
 
         Returns:
             The earlier one of the same step and worker that it replaces.
@@ -142,7 +142,7 @@ class TrialIndex:
         return sorted(self._last_steps)
 
     def has_later_step(self, worker: str, global_step: int) -> bool:
-        """Tell whether a worker saved something after a global step."""
+        """Return whether a worker saved something after a global step."""
         return self._last_steps.get(worker, -1) > global_step
 
     def _of_mode(self, mode: ModeKeys) -> StepsOfMode:
@@ -175,7 +175,7 @@ class TrialIndex:
         return _names(file.layout for file in self._files_at(step, mode))
 
     def has_tensor(self, name: str) -> bool:
-        """Tell whether a tensor, a reduction or the shape of it, was saved at any step."""
+        """Return whether a tensor, a reduction or the shape of it, was saved at any step."""
         return any(layout.steps for layout in self._layouts_of.get(name, ()))
 
     def sequence_of_tensor(self, name: str, mode: ModeKeys) -> StepSequence:

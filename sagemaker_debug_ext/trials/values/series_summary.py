@@ -135,7 +135,7 @@ class _Record:
         self._square_sums = np.zeros(num_rows)
 
     def keep(self, row: int, values: _Values) -> None:
-        """Take in some elements of a value."""
+        """Add some elements of a value."""
         num_leading = self._leading.shape[1]
         if num_leading and not values.first:
             self._leading[row] = values.flat[:num_leading]
@@ -272,7 +272,7 @@ def _plan(records: Iterable[_Record], room: Scratch) -> list[_Call]:
 
 
 def can_digest(dtype: np.dtype[Any]) -> bool:
-    """Tell whether sums in the type's own precision mean something."""
+    """Return whether sums in the type's own precision mean something."""
     return dtype.kind == "f" and dtype.itemsize in (4, 8)
 
 

@@ -56,7 +56,7 @@ class _Sums:
     spread: float = 0.0
 
     def add(self, count: int, total: float, spread: float) -> None:
-        """Take in a piece: its sum, and the sum of squared distances from its mean."""
+        """Add a chunk by its sum and the sum of squared distances from its mean."""
         if self.count:
             distance = total / count - self.total / self.count
             spread += distance * distance * self.count * count / (self.count + count)
@@ -65,7 +65,7 @@ class _Sums:
         self.spread += spread
 
     def order(self, least: float, greatest: float) -> None:
-        """Take in the extremes of a piece; NaN wins."""
+        """Add the extremes of a chunk; NaN takes precedence."""
         self.least = least if least < self.least or least != least else self.least  # noqa: PLR0124 - NaN
         self.greatest = greatest if greatest > self.greatest or greatest != greatest else self.greatest  # noqa: PLR0124
 
@@ -135,7 +135,7 @@ class TensorSummary:
                 self._read(flat[start : start + _PIECE].astype(dtype, copy=False), scratch)
 
     def _take(self, count: int, sums: Any) -> None:
-        """Take in what a compiled loop has found of the whole tensor."""
+        """Use the sums that a compiled loop found for the whole tensor."""
         if self._needs_squares and not sums.is_exact:
             raise PrecisionLossError
         self._plain, self._absolute = _Sums(count, *sums.plain), _Sums(count, *sums.absolute)
@@ -239,5 +239,5 @@ def _spread(values: Array, total: float, squares: float, scratch: Array) -> floa
 
 
 def can_summarise(tensor: Tensor) -> bool:
-    """Tell whether `TensorSummary` knows the dtype and reaches the memory."""
+    """Return whether `TensorSummary` knows the dtype and reaches the memory."""
     return tensor.dtype in _LIMITS and tensor.device.type == "cpu"

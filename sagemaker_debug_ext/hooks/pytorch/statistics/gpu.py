@@ -104,11 +104,11 @@ class DeviceReductions:
         return 4 * (len(self._scalars) + _COLUMNS * self.num_rows)
 
     def has(self, name: str) -> bool:
-        """Tell whether a tensor has been summarised."""
+        """Return whether a tensor has been summarised."""
         return any(each.name == name for each in self._summarised)
 
     def can_summarise(self, tensor: Tensor, reductions: Iterable[Reduction]) -> bool:
-        """Tell whether one pass over a tensor is enough for its reductions."""
+        """Return whether one pass over a tensor is enough for its reductions."""
         return (
             self._kernels is not None
             and tensor.dtype in _SUMMARISED
@@ -123,7 +123,7 @@ class DeviceReductions:
         now: float,
         names: tuple[str, ...] | None = None,
     ) -> None:
-        """Have the device summarise a tensor for which `can_summarise` holds.
+        """Summarize a tensor on its device. `can_summarise` must hold for it.
 
         Args:
             name: Name of the tensor.
@@ -142,12 +142,12 @@ class DeviceReductions:
         self._summarised.append(_Summarised(name, reductions, names, count, num_rows, now))
 
     def add(self, name: str, scalar: Tensor, now: float) -> None:
-        """Have a 32-bit float brought over that is on the device already."""
+        """Add a 32-bit float on the device to the transfer."""
         self._scalars.append(scalar)
         self._scalar_names.append((name, now))
 
     def send(self) -> None:
-        """Have all results sent to the CPU; nothing may be added afterwards."""
+        """Start the transfer of all results to the CPU; nothing may be added afterwards."""
         used = [room[: len(room) - (self._num_free if room is self._room[-1] else 0)] for room in self._room]
         rows = torch.cat(used) if len(used) > 1 else used[0] if used else torch.empty((0, _COLUMNS), device=self.device)
         scalars = torch.stack(self._scalars) if self._scalars else torch.empty(0, device=self.device)

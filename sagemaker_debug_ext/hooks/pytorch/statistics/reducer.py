@@ -70,11 +70,11 @@ class DeferredSummaries:
         return sum([copied.copy.nbytes for copied in self._copied.values()])
 
     def has(self, name: str) -> bool:
-        """Tell whether a tensor has been copied."""
+        """Return whether a tensor has been copied."""
         return name in self._copied
 
     def add(self, name: str, copy: PooledArray, reductions: tuple[Reduction, ...], now: float) -> None:
-        """Take a copy of floats, of one name the last."""
+        """Add a copy of floats; a later copy of the same name replaces it."""
         self._copied[name] = _Copied(name, copy, reductions, now)
 
     def send(self) -> None:
@@ -172,7 +172,7 @@ class Reducer:
         return True
 
     def send(self, deferred: Iterable[DeferredReductions]) -> None:
-        """Have what devices have worked out sent, at the end of a step."""
+        """Send the results of the devices to the CPU at the end of a step."""
         for some in deferred:
             if isinstance(some, DeviceReductions):
                 self._num_device_rows = max(self._num_device_rows, some.num_rows)
@@ -181,7 +181,7 @@ class Reducer:
     def _reduce_on_device(
         self, step: StepBuffer, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float
     ) -> bool:
-        """Have a device reduce a tensor that lies there, and tell whether that was possible."""
+        """Reduce a tensor on its device, and return whether that was possible."""
         batch = self._device_batch(step, value)
         if batch is None:
             return False

@@ -46,7 +46,7 @@ def num_parts(count: int) -> int:
 
 
 def summarise(source: Tensor, results: Tensor) -> None:
-    """Have a device summarise a tensor; returns before it is done.
+    """Launch a kernel that summarizes a tensor; return before it has finished.
 
     Args:
         source: Floats in memory without gaps, in any order.

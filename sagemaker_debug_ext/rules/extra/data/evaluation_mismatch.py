@@ -60,7 +60,7 @@ class Spread:
     squares: Numbers | float = 0.0
 
     def add(self, batch: Numbers) -> None:
-        """Take a batch."""
+        """Add a batch."""
         self.count += len(batch)
         self.total = self.total + batch.sum(axis=0)
         self.squares = self.squares + np.square(batch).sum(axis=0)

@@ -33,7 +33,7 @@ class _Repeats:
     num_pairs: int = 0
 
     def add(self, samples: Sequence[bytes]) -> None:
-        """Take a batch."""
+        """Add a batch."""
         self.num_equal += sum(number * (number - 1) // 2 for number in collections.Counter(samples).values())
         self.num_pairs += len(samples) * (len(samples) - 1) // 2
 

@@ -37,7 +37,7 @@ def has_equal_units(weight: Array) -> bool | None:
 
 
 def has_equal_last_units(weight: Array) -> bool | None:
-    """Tell what `has_equal_units` does of a weight whose last axis is that of the units."""
+    """Return `has_equal_units` for a weight whose last axis is the axis of the units."""
     return has_equal_units(np.moveaxis(weight, -1, 0)) if weight.ndim else None
 
 

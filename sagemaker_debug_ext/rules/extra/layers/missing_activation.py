@@ -88,7 +88,7 @@ class MissingActivation(BuiltinRule):
 
 
 def _takes_numbers(view: StepView, name: str) -> bool:
-    """Tell a fully connected layer from an embedding, which takes indices."""
+    """Return whether a layer is fully connected, and not an embedding, whose inputs are indices."""
     given = view.value(name)
     return given is not None and given.dtype.kind in "fV"
 

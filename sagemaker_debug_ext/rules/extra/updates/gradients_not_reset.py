@@ -59,7 +59,7 @@ class Optimizers:
     slow: Numbers | float = 0.0
 
     def updates(self, gradient: Numbers) -> Iterable[Numbers]:
-        """Take the next gradient, and return the directions of the updates."""
+        """Add the next gradient, and return the directions of the updates."""
         self.steps += 1
         self.momenta = {share: share * momentum + gradient for share, momentum in self.momenta.items()}
         self.mean = 0.9 * self.mean + 0.1 * gradient
@@ -107,7 +107,7 @@ class _Sum:
             self.refuted += 1
 
     def add(self, gradient: Numbers, step: int) -> None:
-        """Take the gradient of a step."""
+        """Add the gradient of a step."""
         starts_anew = self.period and step % self.period == 0
         self.total = gradient if starts_anew else self.total + gradient
 

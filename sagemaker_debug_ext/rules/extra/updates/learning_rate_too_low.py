@@ -121,7 +121,7 @@ class LearningRateTooLow(UpdateSizeRule):
         return found
 
     def note(self, name: str, ratio: float) -> None:
-        """Take how far a weight has gone."""
+        """Add the distance that a weight has moved."""
         self._ways.setdefault(name, _Way()).go(ratio)
 
     def _judge_ways(self, view: StepView) -> list[Issue]:
