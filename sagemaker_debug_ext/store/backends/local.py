@@ -247,13 +247,13 @@ class _Folder:
         self.recent: deque[str] = deque(maxlen=_NUM_RECENT)
 
     def may_have_changed(self, changed_at_ns: int, now_ns: int) -> bool:
-        """Return whether the folder's time leaves open that a file came, went or was replaced since it was looked at."""
+        """Return whether a file may have been added, removed or replaced since the last look, by the folder's time."""
         if changed_at_ns != self.changed_at_ns or now_ns - self.looked_at_ns > _LOOK_ANYWAY_NS:
             return True
         return not self.was_still()
 
     def was_still(self) -> bool:
-        """Return whether the folder had not changed for so long when it was looked at that a change since would show."""
+        """Return whether the folder was unchanged at the last look for long enough that a later change would show."""
         is_coarse = self.changed_at_ns % 1_000_000 == 0
         return self.looked_at_ns - self.changed_at_ns >= (_COARSE_CLOCK_NS if is_coarse else _FINE_CLOCK_NS)
 
