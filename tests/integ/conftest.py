@@ -112,14 +112,14 @@ def open_trial():
 
 @pytest.fixture
 def recommended_issues():
-    """Return what evaluates a trial by the recommended rules, none of which may fail, and gives the issues."""
+    """Return a function that runs the recommended rules over a trial and returns the issues. No rule may fail."""
     from sagemaker_debug_ext.rules import evaluate
     from sagemaker_debug_ext.rules.recommended import recommended_rules
 
-    def run_rule(trial):
+    def run_recommended(trial):
         evaluation = evaluate(recommended_rules(trial), trial)
         issues = evaluation.run()
-        assert {each.status for each in evaluation.statuses} <= {"IssuesFound", "NoIssuesFound"}
+        assert {status.status for status in evaluation.statuses} <= {"IssuesFound", "NoIssuesFound"}
         return issues
 
-    return evaluate
+    return run_recommended
