@@ -132,7 +132,7 @@ def test_stop_training_in_a_pipeline_needs_a_prefix(pipeline_session):
     """The name of the job is made when the pipeline runs."""
     rules = [Rule.sagemaker(rule_configs.overfit(), actions=StopTraining())]
     step = TrainingStep("train", step_args=estimator_with(pipeline_session, rules=rules).fit())
-    with pytest.raises(RequestValidationError, match="must have a training_job_prefix where the name of the job"):
+    with pytest.raises(RequestValidationError, match="must have a training_job_prefix if the name of the job"):
         arguments_of(pipeline_session, step)
 
 

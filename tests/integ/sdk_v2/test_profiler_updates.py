@@ -114,14 +114,14 @@ def test_disable_and_enable_profiling_know_how_the_job_stands(running):
     estimator.disable_profiling()
     assert estimator.latest_job_profiler_artifacts_path() is None
     described(stub, "Disabled")
-    with pytest.raises(SMDebugValueError, match="is off already"):
+    with pytest.raises(SMDebugValueError, match="is already off"):
         estimator.disable_profiling()
     described(stub, "Disabled", ProfilerConfig={"S3OutputPath": "s3://my-bucket/p", "DisableProfiler": True})
     expect(stub, {"DisableProfiler": False, "S3OutputPath": "s3://my-bucket/p"})
     estimator.enable_default_profiling()
     assert estimator.latest_job_profiler_artifacts_path() == "s3://my-bucket/p/running/profiler-output"
     described(stub, "Enabled")
-    with pytest.raises(SMDebugValueError, match="is on already"):
+    with pytest.raises(SMDebugValueError, match="is already on"):
         estimator.enable_default_profiling()
 
 
