@@ -229,7 +229,7 @@ class JobAccessors:
         """
         job = self.latest_job()
         if job.description.get("ProfilingStatus") == "Enabled":
-            raise SMDebugValueError(f"the profiler of job {job.name!r} is on already; change it with update_profiler")
+            raise SMDebugValueError(f"the profiler of job {job.name!r} is already on; change it with update_profiler")
         known = (job.description, self._latest_request())
         paths = [(source.get("ProfilerConfig") or {}).get("S3OutputPath") for source in known]
         output = [(source.get("OutputDataConfig") or {}).get("S3OutputPath") for source in known]
