@@ -1,1 +1,1 @@
-"""Rules of this package, one a module, in a folder for each topic."""
+"""Additional rules of this package, one per module, in a folder per topic."""

@@ -1,1 +1,1 @@
-"""The rules that SageMaker Debugger has, one a module. The service fixes their names, parameters and defaults."""
+"""The rules of SageMaker Debugger, one per module. The service defines their names, parameters and defaults."""

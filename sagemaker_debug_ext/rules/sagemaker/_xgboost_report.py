@@ -1,6 +1,17 @@
-"""What there is to say of an XGBoost job, from its trial: `xgboost_report`, as JSON, and `render_html`.
+"""Report on an XGBoost job: `xgboost_report` builds it from the trial, as JSON values, and `render_html` renders it.
 
-Steps are boosting rounds. Everything is left out for which nothing was saved.
+Steps are boosting rounds. Sections without saved data are omitted.
+- Labels with more Labels with more distinct values than this are treated as numbers, unless the objective says
+  otherwise.
+- Return what the trial Return the report on the trial of an XGBoost job, as JSON-compatible values.
+- Return the predicted class of each row Return the predicted class of each row: the arg-max, the value itself, or the
+  thresholded probability or margin.
+- Return the receiver Return the ROC curve and the area under it, with None where a class is missing.
+- Return labels and predictions of a step Return the labels and predictions of a step, or None unless both have one row
+  per example.
+- Return the courses of Return the histories of the training and validation metrics, paired by name.
+- Return the report as one Return the report as one self-contained HTML page.
+- Draw one line for Draw one line per history of points.
 """
 
 from __future__ import annotations
@@ -190,7 +201,7 @@ def _distribution(labels: Numbers, task: Task) -> dict[str, Any]:
 def _histogram(values: Numbers) -> dict[str, Any]:
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
-    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):  # too narrow to be divided
+    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):  # too narrow to divide
         low, high = low - 0.5, high + 0.5
     counts, edges = np.histogram(finite, bins=NUM_BINS, range=(low, high))
     return {"edges": edges.tolist(), "counts": counts.tolist()}

@@ -1,4 +1,4 @@
-"""AllZero: tensors that consist of zeros."""
+"""AllZero: tensors whose elements are zero."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
 def zero_percent(value: Array) -> float:
-    """Return the percentage of elements that are exactly 0; -0.0 is, NaN is not."""
+    """Return the percentage of elements that are exactly 0. This includes -0.0, but not NaN."""
     return 100.0 * (value.size - int(np.count_nonzero(value))) / value.size
 
 
 class AllZero(TensorRule):
-    """All elements of a tensor, or a given share of them, are zero.
+    """All elements of a tensor, or a given percentage of them, are zero.
 
-    Looks at every saved step of every mode, and fires if at least `threshold` percent of a tensor's elements are
-    exactly 0. Empty tensors, and those of which only reductions were saved, give no verdict.
+    Checks every saved step of every mode. The rule fires if at least `threshold` percent of a tensor's elements are
+    exactly 0. Empty tensors and tensors saved only as reductions are not evaluated.
 
     Parameters:
-        collection_names: Collections whose members are looked at, as a list or separated by commas.
-        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. One of the
-            two must be given.
-        threshold: Percentage of zeros from which on the rule fires; 100 when not given.
+        collection_names: Collections whose tensors are checked, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas. If both are given,
+            tensors that match either are checked. One of the two must be given.
+        threshold: Percentage of zeros at or above which the rule fires; 100 when not given.
 
     Example:
         >>> rule = create_rule("AllZero", trial, {"collection_names": "gradients", "threshold": "99.5"})

@@ -35,10 +35,10 @@ class _Tally:
 class CheckInputImages(TensorRule):
     """Input images are not centred: the mean of a colour channel is far from 0.
 
-    Looks at the input tensors at every saved step of every mode, axis 0 being the batch. From the step on at which
-    `threshold_samples` images of a tensor have been seen, the rule fires at each step if the mean of any channel over
-    all images so far is further from 0 than `threshold_mean`. The variance is not looked at. A tensor without the
-    channel's axis gives no verdict.
+    Checks the input tensors at every saved step of every mode; axis 0 is the batch. The means are taken over all images
+    of a tensor so far. Once `threshold_samples` images have been seen, the rule fires at each step at which the mean of
+    any channel is further from 0 than `threshold_mean`. The variance is not checked. A tensor without the channel axis
+    is not evaluated.
 
     Parameters:
         threshold_mean: Largest tolerated distance of a channel's mean from 0; 0.2 when not given.

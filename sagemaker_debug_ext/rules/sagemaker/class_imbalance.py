@@ -16,20 +16,20 @@ from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequire
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 PLAIN: Final = 0.01
-"""Part of the mean cross entropy by which a loss may differ from it and still be it."""
+"""Relative difference up to which a loss is taken for the mean cross entropy."""
 
 
 def imbalance(counts: Mapping[int, int]) -> float | None:
-    """Return the ratio of the biggest class to the smallest; None for fewer than two classes."""
+    """Return the ratio of the largest class to the smallest, or None for fewer than two classes."""
     return max(counts.values()) / min(counts.values()) if len(counts) > 1 else None
 
 
 def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> tuple[int, float] | None:
-    """Return the class with the largest share of wrong predictions, and that share; None without predictions.
+    """Return the class with the largest fraction of wrong predictions, and that fraction; None without predictions.
 
     Args:
-        counts: How often each class was predicted upon, by its label.
-        wrong: How often the prediction was another class.
+        counts: Number of predictions for samples of each class, by label.
+        wrong: Number of these that named another class.
     """
     shares = {label: wrong.get(label, 0) / number for label, number in counts.items()}
     if not shares:
@@ -39,7 +39,7 @@ def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> 
 
 
 def _is_per_sample(view: StepView, name: str) -> bool:
-    """Return whether samples have one label each, as far as shapes and the inputs of the model tell."""
+    """Return whether each sample has one label, judging by shapes and by the inputs of the model."""
     value, labels = view.value(name), class_labels(view, name)
     if value is None or value.ndim == 0 or labels is None:
         return True
@@ -47,7 +47,7 @@ def _is_per_sample(view: StepView, name: str) -> bool:
 
 
 def is_weighed(view: StepView, labels: str) -> bool:
-    """Return whether a loss of labels is another number than the mean cross entropy, as far as answers tell."""
+    """Return whether a loss differs from the mean cross entropy of its labels, judging by the saved predictions."""
     for loss in observed_losses(view):
         if loss.targets_name == labels and math.isfinite(loss.value):
             plain = loss.cross_entropy() if loss.num_classes is not None else None
@@ -63,21 +63,22 @@ def is_weighed(view: StepView, labels: str) -> bool:
 class ClassImbalance(BuiltinRule):
     """Labels are unbalanced, or one class is mostly mispredicted.
 
-    Counts the labels of all saved steps of every mode. From the step on at which `samples` labels have been counted, it
-    fires at each step with labels if the biggest class is more than `threshold_imbalance` times as frequent as the
-    smallest, or if more than `threshold_misprediction` of a class were predicted to be another one. Predictions count
-    at steps at which as many of them as labels were saved. Whole numbers are classes as they are; other values from 0
-    to 1 are probabilities of class 1. With other values the rule ends with an error.
+    Counts the labels of all saved steps of every mode. Once `samples` labels have been counted, it can fire at each
+    step with labels. It fires if the largest class is more than `threshold_imbalance` times as frequent as the
+    smallest. It also fires if more than `threshold_misprediction` of a class were predicted as another class.
+
+    Predictions count at steps at which as many predictions as labels were saved. Whole numbers are class indices; other
+    values from 0 to 1 are probabilities of class 1. Any other value makes the rule end with an error.
 
     Parameters:
-        threshold_imbalance: Largest ratio of the biggest to the smallest class; 10 when not given.
-        threshold_misprediction: Largest share of wrong predictions for a class; 0.7 when not given.
+        threshold_imbalance: Largest ratio of the largest to the smallest class; 10 when not given.
+        threshold_misprediction: Largest fraction of wrong predictions for a class; 0.7 when not given.
         samples: Labels to count before the first verdict; 500 when not given.
-        argmax: Take the arg-max over the last axis of predictions first; False when not given.
-        per_sample: Leave out labels of which a sample has several, such as those of the words of a text, the pixels of
-            an image or a list of tags, which are uneven by nature; False when not given.
-        unless_weighed: Leave out labels of a loss that is not the plain mean over the samples, as where rare classes
-            count more; False when not given.
+        argmax: Whether to take the arg-max over the last axis of predictions first; False when not given.
+        per_sample: Whether to skip labels of which a sample has several, such as words of a text, pixels of an image or
+            lists of tags, which are naturally unbalanced; False when not given.
+        unless_weighed: Whether to skip labels of a loss that is not the plain mean over the samples, such as a loss
+            that weights rare classes more; False when not given.
         labels_regex: Regular expressions searched in the names of label tensors; ``.*labels`` when not given.
         predictions_regex: The same for predictions; ``.*predictions`` when not given.
 

@@ -21,17 +21,17 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 Flags = npt.NDArray[np.bool_]
 
 _MAX_CELLS: Final = 2**20
-"""How many cells of confusion matrices are counted at once."""
+"""Number of cells of confusion matrices that are counted at once."""
 _MAX_LABELS: Final = 2**11
-"""Steps with more labels are counted one by one: together they would take memory, and no less time."""
+"""Steps with more labels are counted one by one, because counting them together takes more memory and no less time."""
 
 
 def confusion_matrices(labels: ClassIds, predictions: ClassIds, category_no: int | None = None) -> Matrix | None:
-    """Count the pairs of each row, of all rows at once.
+    """Count the pairs of label and prediction of each row, for all rows at once.
 
     Args:
         labels: ``(N, M)``.
-        predictions: As many.
+        predictions: ``(N, M)``.
         category_no: As for `confusion_matrix`.
 
     Returns:
@@ -55,8 +55,8 @@ def are_clear(matrices: Matrix, least: float, most: float) -> Flags:
 
     Args:
         matrices: ``(..., K, K)``. Classes that have neither labels nor predictions do not count.
-        least: Least share of right predictions of a class.
-        most: Largest share of one wrong class.
+        least: Smallest fraction of correct predictions of a class.
+        most: Largest fraction of one wrong class.
     """
     totals = np.add.reduce(matrices, axis=-2)
     shares = matrices / totals[..., np.newaxis, :]  # NaN for a class that is never predicted
@@ -77,21 +77,21 @@ class _Failure(NamedTuple):
 class Confusion(BuiltinRule):
     """A classifier confuses classes too often.
 
-    Looks at the labels and predictions of each saved step by itself. For each predicted class the rule fires if less
-    than `min_diag` of its predictions are right, or if more than `max_off_diag` of them belong to one other class. A
-    class that has labels but is never predicted counts as never right. Whole numbers are classes as they are; other
-    values from 0 to 1 are probabilities of class 1; with other values the rule ends with an error. If there are not as
-    many predictions as labels, there is no verdict.
+    Checks the labels and predictions of each saved step on their own. For each predicted class, the rule fires if less
+    than `min_diag` of its predictions are correct. It also fires if more than `max_off_diag` of them belong to one
+    other class. A class that has labels but is never predicted counts as never correct.
+
+    Whole numbers are class indices; other values from 0 to 1 are probabilities of class 1. Any other value makes the
+    rule end with an error. A step at which the numbers of predictions and labels differ is not evaluated.
 
     Parameters:
-        category_no: Number of classes; one more than the largest class of the step when not given.
+        category_no: Number of classes; the largest class index of the step plus one when not given.
         labels: Tensor with the true classes; ``labels`` when not given.
         predictions: Tensor with the predicted classes; ``predictions`` when not given.
-        labels_collection: Collection that is taken where the tensor with the labels was not saved; ``labels`` when not
-            given.
+        labels_collection: Collection used if the tensor with the labels was not saved; ``labels`` when not given.
         predictions_collection: The same for predictions; ``predictions`` when not given.
-        min_diag: Least share of right predictions of a class; 0.9 when not given.
-        max_off_diag: Largest share of one wrong class; 0.1 when not given.
+        min_diag: Smallest fraction of correct predictions of a class; 0.9 when not given.
+        max_off_diag: Largest fraction of one wrong class; 0.1 when not given.
 
     Example:
         >>> rule = create_rule("Confusion", trial, {"category_no": 10, "min_diag": "0.8", "max_off_diag": "0.15"})
@@ -118,7 +118,7 @@ class Confusion(BuiltinRule):
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue for the class that is confused most."""
+        """Return an issue for the most confused class."""
         of_labels, of_predictions = self._names(view, "labels"), self._names(view, "predictions")
         labels, predictions = joined_ids(view, of_labels), joined_ids(view, of_predictions)
         if labels is None or predictions is None or len(labels) != len(predictions):

@@ -17,15 +17,16 @@ REPORT_NAME: Final = "xgboost_report"
 
 
 class CreateXgboostReport(BuiltinRule):
-    """A report on an XGBoost job is written; nothing is evaluated, so this rule never fires.
+    """Writes a report on an XGBoost job. Nothing is evaluated, so this rule never fires.
 
-    When the evaluation ends, ``xgboost_report.html`` and ``xgboost_report.json`` are written into the rule's output
-    folder; without a folder, or without a step that has something of it, nothing is. The report tells what kind of
-    model it is and shows the distribution of the labels, metrics by round in training and validation, the importance of
-    features by weight, gain and cover, and the hyperparameters. For classifiers there are the confusion matrix,
-    precision, recall and F1, and the accuracy of each class by round, for two classes also the ROC curve and its area;
-    for regression the residuals at the last round and the absolute error for each tenth of the labels by round. What
-    was not saved is left out.
+    When the evaluation ends, ``xgboost_report.html`` and ``xgboost_report.json`` are written to the rule's output
+    folder. Nothing is written without an output folder, or if no step has data for the report.
+
+    The report names the task of the model. It shows the distribution of the labels, the training and validation metrics
+    by round, the feature importance by weight, gain and cover, and the hyperparameters. For classifiers, it adds the
+    confusion matrix, precision, recall and F1, and the accuracy of each class by round. With two classes, it also shows
+    the ROC curve and the area under it. For regression, it adds the residuals at the last round and the absolute error
+    of each tenth of the labels by round. Sections without saved data are omitted.
 
     Example:
         >>> rule = create_rule("CreateXgboostReport", trial)
@@ -52,7 +53,7 @@ class CreateXgboostReport(BuiltinRule):
         return tuple(TensorRequirement(name, Selection(collections=(name,)), is_required=False) for name in collections)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Find nothing; the step counts as evaluated if the report has a use for it."""
+        """Return no issue; the step counts as evaluated if the report uses its data."""
         if not any(view.selected(each) for each in self._selections):
             return None
         self._has_material = True
@@ -71,7 +72,7 @@ class CreateXgboostReport(BuiltinRule):
 
 
 def _finite(value: object) -> object:
-    """Return a value with None in place of numbers that JSON lacks."""
+    """Return a value with None in place of numbers that JSON cannot represent."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):

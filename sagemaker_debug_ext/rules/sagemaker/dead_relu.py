@@ -40,10 +40,10 @@ def dead_percent(activity: Array, threshold_inactivity: float) -> float:
 class DeadRelu(TensorRule):
     """ReLU units (almost) never output a positive value.
 
-    Looks at the outputs of layers, at every saved step of every mode; axis 0 is the batch, and every position of the
+    Checks the outputs of layers, at every saved step of every mode. Axis 0 is the batch, and every position of the
     other axes is one unit. A unit is dead if it is positive for less than `threshold_inactivity` percent of the
-    samples; the rule fires if more than `threshold_layer` percent of a layer's units are dead. Each step is evaluated
-    by itself. Batches of fewer than two samples, and tensors of which only reductions were saved, give no verdict.
+    samples. The rule fires if more than `threshold_layer` percent of a layer's units are dead. Each step is evaluated
+    on its own. Batches of fewer than two samples and tensors saved only as reductions are not evaluated.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of layer outputs, as a list or separated by commas;
@@ -68,13 +68,13 @@ class DeadRelu(TensorRule):
 
     def screen(self, series: TensorSeries) -> Screening:
         """Pass the steps at which the leading samples prove that enough units are alive."""
-        if self._is_guess():  # only all values together show whether the outputs are those of a ReLU
+        if self._is_guess():  # because only all values show whether the outputs are those of a ReLU
             return undecided(len(series.positions))
         limits = self.parameters["threshold_inactivity"], self.parameters["threshold_layer"]
         return pass_where(active_units(series, lambda output: output > 0, *limits))
 
     def num_leading(self, num_entries: int) -> int:
-        """Return how many samples `screen` looks at."""
+        """Return the number of samples that `screen` reads."""
         return num_leading_samples(self.parameters["threshold_inactivity"], num_entries)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:

@@ -36,20 +36,21 @@ def reductions_explode(reductions: Mapping[ReductionKey, float], only_nan: bool)
 class ExplodingTensor(TensorRule):
     """Tensors hold values that are not finite.
 
-    Looks at every saved step of every mode, and fires if any element of a selected tensor is NaN or, unless `only_nan`
-    is set, infinite. Large finite values never fire, and whole numbers cannot. Where the hook saved only reductions of
-    a tensor, a reduction that is not finite stands for the tensor.
+    Checks every saved step of every mode. The rule fires if any element of a selected tensor is NaN or, unless
+    `only_nan` is set, infinite. Large finite values and integers never fire. For a tensor saved only as reductions, a
+    non-finite reduction fires the rule.
 
-    In the tables of boosted trees, a leaf has NaN for the split that it does not have. Such gaps are no fault, so of
-    ``trees/Split``, ``trees/Yes``, ``trees/No``, ``trees/Missing`` and ``trees/Category`` nothing is looked at unless
-    a collection or a pattern selects them; the other columns, such as ``trees/Gain``, are. Likewise of an input of a
-    layer that is 0 or minus infinity everywhere: a mask, which says what attention passes over.
+    In the tables of boosted trees, a leaf has NaN in place of the split. These gaps are expected, so ``trees/Split``,
+    ``trees/Yes``, ``trees/No``, ``trees/Missing`` and ``trees/Category`` are checked only if a collection or a pattern
+    selects them. The other columns, such as ``trees/Gain``, are always checked. A layer input whose elements are all 0
+    or minus infinity is an attention mask, and is skipped in the same way.
 
     Parameters:
-        collection_names: Collections whose members are looked at, as a list or separated by commas.
-        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
-            given: all tensors, but those of boosted trees that have gaps.
-        only_nan: Look for NaN only; False when not given.
+        collection_names: Collections whose tensors are checked, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas. If both are given,
+            tensors that match either are checked. If neither is given, all tensors are checked except those of boosted
+            trees that have gaps.
+        only_nan: Whether to ignore infinities; False when not given.
 
     Example:
         >>> rule = create_rule("ExplodingTensor", trial, {"collection_names": "weights,losses", "only_nan": "True"})
@@ -76,7 +77,7 @@ class ExplodingTensor(TensorRule):
         return pass_where(all_finite(series))
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return how many elements are not finite; of reductions, whether one is not."""
+        """Return the number of non-finite elements, or, for reductions, whether one is not finite."""
         only_nan: bool = self.parameters["only_nan"]
         count = view.statistic(name, count_nan if only_nan else find_counter(name, self.ignores_masks))
         if count is not None:

@@ -11,22 +11,22 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
 def leading_share(importances: Mapping[str, float], number: int) -> float | None:
-    """Return the share of the whole that the largest few hold; None if the whole is 0."""
+    """Return the fraction of the sum that the `number` largest importances hold, or None if the sum is 0."""
     total = sum(importances.values())
     return sum(sorted(importances.values(), reverse=True)[:number]) / total if total else None
 
 
 class FeatureImportanceOverweight(BuiltinRule):
-    """A few features hold too large a share of the importance of all features.
+    """A few features hold too large a fraction of the importance of all features.
 
-    Looks at the importances of each saved step, one scalar for each feature, and fires if the `nfeatures` largest hold
-    more than `threshold` of their sum. With no more features than that, the share is 1. If the sum is 0 there is no
-    verdict, nor before `start_step`: the first few trees may well split by the same feature.
+    Checks the importances of each saved step, one scalar per feature. The rule fires if the `nfeatures` largest hold
+    more than `threshold` of their sum. With `nfeatures` features or fewer, the fraction is 1. Steps before
+    `start_step`, and steps whose sum is 0, are not evaluated: the first few trees may well split by the same feature.
 
     Parameters:
-        threshold: Largest share of the leading features, from 0 to 1; 0.8 when not given.
+        threshold: Largest fraction held by the leading features, from 0 to 1; 0.8 when not given.
         start_step: First global step to evaluate; 0 when not given.
-        nfeatures: How many leading features are summed; 3 when not given.
+        nfeatures: Number of leading features to sum; 3 when not given.
         tensor_regex: Regular expressions searched in the names of importances, as a list or separated by commas;
             ``.*feature_importance/weight`` when not given.
 

@@ -17,7 +17,7 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView, numeric_value
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 PREFERRED_MODES: Final = (ModeKeys.EVAL, ModeKeys.TRAIN)
-"""Modes looked for when the user chose none, the first that has values wins."""
+"""Modes tried in order when the user chose none; the first that has values is used."""
 
 
 def change_percent(current: float, reference: float) -> float:
@@ -52,7 +52,7 @@ def reference_step(saved_steps: Sequence[int], step: int, num_steps: int) -> int
 
 @attrs.frozen
 class _Check:
-    """One comparison: the loss at the step in question, and the one it is compared with."""
+    """One comparison: the current loss, and the reference that it is compared with."""
 
     current: float
     reference: float
@@ -62,22 +62,25 @@ class _Check:
 class LossNotDecreasing(BuiltinRule):
     """A loss does not fall fast enough, or rises.
 
-    Looks at tensors of exactly one element; of MXNet, whose losses have one for each sample, at their mean. A loss is
-    checked when at least `num_steps` steps have passed since its last check, against the newest value saved at least
-    `num_steps` steps before; steps count within the mode. The rule fires if the loss is not finite, rose by more than
-    `increase_threshold_percent`, or did not rise and yet fell by less than `diff_percent`: a small rise is tolerated, a
-    standstill is not. A reference of 0 makes every rise too large and every standstill a failure to fall.
+    Checks tensors of exactly one element. MXNet losses have one element per sample, and are averaged. A loss is checked
+    once at least `num_steps` steps have passed since its last check. It is compared with the newest value saved at
+    least `num_steps` steps before; steps count within the mode.
+
+    The rule fires if the loss is not finite, or rose by more than `increase_threshold_percent`. It also fires if the
+    loss did not rise but fell by less than `diff_percent`: a small rise is tolerated, a standstill is not. With a
+    reference of 0, any rise is too large and a standstill fires.
 
     Parameters:
-        collection_names: Collections whose members are looked at, as a list or separated by commas.
-        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either.
-        use_losses_collection: Also look at the collection ``losses``, if the trial has it; True when not given. One of
-            these three must select something.
-        num_steps: Least distance between compared steps, and between checks; 10 when not given.
+        collection_names: Collections whose tensors are checked, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas. If both are given,
+            tensors that match either are checked.
+        use_losses_collection: Whether to add the collection ``losses``, if the trial has it; True when not given. One
+            of these three must select something.
+        num_steps: Smallest distance between compared steps, and between checks; 10 when not given.
         diff_percent: Least decrease, in percent of the earlier value; 0.1 when not given.
         increase_threshold_percent: Largest tolerated increase, likewise; 5.0 when not given.
-        mode: ``TRAIN``, ``EVAL`` or ``GLOBAL`` (all steps). When not given: EVAL from the first step on at which the
-            tensor was saved in EVAL, before that TRAIN likewise, else GLOBAL.
+        mode: ``TRAIN``, ``EVAL`` or ``GLOBAL`` (all steps). When not given: EVAL once the tensor was saved in EVAL,
+            otherwise TRAIN once it was saved in TRAIN, otherwise GLOBAL.
 
     Example:
         >>> rule = create_rule("LossNotDecreasing", trial, {"num_steps": 100, "diff_percent": 0.5, "mode": "TRAIN"})
@@ -140,7 +143,7 @@ class LossNotDecreasing(BuiltinRule):
         num_steps: int = self.parameters["num_steps"]
         first = self._first_steps.get((name, mode))
         if first is not None and first > step - num_steps:
-            return None  # spares listing the steps of a long trial again and again
+            return None  # avoid listing the steps of a long trial repeatedly
         saved_steps = self.views.saved_steps(name, mode, step)
         if saved_steps:
             self._first_steps[name, mode] = saved_steps[0]
@@ -178,7 +181,7 @@ def _severity(change: float) -> float:
 
 
 def _modes_so_far(view: StepView, name: str) -> set[ModeKeys]:
-    """Return in which of the preferred modes the tensor was saved up to the step."""
+    """Return the preferred modes in which the tensor was saved up to the step."""
     tensor = view.trial.tensor(name)
     firsts = {mode: tensor.steps(mode=mode)[:1] for mode in PREFERRED_MODES}
     return {mode for mode, first in firsts.items() if first and _is_past(view, mode, first[0])}

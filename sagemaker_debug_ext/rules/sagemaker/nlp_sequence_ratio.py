@@ -21,15 +21,14 @@ def token_percent(tokens: Array, value: float) -> float:
 class NLPSequenceRatio(TensorRule):
     """Some tokens, such as padding or unknown words, make up too much of a batch.
 
-    Looks at sequences of token ids, at every saved step of every mode, and fires if the share of one of the tokens is
-    above its threshold.
+    Checks sequences of token ids, at every saved step of every mode. The rule fires if the percentage of one of the
+    tokens is above its threshold.
 
     Parameters:
         tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas;
             ``.*embedding0_input_0`` when not given.
         token_values: Token ids to count, as a list or separated by commas; 0 when not given.
-        token_thresholds_percent: Largest percentage of each token, as many numbers as there are token ids; 50 when not
-            given.
+        token_thresholds_percent: Largest percentage of each token, one number per token id; 50 when not given.
 
     Example:
         >>> parameters = {"tensor_regex": "embedding_input", "token_values": "0,1", "token_thresholds_percent": "40,5"}
@@ -55,7 +54,7 @@ class NLPSequenceRatio(TensorRule):
         self.selection = Selection(patterns=self.parameters["tensor_regex"])
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return the share of the token that exceeds its threshold by most."""
+        """Return the percentage of the token that exceeds its threshold by most."""
         tokens = view.value(name)
         if tokens is None:
             return None

@@ -32,26 +32,26 @@ def loss_gap(losses: Losses) -> float:
 class Overfit(BuiltinRule):
     """The validation loss exceeds the training loss.
 
-    Looks at tensors of exactly one element (of MXNet, whose losses have one for each sample, at their mean) that were
-    saved in EVAL and in TRAIN steps. At each EVAL step the mean loss of the evaluation round so far is compared with
-    the mean over the TRAIN steps since the round before; the rule fires if it is larger by more than `ratio_threshold`
-    of the training loss, `patience` times in a row.
+    Checks tensors of exactly one element that were saved in EVAL and in TRAIN steps. MXNet losses have one element per
+    sample, and are averaged. At each EVAL step, the mean loss of the evaluation round so far is compared with the mean
+    over the TRAIN steps since the previous round. The rule fires if it exceeds the training loss by more than
+    `ratio_threshold` of it, `patience` times in a row.
 
-    As long as a trial has no EVAL steps (XGBoost has none), losses are paired by name at each step instead:
-    ``validation-X``, ``valid-X``, ``val-X``, ``eval-X`` or ``test-X`` with ``train-X``, ``training-X`` or ``X``, where
-    ``_`` may stand for ``-``.
+    If a trial has no EVAL steps (XGBoost has none), losses are paired by name at each step instead. ``validation-X``,
+    ``valid-X``, ``val-X``, ``eval-X`` or ``test-X`` is paired with ``train-X``, ``training-X`` or ``X``; ``_`` may
+    replace ``-``.
 
-    With `unless_falling` a gap alone does not count, as that of a model whose validation loss is falling too, be it
-    because training is made harder step by step, or since averages lag behind: there must not have been a new best one
-    in the latest `patience` comparisons.
+    With `unless_falling`, a gap alone does not fire, because it is harmless while the validation loss still falls.
+    Examples are training that gets harder step by step, and averages that lag behind. The rule then also requires that
+    none of the latest `patience` comparisons gave a new best validation loss.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
-        start_step: Global steps before this one are ignored altogether; 0 when not given.
-        patience: Number of comparisons in a row that must exceed the threshold; 1 when not given.
+        start_step: First global step to read; 0 when not given.
+        patience: Number of consecutive comparisons that must exceed the threshold; 1 when not given.
         ratio_threshold: Largest tolerated gap, relative to the training loss; 0.1 when not given.
-        unless_falling: Whether a validation loss that still falls is no sign of overfitting; False when not given.
+        unless_falling: Whether to ignore the gap while the validation loss still falls; False when not given.
 
     Example:
         >>> rule = create_rule("Overfit", trial, {"ratio_threshold": 0.5, "patience": 3, "start_step": 100})

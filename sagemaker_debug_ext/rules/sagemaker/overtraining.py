@@ -1,4 +1,4 @@
-"""Overtraining: training goes on although nothing improves any more."""
+"""Overtraining: training continues although no loss improves any more."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 @attrs.define
 class Optimum:
-    """The best value of a loss so far, and how many observations ago that was."""
+    """The best value of a loss so far, and the number of observations since then."""
 
     best: float | None = None
     age: int = 0
 
     def observe(self, loss: float, delta: float) -> None:
-        """Add an observation; it is a new optimum if it is lower by more than `delta`."""
+        """Add an observation; it becomes the optimum if it is lower by more than `delta`."""
         if self.best is None:
             self.best = math.inf if math.isnan(loss) else loss
         elif loss < self.best - delta:
@@ -42,20 +42,19 @@ class _Course:
 
 
 class Overtraining(BuiltinRule):
-    """Training goes on although neither the training nor the validation loss improves any more.
+    """Training continues although neither the training nor the validation loss improves any more.
 
-    Looks at tensors of exactly one element of the collection ``losses`` (of MXNet, whose losses have one for each
-    sample, at their mean), in TRAIN and in EVAL steps. A value that is lower than the best one so far by more than
-    `delta` is a new optimum. The rule fires at a step at which the last optimum in training is at least
-    `patience_train` observations ago and that in validation `patience_validation`. Without validation losses there is
-    no verdict.
+    Checks tensors of exactly one element of the collection ``losses``, in TRAIN and in EVAL steps. MXNet losses have
+    one element per sample, and are averaged. A value lower than the best one so far by more than `delta` is a new
+    optimum. The rule fires once the last training optimum is at least `patience_train` observations ago and the last
+    validation optimum at least `patience_validation`. Without validation losses, nothing is evaluated.
 
-    As long as a trial has neither TRAIN nor EVAL steps (XGBoost has none), losses are paired by name as Overfit does.
+    If a trial has neither TRAIN nor EVAL steps (XGBoost has none), losses are paired by name as in Overfit.
 
     Parameters:
         patience_train: Observations of the training loss without a new optimum; 5 when not given.
         patience_validation: Observations of the validation loss without a new optimum; 10 when not given.
-        delta: By how much a new optimum must be lower; 0.01 when not given.
+        delta: Decrease above which a value is a new optimum; 0.01 when not given.
 
     Example:
         >>> rule = create_rule("Overtraining", trial, {"patience_train": 20, "patience_validation": 20, "delta": 0.001})

@@ -1,4 +1,4 @@
-"""PoorWeightInitialization: the first steps show a bad initialisation."""
+"""PoorWeightInitialization: the first steps reveal a bad initialisation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 _FEWEST: Final = 1024
-"""Elements from which on a bound of their spread is worth the trouble."""
+"""Number of elements from which computing a bound of the spread pays off."""
 
 
 def full_variance(value: Array) -> float:
@@ -30,7 +30,7 @@ def full_variance(value: Array) -> float:
 
 
 def spread(gradient: Array) -> float | None:
-    """Return the distance between the 5th and the 95th percentile; None for fewer than two elements."""
+    """Return the distance between the 5th and the 95th percentile, or None for fewer than two elements."""
     if gradient.size < 2 or gradient.dtype.kind == "c":
         return None
     flat = gradient.reshape(-1)
@@ -49,9 +49,10 @@ def spread(gradient: Array) -> float | None:
 
 
 def least_spread(gradient: Array) -> float:
-    """Return a distance that `spread` does not fall short of, cheaper to find than that; NaN if none was found.
+    """Return a lower bound of `spread` that is cheaper to compute; NaN if none was found.
 
-    If enough elements lie at or below one value and enough at or above another, the percentiles lie beyond the two.
+    If enough elements lie at or below one value, and enough at or above another, the percentiles lie beyond the two.
+    - How many observations in a row Counts the consecutive observations that did not improve on the best.
     """
     flat = gradient.reshape(-1)
     if flat.dtype.kind != "f" or flat.size < _FEWEST:
@@ -94,23 +95,23 @@ class _Finding(NamedTuple):
 
 
 class PoorWeightInitialization(BuiltinRule):
-    """The first steps show that the weights were not initialised well.
+    """The first steps reveal that the weights were not initialised well.
 
-    Looks at the first `steps` saved TRAIN steps; as long as the trial has none, at the first saved steps. It fires if
-    any of three checks fails; a check whose tensors were not saved is left out:
+    Checks the first `steps` saved TRAIN steps, or the first saved steps if the trial has no TRAIN steps. The rule fires
+    if any of three checks fails. A check is skipped if its tensors were not saved:
 
-    - The variances of the inputs of activations differ from layer to layer by more than a factor of `threshold`. A
-      variance of 0 makes the factor infinite.
+    - The variances of the inputs of activations differ between layers by more than a factor of `threshold`. A variance
+      of 0 makes the factor infinite.
     - The 5th and the 95th percentile of some gradient tensor are closer than `distribution_range`.
-    - A loss did not fall below its best value for `patience` observations in a row.
+    - A loss did not fall below its best value for `patience` consecutive observations.
 
     Parameters:
         activation_inputs_regex: Regular expressions searched in tensor names, as a list or separated by commas;
             ``.*relu_input`` when not given.
         threshold: Largest ratio of the layers' variances; 10 when not given.
-        distribution_range: Least distance of the two percentiles; 0.001 when not given.
-        patience: Observations of a loss without improvement; 5 when not given.
-        steps: How many of the first saved steps are looked at; 10 when not given.
+        distribution_range: Smallest distance of the two percentiles; 0.001 when not given.
+        patience: Number of consecutive observations of a loss without improvement; 5 when not given.
+        steps: Number of first saved steps to check; 10 when not given.
 
     Example:
         >>> rule = create_rule("PoorWeightInitialization", trial, {"activation_inputs_regex": "tanh_input"})
@@ -138,7 +139,7 @@ class PoorWeightInitialization(BuiltinRule):
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue for the first of the checks that fails."""
+        """Return an issue for the first check that fails."""
         if self._last_step is not None and view.step > self._last_step:
             return None
         mode = train_or_all(view)
@@ -157,7 +158,7 @@ class PoorWeightInitialization(BuiltinRule):
         return [self.found(view, found.text, tensors=found.tensors, value=found.value, threshold=found.threshold)]
 
     def _variances(self, view: StepView) -> dict[str, float]:
-        """Return the variances of inputs; if they are surely much the same, only about what they are."""
+        """Return the variances of inputs, which are only estimates if they are certainly similar."""
         bounds = _measured(view, self._inputs, variance_bounds)
         highest = max((high for _, high in bounds.values()), default=math.nan)
         if bounds and all(low > 0 and highest <= self.parameters["threshold"] * low for low, _ in bounds.values()):
@@ -165,7 +166,7 @@ class PoorWeightInitialization(BuiltinRule):
         return _measured(view, self._inputs, full_variance)
 
     def _spreads(self, view: StepView) -> dict[str, float]:
-        """Return the spreads of gradients; of those that are far from the limit, a bound of it."""
+        """Return the spreads of gradients, or their bounds for gradients far from the limit."""
         limit: float = self.parameters["distribution_range"]
         found = {}
         for name in view.selected(self._gradients):
@@ -222,6 +223,6 @@ class PoorWeightInitialization(BuiltinRule):
 
 
 def _measured(view: StepView, selection: Selection, function: Callable[[Array], T | None]) -> dict[str, T]:
-    """Return a statistic of the selected tensors, without those that have none."""
+    """Return a statistic of each selected tensor that has one."""
     measured = {name: view.statistic(name, function, keeps_value=False) for name in view.selected(selection)}
     return {name: value for name, value in measured.items() if value is not None}

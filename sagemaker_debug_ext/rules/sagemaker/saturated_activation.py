@@ -1,4 +1,4 @@
-"""SaturatedActivation: tanh and sigmoid units whose input lies where the function is flat."""
+"""SaturatedActivation: tanh and sigmoid units whose inputs lie where the function is flat."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
 
 def activation_of(name: str) -> str | None:
-    """Return which of ``tanh`` and ``sigmoid`` occurs last in a tensor's name; None if neither does."""
+    """Return ``tanh`` or ``sigmoid``, whichever occurs last in a tensor's name; None if neither does."""
     lowered = name.lower()
     found = [kind for kind in ("tanh", "sigmoid") if kind in lowered]
     return max(found, key=lowered.rfind, default=None)
@@ -49,17 +49,18 @@ def saturated_percent(activity: Array, threshold_inactivity: float) -> float:
 class SaturatedActivation(TensorRule):
     """Units with tanh or sigmoid get inputs where these functions are flat, so that no gradient passes.
 
-    Looks at the inputs of layers, at every saved step of every mode; axis 0 is the batch, and every position of the
-    other axes is one node. The limits are those of the word, ``tanh`` or ``sigmoid``, that occurs last in the tensor's
-    name in lower case; tensors with neither are passed over. A node is saturated if its input lies strictly between the
-    limits for less than `threshold_inactivity` percent of the samples; the rule fires if more than `threshold_layer`
-    percent of a layer's nodes are saturated. Batches of fewer than two samples, and tensors of which only reductions
-    were saved, give no verdict.
+    Checks the inputs of layers, at every saved step of every mode. Axis 0 is the batch, and every position of the other
+    axes is one node. The limits depend on the word, ``tanh`` or ``sigmoid``, that occurs last in the tensor's name in
+    lower case. Tensors with neither word are skipped.
+
+    A node is saturated if its input lies strictly between the limits for less than `threshold_inactivity` percent of
+    the samples. The rule fires if more than `threshold_layer` percent of a layer's nodes are saturated. Batches of
+    fewer than two samples and tensors saved only as reductions are not evaluated.
 
     Parameters:
-        collection_names: Collections whose members are looked at, as a list or separated by commas.
-        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
-            given: ``.*tanh_input|.*sigmoid_input``.
+        collection_names: Collections whose tensors are checked, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas. If both are given,
+            tensors that match either are checked. If neither is given: ``.*tanh_input|.*sigmoid_input``.
         threshold_tanh_min: Inputs of tanh at or below this are saturated; -9.4999 when not given.
         threshold_tanh_max: Inputs of tanh at or above this are saturated; 9.4999 when not given.
         threshold_sigmoid_min: Inputs of sigmoid at or below this are saturated; -23 when not given.
@@ -102,7 +103,7 @@ class SaturatedActivation(TensorRule):
         return pass_where(proved)
 
     def num_leading(self, num_entries: int) -> int:
-        """Return how many samples `screen` looks at."""
+        """Return the number of samples that `screen` reads."""
         return num_leading_samples(self.parameters["threshold_inactivity"], num_entries)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
@@ -116,7 +117,7 @@ class SaturatedActivation(TensorRule):
         return Measurement(share, fires=share > limit, threshold=limit, severity=share, text=kind or "")
 
     def _inputs(self, view: StepView, name: str) -> tuple[str | None, Array | None]:
-        """Return the activation, and what went into it."""
+        """Return the name of the activation and its input."""
         if is_inferred(self.selection, Role.SATURATING_INPUT, view.trial):
             return infer_preactivation(view, name) or (None, None)
         kind = activation_of(name)

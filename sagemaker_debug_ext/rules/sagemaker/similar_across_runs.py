@@ -1,4 +1,4 @@
-"""SimilarAcrossRuns: a run differs from another one."""
+"""SimilarAcrossRuns: tensors differ from those of another run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ATOL: Final = 1e-8
 
 
 def times_tolerance(mine: Array, others: Array) -> float:
-    """Return the largest difference of two elements, in multiples of what is tolerated; infinite for other shapes.
+    """Return the largest difference of two elements, in multiples of the tolerance; infinite if the shapes differ.
 
-    NaN equals NaN, and an infinity itself; neither equals anything else.
+    NaN equals NaN, and an infinity equals itself; neither equals anything else.
     """
     if mine.shape != others.shape:
         return float("inf")
@@ -27,7 +27,7 @@ def times_tolerance(mine: Array, others: Array) -> float:
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     if same.all():
         return 0.0
-    with np.errstate(all="ignore"):  # infinities are what they are
+    with np.errstate(all="ignore"):  # infinities are compared separately
         ratio = np.abs(a - b) / (ATOL + RTOL * np.abs(b))
     differing = np.where(np.isfinite(a) & np.isfinite(b), ratio, np.inf)[~same]
     return float(np.max(differing))
@@ -36,17 +36,17 @@ def times_tolerance(mine: Array, others: Array) -> float:
 class SimilarAcrossRuns(TensorRule):
     """Tensors differ from those of another run.
 
-    Looks at each global step that both trials have, at every selected tensor that was saved there in both, and fires if
-    the shapes differ, or any element ``a`` differs from ``b`` of the other trial by more than ``1e-8 + 1e-5 * abs(b)``.
-    NaN equals NaN. Steps and tensors that only one of the trials has give no verdict. With several other trials each of
-    them is compared.
+    Checks each global step that both trials have, and every selected tensor that both trials saved there. The rule
+    fires if the shapes differ, or if any element ``a`` differs from ``b`` of the other trial by more than ``1e-8 + 1e-5
+    * abs(b)``. NaN equals NaN. Steps and tensors that only one trial has are not evaluated. If several other trials are
+    given, each of them is compared.
 
     Parameters:
         other_trials: The trials to compare with, on SageMaker as ``other_trial_0``, …: paths, as a list or separated by
             commas.
-        collection_names: Collections whose members are looked at, as a list or separated by commas.
-        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
-            given: all tensors.
+        collection_names: Collections whose tensors are checked, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas. If both are given,
+            tensors that match either are checked. If neither is given, all tensors are checked.
 
     Example:
         >>> rule = create_rule("SimilarAcrossRuns", trial, {"other_trials": "ts_output/reference"})
@@ -65,7 +65,7 @@ class SimilarAcrossRuns(TensorRule):
         self.selection = given or ALL_TENSORS
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return how far a tensor is from that of the other trials."""
+        """Return the distance of a tensor from its value in the other trials."""
         others = [numeric_value(trial, name, view.step) for trial in self.other_trials or ()]
         mine = None if all(each is None for each in others) else view.value(name)
         if mine is None:

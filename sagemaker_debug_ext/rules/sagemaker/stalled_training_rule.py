@@ -1,4 +1,4 @@
-"""StalledTrainingRule: no tensor arrives any more."""
+"""StalledTrainingRule: no new step arrives."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 
 class StalledTrainingRule(BuiltinRule):
-    """Training has stalled: no step arrives any more.
+    """Training has stalled: no new step arrives.
 
-    While a job runs, the rule fires when no step has become visible for `threshold` seconds since the last one, or
-    since the rule began. Over a trial that has ended or is caught up with, in a folder or on S3, it fires at each step
-    after which the next one became visible only `threshold` seconds later; the time after the last step counts as long
-    as the job has not marked its end. It fires once for each gap, at the step before the gap.
+    While a job runs, the rule fires if no step has become visible for `threshold` seconds since the last one, or since
+    the rule began. For a trial that has ended, or whose past steps are being read, it fires at each step after which
+    the next one became visible at least `threshold` seconds later. This holds in a folder and on S3. The time after the
+    last step counts until the job has marked its end. The rule fires once for each gap, at the step before the gap.
 
     Parameters:
         threshold: Seconds of silence after which training has stalled; 1800 when not given.
-        stop_training_on_fire: Also stop the job when the rule fires; False when not given.
-        training_job_name_prefix: What the name of the job to stop begins with; if several running jobs match, none is
-            stopped.
+        stop_training_on_fire: Whether to stop the job when the rule fires; False when not given.
+        training_job_name_prefix: Prefix of the name of the job to stop; if several running jobs match, none is stopped.
 
     Example:
         >>> rule = create_rule("StalledTrainingRule", trial, {"threshold": 600})
@@ -59,7 +58,7 @@ class StalledTrainingRule(BuiltinRule):
         super().give_actions(actions)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if the next step came late, or should have come by now."""
+        """Return an issue if the next step came late, or is overdue."""
         self._last_step = view.step
         self._last_news = self.clock()
         self._has_fired_since = False
@@ -69,19 +68,19 @@ class StalledTrainingRule(BuiltinRule):
         return self._issues(silence)
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return an issue when nothing has come for too long."""
+        """Return an issue if no step has arrived for too long."""
         if self._has_fired_since or self.base_trial.loaded_all_steps:
             return []
         return self._issues(self.clock() - self._last_news)
 
     def _silence_after(self, view: StepView) -> float | None:
-        """Return how long after a step there was none; None if that is not known."""
+        """Return the number of seconds without a step after a step, or None if it is unknown."""
         reader = view.trial.index_reader
         since = reader.visible_since(view.step)
         following = reader.step_after(view.step)
         if following is not None:
             until = reader.visible_since(following)
-        elif view.trial.loaded_all_steps or reader.events.backend.is_remote:  # whose clock may be another
+        elif view.trial.loaded_all_steps or reader.events.backend.is_remote:  # its clock may differ
             until = None
         else:
             until = self.clock()

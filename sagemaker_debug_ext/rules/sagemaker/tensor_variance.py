@@ -18,14 +18,14 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 class TensorVariance(TensorRule):
     """The variance of a tensor is too large or too small.
 
-    Looks at every saved step of every mode, at tensors of at least two elements, and fires if the variance over all
-    elements is above `max_threshold` or below `min_threshold`. Where the hook saved only reductions, the saved variance
+    Checks tensors of at least two elements, at every saved step of every mode. The rule fires if the variance over all
+    elements is above `max_threshold` or below `min_threshold`. For tensors saved only as reductions, the saved variance
     is used. A limit that is not given is not checked.
 
     Parameters:
-        collection_names: Collections whose members are looked at, as a list or separated by commas.
-        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. One of the
-            two must be given.
+        collection_names: Collections whose tensors are checked, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas. If both are given,
+            tensors that match either are checked. One of the two must be given.
         max_threshold: Upper limit of the variance.
         min_threshold: Lower limit of the variance.
 
@@ -54,7 +54,7 @@ class TensorVariance(TensorRule):
         high, low = self.parameters["max_threshold"], self.parameters["min_threshold"]
         proved = np.isfinite(squares) & (series.sizes > 1)
         if high is not None:
-            proved &= squares * (1 + MARGIN) < high  # the variance is not above the mean square
+            proved &= squares * (1 + MARGIN) < high  # because the variance is at most the mean square
         if low is not None:
             proved &= squares * (1 - MARGIN) - np.square(series.sums / series.sizes) > low
         return pass_where(proved)

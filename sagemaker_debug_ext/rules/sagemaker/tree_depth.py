@@ -1,4 +1,4 @@
-"""TreeDepth: XGBoost trees that are deeper than wanted."""
+"""TreeDepth: XGBoost trees that are too deep."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 def tree_depth(node_ids: Array) -> int | None:
     """Return the depth of a tree: the logarithm to base 2 of its largest node id, rounded down; 0 for a single leaf.
 
-    Exact for complete trees; nodes are numbered in the order of their creation, so other trees may be deeper. None if
-    an id is no number that a node can have.
+    The result is exact for complete trees. Other trees may be deeper, because nodes are numbered in the order of their
+    creation. Return None if an id cannot be that of a node.
     """
     if node_ids.dtype.kind == "c":
         return None
@@ -27,14 +27,14 @@ def tree_depth(node_ids: Array) -> int | None:
 
 
 class TreeDepth(TensorRule):
-    """An XGBoost tree is deeper than wanted.
+    """An XGBoost tree is too deep.
 
-    Looks at ``trees/Node``, the node ids of the tree that was added, at every saved step, and fires if the depth, the
-    logarithm to base 2 of the largest id rounded down, is above `depth`. That is the depth of a complete tree; others
-    may be deeper.
+    Checks ``trees/Node``, the node ids of the newly added tree, at every saved step. The rule fires if the depth is
+    above `depth`. The depth is the logarithm to base 2 of the largest id, rounded down. It is exact for complete trees;
+    other trees may be deeper.
 
     Parameters:
-        depth: Deepest tree that is accepted; 4 when not given.
+        depth: Largest accepted depth; 4 when not given.
 
     Example:
         >>> rule = create_rule("TreeDepth", trial, {"depth": 6})

@@ -25,19 +25,19 @@ def is_close(earlier: Array, current: Array, rtol: float, atol: float, equal_nan
 class UnchangedTensor(TensorRule):
     """A tensor stopped changing.
 
-    Looks at every saved step of every mode. The last `num_steps` saved values of a tensor in the mode of the step, this
-    one included, are compared; the rule fires if each of the earlier ones agrees with the current one in every element
-    within ``atol + rtol * abs(current)``. With fewer saved values, or where one of them is a reduction, there is no
-    verdict. A difference of shape is a change.
+    Checks every saved step of every mode. The last `num_steps` saved values of a tensor in the mode of the step,
+    including the current one, are compared. The rule fires if each earlier value agrees with the current one in every
+    element within ``atol + rtol * abs(current)``. A different shape is a change. If fewer values were saved, or one of
+    them is a reduction, nothing is evaluated.
 
     Parameters:
-        collection_names: Collections whose members are looked at, as a list or separated by commas.
-        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. One of the
-            two must be given.
-        num_steps: How many of the latest saved values must agree; 3 when not given.
+        collection_names: Collections whose tensors are checked, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas. If both are given,
+            tensors that match either are checked. One of the two must be given.
+        num_steps: Number of latest saved values that must agree; 3 when not given.
         rtol: Relative tolerance; 1e-5 when not given.
         atol: Absolute tolerance; 1e-8 when not given.
-        equal_nan: Whether two NaN agree; False when not given.
+        equal_nan: Whether NaN equals NaN; False when not given.
 
     Example:
         >>> rule = create_rule("UnchangedTensor", trial, {"collection_names": "losses", "num_steps": "5"})
@@ -60,12 +60,12 @@ class UnchangedTensor(TensorRule):
         if not series.is_gapless:
             return undecided(len(series.positions))
         proved = differs(series, self.parameters["atol"], self.parameters["rtol"])
-        # whether enough values were saved before the first ones is unknown here, so these are evaluated
+        # The first steps are evaluated, because the number of earlier values is unknown here.
         proved[: max(self.parameters["num_steps"] - 1 - series.num_before, 0)] = False
         return pass_where(proved)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return for how many saved steps the tensor has not changed."""
+        """Return the number of saved steps for which the tensor has not changed."""
         num_steps: int = self.parameters["num_steps"]
         step = view.step_in(view.mode)
         saved = () if step is None else self.views.saved_steps(name, view.mode, step)[-num_steps:]
@@ -76,7 +76,7 @@ class UnchangedTensor(TensorRule):
         if current is None or any(each is None for each in earlier):
             return None
         options = (self.parameters["rtol"], self.parameters["atol"], self.parameters["equal_nan"])
-        # the newest first: a tensor that changes is told from the step before alone
+        # The newest comes first, because the previous step alone usually shows a change.
         fires = all(is_close(each, current, *options) for each in reversed(earlier) if each is not None)
         return Measurement(num_steps if fires else 0, fires=fires, threshold=num_steps)
 

@@ -1,4 +1,4 @@
-"""VanishingGradient: gradients have become too small for layers to learn."""
+"""VanishingGradient: gradients that are too small for layers to learn."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 class VanishingGradient(TensorRule):
     """Gradients have become so small that layers stop learning.
 
-    Looks at every tensor of the collection ``gradients``, at every saved step of every mode, and fires if the mean
-    absolute value of any of them is below `threshold`. Where the hook saved only reductions, the saved mean of the
-    absolute values (``abs_mean``) is used. Empty tensors and those whose mean is NaN give no verdict.
+    Checks every tensor of the collection ``gradients``, at every saved step of every mode. The rule fires if the mean
+    absolute value of any of them is below `threshold`. For tensors saved only as reductions, the saved mean of the
+    absolute values (``abs_mean``) is used. Empty tensors and tensors whose mean is NaN are not evaluated.
+    - Return the mean absolute value, that Return the mean absolute value, from the saved reductions if the values were
+      not saved.
 
     Parameters:
         threshold: Lower limit for the mean absolute value of a gradient tensor; 1e-7 when not given.

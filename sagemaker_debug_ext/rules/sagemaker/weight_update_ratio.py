@@ -1,4 +1,4 @@
-"""WeightUpdateRatio: steps that are too large or too small for the weights."""
+"""WeightUpdateRatio: updates that are too large or too small for the weights."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def earlier_step(saved_steps: Sequence[int], step: int, num_steps: int | None) -
     """Return the step to compare with.
 
     Args:
-        saved_steps: Where the tensor was saved, ascending.
+        saved_steps: Steps at which the tensor was saved, ascending.
         step: The current step.
-        num_steps: Look back this far, and take the earliest saved step; None takes the previous saved step.
+        num_steps: Number of steps to look back; the earliest saved step in that range is used. With None, the previous
+            saved step is used.
     """
     position = bisect.bisect_left(saved_steps, step)
     if num_steps is None:
@@ -35,18 +36,18 @@ def earlier_step(saved_steps: Sequence[int], step: int, num_steps: int | None) -
 class WeightUpdateRatio(TensorRule):
     """Weights change by too much or too little for their size.
 
-    Looks at every tensor of the collection ``weights``, at the TRAIN steps; as long as the trial has none, at all
-    steps. The ratio is the norm of the change since an earlier step, divided by the norm of the earlier weight; the
-    rule fires if it is above `large_threshold` or below `small_threshold`. A frozen weight has the ratio 0 and so
-    fires: leave it out of the collection. Where only reductions were saved, where the shape changed and at the first
-    saved step there is no verdict.
+    Checks every tensor of the collection ``weights``, at the TRAIN steps, or at all steps if the trial has no TRAIN
+    steps. The ratio is the norm of the change since an earlier step, divided by the norm of the earlier weight. The
+    rule fires if it is above `large_threshold` or below `small_threshold`. A frozen weight has the ratio 0 and fires
+    the rule, so leave it out of the collection. The first saved step, changes of shape and tensors saved only as
+    reductions are not evaluated.
 
     Parameters:
-        num_steps: How many steps to look back; the earliest weight saved since then is taken. When not given: the
-            weight saved before.
+        num_steps: Number of steps to look back; the earliest weight saved since then is used. When not given: the
+            previously saved weight.
         large_threshold: Upper limit for the ratio; 10 when not given.
         small_threshold: Lower limit for the ratio; 1e-8 when not given.
-        epsilon: Added to the norm that is divided by; 1e-9 when not given.
+        epsilon: Added to the norm in the denominator; 1e-9 when not given.
 
     Example:
         >>> rule = create_rule("WeightUpdateRatio", trial, {"large_threshold": 0.1, "small_threshold": "1e-5"})
@@ -77,13 +78,13 @@ class WeightUpdateRatio(TensorRule):
         return screening
 
     def _has_trained(self) -> bool:
-        """Return whether the trial has a step of training."""
+        """Return whether the trial has a TRAIN step."""
         reader = self.base_trial.index_reader
         with reader.lock:
             return reader.index.last_step(ModeKeys.TRAIN) is not None
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return the ratio of a weight's change to the weight."""
+        """Return the norm of a weight's change, divided by the norm of the weight."""
         mode = train_or_all(view)
         step = view.step_in(mode)
         earlier = None if step is None else self._earlier(view, name, mode, step)
@@ -111,7 +112,7 @@ class WeightUpdateRatio(TensorRule):
 
 
 def _distance(larger: float, smaller: float) -> float:
-    """Return how far two positive numbers are apart, in powers of ten."""
+    """Return the distance of two positive numbers, in powers of ten."""
     if larger <= 0:
         return 0.0
     return math.log10(larger) - math.log10(smaller) if smaller > 0 else math.inf

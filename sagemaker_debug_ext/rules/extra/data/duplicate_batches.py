@@ -1,4 +1,4 @@
-"""DuplicateBatches: training sees the same batch again and again."""
+"""DuplicateBatches: training repeats the same few batches."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MAY_BE_ALL: Final = 200
-"""How many samples of a batch may well be all there are."""
+"""Number of samples from which on a batch may be the whole data set."""
 
 
 def digest(value: Array) -> bytes:
-    """Return a hash of shape, type and elements."""
+    """Return a hash of the shape, the dtype and the elements."""
     found = hashlib.blake2b(f"{value.dtype} {value.shape}".encode(), digest_size=16)
     found.update(value.tobytes())
     return found.digest()
 
 
 def num_samples(batch: Array) -> int:
-    """Return the length of the first axis, which is that of the batch."""
+    """Return the length of the batch axis, which is the first."""
     return len(batch) if batch.ndim else 1
 
 
 def is_of_one_sample(batch: Array) -> bool:
-    """Return whether a batch has the same sample again and again."""
+    """Return whether all samples of a batch are the same."""
     samples = sample_hashes(batch)
     return samples is not None and len(samples) > 1 and len(set(samples)) == 1
 
 
 def share_of_samples(batches: Sequence[Sequence[bytes] | None]) -> float:
-    """Return the mean percentage of samples of a batch that are different ones; 100 if there are but few kinds.
+    """Return the mean percentage of distinct samples in a batch; 100 if only few distinct samples are possible.
 
     Args:
-        batches: A hash of each sample of some batches; None where samples cannot be told apart.
+        batches: A hash of each sample of each batch; None if samples cannot be distinguished.
     """
     known = [batch for batch in batches if batch]
     if len(known) < len(batches):
@@ -58,23 +58,25 @@ def share_of_samples(batches: Sequence[Sequence[bytes] | None]) -> float:
 
 
 class DuplicateBatches(TensorRule):
-    """Training sees few different batches, the same again and again.
+    """Training repeats the same few batches.
 
-    Looks at inputs of the model at TRAIN steps (all steps that have no mode). From `window` saved steps that follow
-    each other without a gap on, the rule fires if no more than `max_share_percent` of the latest `window` batches are
-    different ones, or of the samples in them; and if all of them were the same for another worker. Samples that can
-    only be one of few, such as the places on a board, come again in each batch: those of a batch count only if all of
-    them are equal, or if the batches together have more than twice as many different ones. Nor does it fire for the
-    same batch again if that has 200 samples or more, which may be all the data. Training on fewer at once fires: leave
-    the rule out.
+    Checks inputs of the model at TRAIN steps (or steps without a mode), once `window` saved steps without a gap have
+    been seen. The rule fires if at most `max_share_percent` of the latest `window` batches, or of the samples in them,
+    are distinct. It also fires if all these batches equal those of another worker.
+
+    Samples with few possible values, such as the positions on a board, repeat in each batch. Such samples count only if
+    all samples of a batch are equal, or if the batches together have more than twice as many distinct samples. A
+    repeated batch of 200 samples or more does not fire, because it may be the whole data set. Training on smaller data
+    in one batch fires: exclude the rule.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
             given: those of the whole model, as the framework names them.
-        window: How many batches are looked at; 10 when not given.
-        max_share_percent: Largest percentage of different ones that is too few; 30 when not given.
-        unless_all: Whether few batches may be all data there are: then the same ones again count only if evaluation has
-            had more different samples than they have; False when not given.
+        window: Number of batches to check; 10 when not given.
+        max_share_percent: Percentage of distinct batches or samples at or below which the rule fires; 30 when not
+            given.
+        unless_all: Whether few batches may be the whole data set. Repeated batches then count only if evaluation had
+            more distinct samples than they have; False when not given.
 
     Source:
         Data loaders whose workers repeat each other, and iterators that are made anew at each step, as in the faults
@@ -110,7 +112,7 @@ class DuplicateBatches(TensorRule):
         window: int = self.parameters["window"]
         seen = self._seen.setdefault(name, collections.deque(maxlen=window))
         if self._last.get(name, step - 1) != step - 1:
-            seen.clear()  # with gaps, a loader that does not shuffle shows the same batch for no fault of its own
+            seen.clear()  # gaps may make a loader without shuffling repeat the same saved batch
             self._samples.pop(name, None)
         self._last[name] = step
         seen.append(found)
@@ -134,7 +136,7 @@ class DuplicateBatches(TensorRule):
         return Measurement(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
     def _may_be_all(self, name: str) -> bool:
-        """Return whether the latest batches may be all data there are, as far as evaluation tells."""
+        """Return whether the latest batches may be the whole data set, judging by evaluation."""
         known = [batch for batch in self._samples[name] if batch]
         return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
 
@@ -148,5 +150,5 @@ def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:
     workers = tensor.workers(view.step)
     try:
         return any(digest(tensor.value(view.step, worker=worker)) == found for worker in workers[1:])
-    except TensorUnavailableForStep:  # one saved reductions only
+    except TensorUnavailableForStep:  # this worker saved only reductions
         return False

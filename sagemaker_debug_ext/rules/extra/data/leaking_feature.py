@@ -1,4 +1,4 @@
-"""LeakingFeature: an input that gives the target away."""
+"""LeakingFeature: an input that reveals the target."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ Numbers = npt.NDArray[np.float64]
 MAX_FEATURES: Final = 4096
 MAX_CLASSES: Final = 100
 MIN_TIMES: Final = 10
-"""How often a class must be there for its spread to say something."""
+"""Number of rows that a class needs for its spread to be meaningful."""
 USUAL: Final = 0.95
-"""Share of the rows, those with usual targets, that must tell by themselves: one far off makes a line with any."""
+"""Fraction of the rows, with usual targets, that must suffice, because one outlier makes a line with any feature."""
 MAX_ELEMENTS: Final = 1 << 22
-"""How much of a batch is kept."""
+"""Largest number of elements of a batch to store."""
 MIN_DISTINCT: Final = 0.5
-"""Share of the rows that must be different ones; the same few over and over tell their targets by what they are."""
+"""Fraction of the rows that must be distinct, because a few repeated rows determine their targets."""
 
 
 @attrs.define
 class _Table:
-    """Rows of features with the target of each, and whole batches of indices that were their own targets."""
+    """Rows of features with their targets, and whole batches of indices that equalled their targets."""
 
     rows: list[Numbers] = attrs.field(factory=list)
     targets: list[Numbers] = attrs.field(factory=list)
@@ -56,9 +56,12 @@ class _Table:
 
 
 def explained(rows: Numbers, targets: Numbers) -> Numbers:
-    """Return for each feature what part of its variance the target explains: by its value if it is of few values.
+    """Return, for each feature, the fraction of its variance that the target explains.
 
-    What has no variance, and so tells nothing, has 0. Rare classes and numbers that are far off do not count.
+    A target with few values explains it by value. Features without variance carry no information, and get 0. Rare
+    classes and outliers do not count.
+    - Return whether there is one target Return whether each row has one numeric target.
+    - Return an issue if an input Return an issue if an input reveals the target.
     """
     values, classes, counts = np.unique(targets, return_inverse=True, return_counts=True)
     has_classes = len(values) <= min(MAX_CLASSES, len(targets) // MIN_TIMES)
@@ -84,22 +87,23 @@ def _are_numbers_of(targets: Array, num_rows: int) -> bool:
 
 
 class LeakingFeature(BuiltinRule):
-    """One input tells the target by itself: it was made from it, or will not be known when it is needed.
+    """One input alone reveals the target: it was derived from it, or will be unknown at prediction time.
 
-    Looks at inputs of the model and at targets of losses, at the first TRAIN steps (or steps of no mode). Of tables,
-    with one target for each row, it takes `samples` rows; the rule fires if the target explains more than `threshold`
-    of the variance of any feature among different rows, as classes by their means, or as numbers by a straight line.
-    Classes of fewer than ten rows, and the twentieth of numbers that is farthest off, do not count.
-    Inputs that are indices, such as words, fire it if the targets are the very same at each place of as many samples.
-    What is told by several inputs together, or by a place in a series, is not found.
+    Checks inputs of the model and targets of losses, at the first TRAIN steps (or steps without a mode). For tables,
+    with one target per row, `samples` rows are collected. The rule fires if the target explains more than `threshold`
+    of the variance of any feature among distinct rows. Class targets explain it by class means, numeric targets by a
+    straight line. Classes of fewer than ten rows, and the most extreme twentieth of numbers, do not count.
+
+    For inputs that are indices, such as words, the rule fires if the targets equal them at each position of as many
+    samples. It does not find targets revealed by several inputs together, or by a position in a series.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
             given: those of the whole model, as the framework names them.
-        samples: How many samples are looked at; 200 when not given.
-        copies: Whether targets that are the very same as the inputs count, as they do where the next word is to be
-            told, and do not where words are to be told again; True when not given.
-        threshold: Largest part of a feature's variance that the target may explain; 0.999 when not given.
+        samples: Number of samples to check; 200 when not given.
+        copies: Whether targets equal to the inputs count. They are a fault if the next word is to be predicted, but not
+            if words are to be reconstructed; True when not given.
+        threshold: Largest fraction of a feature's variance that the target may explain; 0.999 when not given.
 
     Source:
         Kaufman and others, Leakage in Data Mining, ACM Transactions on Knowledge Discovery from Data, 2012.
@@ -146,7 +150,7 @@ class LeakingFeature(BuiltinRule):
             is_wrong = is_copy and table.is_evaluated and self.parameters["copies"]
             return "Targets are the inputs themselves" if is_wrong else ""
         is_table = inputs.ndim == 2 and 1 < inputs.shape[1] <= MAX_FEATURES and inputs.dtype.kind in "fV"
-        is_series = is_table and table.rows and table.rows[0].shape[1] != inputs.shape[1]  # of different lengths
+        is_series = is_table and table.rows and table.rows[0].shape[1] != inputs.shape[1]  # rows of different lengths
         if not is_table or is_series or not _are_numbers_of(loss.targets, len(inputs)):
             table.close()
             return ""

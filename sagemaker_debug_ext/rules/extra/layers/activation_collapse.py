@@ -1,4 +1,4 @@
-"""ActivationCollapse: a layer gives nearly the same output for every sample."""
+"""ActivationCollapse: a layer has nearly the same output for every sample."""
 
 from __future__ import annotations
 
@@ -25,49 +25,50 @@ LAYER_OUTPUTS: Final = Selection(roles=(Role.LAYER_OUTPUT,))
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
 ATTENTION: Final = re.compile("attn|attention", re.IGNORECASE)
 SILENT: Final = 1e-8
-"""Part of its input that a layer lets through if all its units are far in their flat part."""
+"""Fraction of its input that a layer passes on if all its units are far in their flat range."""
 ROUNDING: Final = 1e-6
-"""Variation of what is the same up to the order in which sums are computed."""
+"""Variation of values that are equal up to the order of summation."""
 IS_FLAT: Final = "has no weights, and gives one answer to inputs that differ"
 SINCE_FIRST: Final = "since the first step"
 WAS_FLAT: Final = f"{IS_FLAT}, {SINCE_FIRST}"
 CUT: Final = (
     f"has only the same for each sample to work with, {SINCE_FIRST}, though its inputs came from samples that differ"
 )
-"""What the message says of where outputs became equal, as far as that shows."""
+"""Message parts on the place where outputs became equal, if it is known."""
 
 
 def size(output: Array) -> float | None:
-    """Return the root mean square; None for what is no number of floating point."""
+    """Return the root mean square, or None for values that are not floating-point numbers."""
     return float(np.sqrt(np.mean(np.square(to_float64(output))))) if output.dtype.kind in "fV" else None
 
 
 def differs(batch: Array) -> bool:
-    """Return whether any sample of a batch is another one than the first."""
+    """Return whether any sample of a batch differs from the first."""
     return batch.ndim > 0 and bool(np.any(batch != batch[:1]))
 
 
 class ActivationCollapse(TensorRule):
-    """A layer gives nearly the same output whatever its input is.
+    """A layer has nearly the same output for every input.
 
-    Looks at outputs of layers at TRAIN steps (all steps that have no mode), axis 0 being the batch. How much outputs
-    differ between samples, relative to their size, is their variation; the rule fires if it is below `threshold` at
-    `patience` saved steps in a row. Where the layer adds a bias, that is taken off before: answers about numbers far
-    from 0 may differ by little of what they are. A layer whose outputs are all 0 has the variation 0. As long as
-    answers that the loss is given do differ between samples, what is computed of nothing but constants on purpose does
-    not fire: outputs of layers whose inputs are exactly the same for each sample, such as the first state of a
-    recurrent layer, or queries that are learnt.
+    Checks outputs of layers at TRAIN steps (or steps without a mode); axis 0 is the batch. The variation of a layer is
+    the difference between its outputs for different samples, relative to their size. The rule fires if it is below
+    `threshold` at `patience` consecutive saved steps. The bias of the layer is subtracted first, because predictions of
+    numbers far from 0 may vary by little of their size. A layer whose outputs are all 0 has the variation 0.
 
-    The message tells where it begins, as far as inputs of layers were saved too: at a layer without weights whose input
-    differs between samples, such as an activation all of whose units are in its flat part, which gives one answer to
-    all or hardly anything to any; or between layers, if one is given exactly the same for each sample that no layer has
-    given, as where a mean goes over the batch or attention over padding.
+    As long as the predictions passed to the loss differ between samples, outputs that depend only on constants do not
+    fire. These are outputs of layers whose inputs are exactly the same for each sample, such as the first state of a
+    recurrent layer or learnt queries.
+
+    If inputs of layers were saved too, the message names the place where the collapse begins. It may be a layer without
+    weights whose input differs between samples, such as an activation with all units in their flat range. Or it may lie
+    between layers: the input of one is exactly the same for each sample, but is the output of no layer, as with a mean
+    over the batch or attention over padding.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of layer outputs, as a list or separated by commas.
             When not given: those of all layers, as the framework names them.
-        threshold: Least variation; 0.001 when not given.
-        patience: For how many saved steps in a row it must be below; 3 when not given.
+        threshold: Smallest variation; 0.001 when not given.
+        patience: Number of consecutive saved steps below the threshold; 3 when not given.
 
     Source:
         The variance of activations as a sign of health of a network: Glorot and Bengio, Understanding the Difficulty of
@@ -106,9 +107,9 @@ class ActivationCollapse(TensorRule):
         return Measurement(measured, fires=fires, threshold=limit, severity=-measured, text=since)
 
     def _without_bias(self, view: StepView, name: str, measured: float) -> float:
-        """Return the variation of an output without the bias that its layer adds; what was measured if it has none.
+        """Return the variation of an output without the bias that its layer adds, or `measured` if it has none.
 
-        The output of a module may be that of the last layer in it.
+        The output of a module may be that of its last layer.
         """
         scheme, output = naming_scheme_of(view.trial), view.value(name)
         if output is None:
@@ -133,7 +134,7 @@ class ActivationCollapse(TensorRule):
         return value_before_update(view, biases[0]) if len(biases) == 1 else None
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
-        """Return the issue, which tells where outputs became equal."""
+        """Return the issue, which names the place where outputs became equal."""
         fired = {name: reading for name, reading in measurements.items() if reading.fires}
         if any(self._varies(view, name) for name in view.selected(ANSWERS)):
             fired = {name: reading for name, reading in fired.items() if not self._has_constant_input(view, name)}
@@ -156,26 +157,26 @@ class ActivationCollapse(TensorRule):
 
     @staticmethod
     def _has_constant_input(view: StepView, name: str) -> bool:
-        """Return whether a layer is given exactly the same for each sample."""
+        """Return whether the input of a layer is exactly the same for each sample."""
         given = naming_scheme_of(view.trial).input_of(name)
         value = view.value(given) if given != name and given in view.tensor_names else None
         return value is not None and value.ndim > 0 and not view.statistic(given, differs)
 
     def _is_silent(self, view: StepView, name: str) -> bool:
-        """Return whether a layer without parameters lets through hardly anything of what it is given."""
+        """Return whether a layer without parameters passes on hardly anything of its input."""
         source = naming_scheme_of(view.trial).input_of(name)
         given = view.statistic(source, size) if source in view.tensor_names else None
         output = view.statistic(name, size)
         return given is not None and output is not None and output < SILENT * given and self._is_flat(view, name)
 
     def _is_flat(self, view: StepView, name: str) -> bool:
-        """Return whether a layer without parameters gives the same for inputs that differ."""
+        """Return whether a layer without parameters has the same output for inputs that differ."""
         scheme = naming_scheme_of(view.trial)
         given = scheme.input_of(name)
         if given not in view.tensor_names or name in view.selected(DROPOUT) or ATTENTION.search(name):
             return False
         layer = re.escape(re.sub(r"[_/](output_\d+|outputs(_\d+)?)$", "", name))
-        within = re.compile(rf"(^|[_./]){layer}[_./](?!input|output)")  # of a layer that is made of others
+        within = re.compile(rf"(^|[_./]){layer}[_./](?!input|output)")  # of a layer that contains others
         if any(within.search(each) for each in view.tensor_names):
             return False
         return not scheme.parameters_beside(name, view.tensor_names) and self._varies(view, given)
@@ -185,7 +186,7 @@ class ActivationCollapse(TensorRule):
         return measured is not None and measured >= self.parameters["threshold"]
 
     def _cut(self, view: StepView, collapsed: Iterable[str]) -> str | None:
-        """Return what a layer is given, the same for each sample, that no layer has given; None if nothing is."""
+        """Return the layer input that is the same for each sample but no layer's output; None if there is none."""
         if not any(view.statistic(name, differs) for name in view.selected(MODEL_INPUTS)):
             return None
         for name in collapsed:

@@ -1,4 +1,4 @@
-"""MissingActivation: layers one after the other with nothing between them."""
+"""MissingActivation: consecutive layers without an activation between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 
 class _Layer(NamedTuple):
-    """Names of a weight, and of what goes into its layer and comes out of it."""
+    """Names of a weight, and of the input and output of its layer."""
 
     weight: str
     given: str
@@ -26,15 +26,15 @@ class _Layer(NamedTuple):
 
 
 class MissingActivation(BuiltinRule):
-    """Two fully connected layers follow each other with no activation between them, so that they are as good as one.
+    """Two fully connected layers have no activation between them, so they are equivalent to one layer.
 
-    Looks at inputs and outputs of layers whose weight has two axes, at TRAIN steps (all steps that have no mode). The
-    rule fires if at `patience` saved steps in a row the output of a layer was, element by element, the input of another
-    one, and that is so for at least half of these layers. Factors of one matrix, which follow each other on purpose,
-    are fewer.
+    Checks inputs and outputs of layers whose weight has two axes, at TRAIN steps (or steps without a mode). The rule
+    fires if the output of a layer equals, element by element, the input of another one at `patience` consecutive saved
+    steps. This must hold for at least half of these layers, because factorized matrices, which follow each other on
+    purpose, are fewer.
 
     Parameters:
-        patience: For how many saved steps in a row; 3 when not given.
+        patience: Number of consecutive saved steps; 3 when not given.
 
     Source:
         Removing an activation is an operator of DeepCrime: Humbatova, Jahangirova and Tonella, ISSTA 2021.
@@ -62,7 +62,7 @@ class MissingActivation(BuiltinRule):
         if len(layers) < 2:
             return None
         following = [layer.output for layer in layers if _is_followed(view, layer, layers)]
-        # the last layer is followed by none
+        # no layer follows the last one
         holds = len(following) >= max(1, len(layers) / 2)
         patience: int = self.parameters["patience"]
         if self._streaks.observe("", holds) < patience:
@@ -94,7 +94,7 @@ def _takes_numbers(view: StepView, name: str) -> bool:
 
 
 def _is_followed(view: StepView, layer: _Layer, layers: list[_Layer]) -> bool:
-    """Return whether what a layer computes goes unchanged into another one."""
+    """Return whether the output of a layer is the unchanged input of another one."""
     if not any(_is_same(view, layer.output, other.given) for other in layers if other.output != layer.output):
         return False
     return is_plain(view, layer.weight, layer.given, layer.output)

@@ -1,4 +1,4 @@
-"""OverRegularisation: dropout or weight decay that leaves nothing to learn with."""
+"""OverRegularisation: too much dropout, weight decay or label smoothing."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 MIN_ELEMENTS = 64
 CLEAR = 1e-2
-"""How far two cross entropies must be apart, relative to them, for a mixture of both to show its shares."""
+"""Smallest relative difference of two cross entropies from which the weights of their mixture can be computed."""
 STEADY = 0.02
-"""How far the shares of single steps may be from their median for them to be one setting."""
+"""Largest distance of single steps from their median for them to have the same setting."""
 
 
 def dropped_share(inputs: Array, output: Array) -> float | None:
-    """Return which share of the elements that are not 0 become 0; None if there are too few."""
+    """Return the fraction of the elements other than 0 that become 0, or None if there are too few."""
     if inputs.shape != output.shape:
         return None
     given = np.count_nonzero(inputs)
@@ -32,9 +32,9 @@ def dropped_share(inputs: Array, output: Array) -> float | None:
 
 
 def smoothing(loss: LossObservation) -> float | None:
-    """Return by how much labels must have been smoothed for a cross entropy to have its value; None if unclear.
+    """Return the label smoothing that explains the value of a cross entropy, or None if it is unclear.
 
-    Smoothing mixes the cross entropy of the labels with that of equal shares of all classes.
+    Smoothing mixes the cross entropy of the labels with that of a uniform distribution over all classes.
     """
     plain = loss.cross_entropy()
     if plain is None or loss.kind != "CrossEntropy" or loss.scores.ndim != 2:
@@ -46,21 +46,25 @@ def smoothing(loss: LossObservation) -> float | None:
 
 
 class OverRegularisation(BuiltinRule):
-    """Dropout drops nearly everything, or weight decay shrinks all weights to a part of what they were.
+    """Dropout drops nearly everything, weight decay shrinks all weights, or labels are smoothed too much.
 
-    Looks at TRAIN steps (all steps that have no mode). The rule fires if a dropout layer drops more than `max_dropped`
-    of its input, as the median over `window` steps; or if from then on the norms of the weights of two or more axes
-    have, in the median, fallen below `min_norm` of what they were at first; or if the value of a cross entropy tells
-    that labels are smoothed by more than `max_smoothing`, the same at each of `window` steps. It needs inputs and
-    outputs of dropout layers, weights, or what goes into losses.
+    Checks TRAIN steps (or steps without a mode). The rule fires in three cases:
+
+    - A dropout layer drops more than `max_dropped` of its input, as the median over `window` steps.
+    - After `window` steps, the norms of the weights with two or more axes are, in the median, below `min_norm` of their
+      first norms.
+    - The value of a cross entropy shows that labels are smoothed by more than `max_smoothing`, equally at each of
+      `window` steps.
+
+    The rule needs the inputs and outputs of dropout layers, the weights, or the inputs of losses.
 
     Parameters:
         dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
             outputs of layers with ``drop`` in their names.
-        max_dropped: Largest share that a dropout layer may drop; 0.75 when not given.
-        min_norm: Least part of its first norm that is left of a weight; 0.5 when not given.
-        max_smoothing: How much of a label smoothing may take; 0.5 when not given.
-        window: How many saved steps are looked at; 10 when not given.
+        max_dropped: Largest fraction that a dropout layer may drop; 0.75 when not given.
+        min_norm: Smallest fraction of its first norm that a weight must keep; 0.5 when not given.
+        max_smoothing: Largest label smoothing; 0.5 when not given.
+        window: Number of saved steps to check; 10 when not given.
 
     Source:
         Dropping half of the hidden units, and fewer inputs: Srivastava and others, Dropout, JMLR 2014; both faults are
@@ -90,7 +94,7 @@ class OverRegularisation(BuiltinRule):
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if there is too much of either."""
+        """Return an issue if the regularisation is too strong."""
         if not is_training(view):
             return None
         self._num_steps += 1

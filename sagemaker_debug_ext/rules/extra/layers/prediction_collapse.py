@@ -1,4 +1,4 @@
-"""PredictionCollapse: one class is predicted for everything, or is all there is to predict."""
+"""PredictionCollapse: one class is predicted for nearly all samples, or all labels are the same."""
 
 from __future__ import annotations
 
@@ -21,19 +21,27 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 
 OFTEN: Final = 0.1
-"""Share of all labels so far above which what none of the latest is comes in an order, and not seldom."""
+"""Fraction of all labels so far above which a class without recent labels comes in an order, and is not rare."""
 NEVER: Final = 0.005
-"""Share of all labels so far up to which what none of the latest is hardly ever comes."""
+"""Fraction of all labels so far up to which a class without recent labels is rare."""
 NUM_BATCHES: Final = 10
-"""Over how many batches it is told whether scores know the labels."""
+"""Number of batches over which scores and labels are correlated."""
 TELLING: Final = 0.5
-"""Correlation of scores and classes above which the model tells classes apart, wherever its threshold is."""
+"""Correlation above which the model distinguishes classes, wherever its threshold is."""
 
 
 def knowledge(scores: Array, labels: ClassIds) -> float | None:
-    """Return how scores of a batch go with its labels: their correlation, without what is the same for all samples.
+    """Return the correlation of the scores of a batch with its labels, after removing the mean over the samples.
 
-    None if scores are none of the labels', are complex, or do not differ between samples.
+    Return None if scores do not belong to the labels, are complex, or do not differ between samples.
+    - Return the predicted class of each sample Return the predicted class of each sample, or None if the scores are not
+      class predictions.
+    - Return an issue if one class Return an issue if nearly all predictions, or all labels, are one class.
+    - Return what was found Return the issues of the last steps, if no more steps will follow.
+    - Return what to say Return the message on labels that are all the same; empty for candidates and for rare events.
+    - Return whether the job has ended Return whether the job has ended, and one of the tensors was saved at no later
+      step.
+    - Return labels as classes Return labels as class indices, or None if they are not, such as regression targets.
     """
     if scores.dtype.kind == "c":
         return None
@@ -68,24 +76,26 @@ def predicted_ids(scores: Array) -> ClassIds | None:
 class PredictionCollapse(BuiltinRule):
     """One class is predicted for nearly all samples, although the labels differ; or all labels are the same.
 
-    Looks at the latest `samples` samples of TRAIN steps (all steps that have no mode). The rule fires if more than
-    `max_share` of the predictions are one class while no class has more than `max_label_share` of the labels, or if all
-    labels are the same; the message tells whether all before were too, whether others come as seldom as one in two
-    hundred, or in an order. Labels of a loss that chooses among candidates may be the same: see LabelMix.
-    Predictions do not count as long as the scores behind them tell the labels apart, class by class, by a correlation
-    of more than a half: then the model knows the classes, and only its threshold is off yet. Predictions are scores,
-    one for each class, or probabilities or margins of class 1; labels are numbers of classes. Labels of a game, as in
-    adversarial training, are not evaluated: who cannot tell the classes apart there may have met a good generator.
+    Checks the latest `samples` samples of TRAIN steps (or steps without a mode). The rule fires if more than
+    `max_share` of the predictions are one class, while no class has more than `max_label_share` of the labels. It also
+    fires if all labels are the same. The message then states whether all earlier labels were too, whether other labels
+    are as rare as one in two hundred, or whether labels come in an order. Labels of a loss that chooses among
+    candidates may all be the same: see LabelMix.
+
+    Predictions do not count while the scores distinguish the labels of each class, with a correlation of more than a
+    half. The model then knows the classes, and only its threshold is still off. Predictions are scores, one per class,
+    or probabilities or margins of class 1. Labels are class indices. Adversarial labels are not evaluated: a model that
+    cannot distinguish their classes may face a good generator.
 
     Parameters:
         labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
             binary cross entropy and negative log likelihood, as the framework names them, and ``labels``.
         predictions_regex: The same for predictions. When not given: what goes into these losses, and ``predictions``.
-        samples: How many samples are looked at; 200 when not given.
-        patience: Steps with labels to see before the first verdict; 40 when not given.
+        samples: Number of samples to check; 200 when not given.
+        patience: Number of steps with labels before the first verdict; 40 when not given.
         patience_running: The same while the job runs on; 40 when not given.
-        max_share: Largest share of one predicted class; 0.98 when not given.
-        max_label_share: Largest share of one class in the labels for which predictions are evaluated; 0.8 when not
+        max_share: Largest fraction of one predicted class; 0.98 when not given.
+        max_label_share: Largest fraction of one class in the labels for which predictions are evaluated; 0.8 when not
             given.
 
     Source:

@@ -18,42 +18,42 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_o
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_ELEMENTS: Final = 64
-"""A dropout layer over fewer elements may drop none by chance."""
+"""Number of elements below which a dropout layer may drop none by chance."""
 
 MIN_SAMPLES: Final = 8
 
 CLOSE: Final = 1e-4
 MAX_ELEMENTS: Final = 4096
-"""How many elements of a tensor tell whether some are 0 by chance."""
+"""Number of elements of a tensor that suffices to recognize zeros by chance."""
 FEWEST: Final = 0.05
 NEARLY_ALL: Final = 0.8
 MOST_TURNS: Final = 2.5
-"""How far a function of elements goes up and down, in terms of its range; one that is monotone goes once."""
+"""Largest total variation of a function of elements, in units of its range; a monotone function has 1."""
 MANY: Final = 0.5
-"""Share of the elements that are not 0 that must differ from each other."""
+"""Fraction of the nonzero elements that must be distinct."""
 NUM_LOOKS: Final = 4
-"""At how many steps of evaluation layers are compared with each other."""
+"""Number of EVAL steps at which layers are compared with each other."""
 MAX_LOOKED_AT: Final = 32
-"""How many of the tensors of a large model are looked at: a call that knows of no modes is seldom made once."""
+"""Number of tensors of a large model to check, because a call that ignores modes is seldom made only once."""
 MAX_OTHERS: Final = 64
-"""With how many tensors of the same shape each of them is compared."""
+"""Number of tensors of the same shape that each tensor is compared with."""
 MODEL_INPUTS: Final = Selection(roles=(Role.MODEL_INPUT,))
 LAYERS: Final = Selection(roles=(Role.LAYER_INPUT, Role.LAYER_OUTPUT))
 
 
 def drops(inputs: Array, output: Array) -> bool | None:
-    """Return whether a dropout layer drops elements: whether some that are not 0 become 0. None if that is unclear."""
+    """Return whether a dropout layer turns some nonzero elements into 0. None if that is unclear."""
     if inputs.shape != output.shape or np.count_nonzero(inputs) < MIN_ELEMENTS:
         return None
     return bool(np.any((inputs != 0) & (output == 0)))
 
 
 def drops_by_chance(given: Array, output: Array) -> bool:
-    """Return whether an output is a function of single elements of what was given, but for some that are 0 by chance.
+    """Return whether an output is a function of single input elements, except for some that are 0 by chance.
 
-    Elements are sorted by what was given. Where those that are 0 are a matter of the element itself, as for ReLU, they
-    lie side by side; where the others are no function of it, they jump up and down. Masks leave out whole samples,
-    places or units, so some elements of nearly each row and each column must be 0, and some not.
+    Elements are sorted by the input. If the zeros depend on the element itself, as in ReLU, they are adjacent. If the
+    other values are not a function of the element, they jump up and down. Masks cover whole samples, positions or
+    units, so nearly each row and each column must have both zeros and other values.
     """
     width = output.shape[-1] if output.ndim > 1 else 0
     rows = min(output.size, MAX_ELEMENTS) // max(width, 1)
@@ -73,9 +73,9 @@ def drops_by_chance(given: Array, output: Array) -> bool:
     kept = after[~zeros]
     if len(zeros) < MIN_ELEMENTS or not FEWEST < share < 1 - FEWEST or not np.isfinite(kept).all():
         return False
-    has_many = len(np.unique(kept)) >= MANY * len(kept)  # targets of 0 and 1, say, are a function of anything
+    has_many = len(np.unique(kept)) >= MANY * len(kept)  # because targets of 0 and 1 are a function of anything
     changes = np.count_nonzero(zeros[1:] != zeros[:-1])
-    by_chance = changes > len(zeros) * share * (1 - share)  # half of what is to be expected
+    by_chance = changes > len(zeros) * share * (1 - share)  # half of the expected number
     return bool(has_many and by_chance and np.abs(np.diff(kept)).sum() <= MOST_TURNS * np.ptp(kept))
 
 
@@ -98,21 +98,22 @@ def is_centred_on(output: Array, bias: Array) -> bool | None:
 class TrainEvalMixup(TensorRule):
     """Layers behave as in training while the model is evaluated, or the other way round.
 
-    Looks at TRAIN and EVAL steps. A dropout layer drops elements in training only; a batch normalisation centres its
-    output on its bias, by the statistics of the batch, in training only. The rule fires if a layer does so at
-    `patience` saved EVAL steps in a row, or fails to at as many TRAIN steps; a dropout layer only if it has been seen
-    to drop, as its probability may be 0. It needs the inputs and outputs of dropout layers, or the outputs and biases
-    of batch normalisations. And it fires if at as many of the first EVAL steps what goes into a layer, or comes out of
-    it, has zeros by chance where what was computed before has none, as a call of dropout leaves them that does not know
-    of modes: a function of each element of another tensor, but for some elements in nearly each sample and each unit.
-    What the model itself is given may have parts left out by chance, to be filled in. Of a large model up to 32 tensors
-    are looked at so.
+    Checks TRAIN and EVAL steps. Only in training does a dropout layer drop elements, and a batch normalisation centre
+    its output on its bias by the statistics of the batch. The rule fires if a layer does so at `patience` consecutive
+    saved EVAL steps, or fails to at as many TRAIN steps. A dropout layer can fail only after it has dropped elements,
+    because its probability may be 0. The rule needs the inputs and outputs of dropout layers, or the outputs and biases
+    of batch normalisations.
+
+    It also fires if a dropout call ignores the mode. At `patience` of the first EVAL steps, the input or output of a
+    layer then has zeros by chance where an earlier tensor has none. The tensor is a function of each element of the
+    earlier one, except for zeros in nearly each sample and each unit. Inputs of the model itself may have masked parts.
+    For a large model, up to 32 tensors are checked in this way.
 
     Parameters:
         dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
             outputs of layers with ``drop`` in their names.
         norm_regex: The same for batch normalisations; ``bn`` or ``batch_norm`` when not given.
-        patience: For how many saved steps in a row; 2 when not given.
+        patience: Number of consecutive saved steps; 2 when not given.
 
     Source:
         A model that is evaluated in training mode is one of the faults that are checked for by Schoop, Huang and
@@ -137,7 +138,7 @@ class TrainEvalMixup(TensorRule):
         self._looks: collections.Counter[str] = collections.Counter()
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return for how many steps a layer has been in the wrong mode."""
+        """Return the number of steps for which a layer has been in the wrong mode."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
         if name not in view.selected(self._by_name):
@@ -153,7 +154,7 @@ class TrainEvalMixup(TensorRule):
         return Measurement(length, fires=length >= patience, threshold=patience, severity=length, text=text)
 
     def _measure_other(self, view: StepView, name: str) -> Measurement | None:
-        """Return for how many steps of evaluation a tensor has had zeros by chance."""
+        """Return the number of EVAL steps at which a tensor has had zeros by chance."""
         patience: int = self.parameters["patience"]
         if view.mode is not ModeKeys.EVAL or self._looks[name] >= max(NUM_LOOKS, patience):
             return None

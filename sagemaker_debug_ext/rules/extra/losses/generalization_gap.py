@@ -17,12 +17,12 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MATTERS: Final = 0.1
-"""Part of the largest loss that is too small a rise."""
+"""Fraction of the largest loss below which a rise is negligible."""
 
 
 @attrs.define
 class _Course:
-    """The validation loss of one tensor over the rounds."""
+    """History of the validation loss of one tensor over the rounds."""
 
     best: float = math.inf
     training_at_best: float = math.inf
@@ -30,18 +30,20 @@ class _Course:
 
 
 class GeneralizationGap(BuiltinRule):
-    """The validation loss has risen well above its best value while the training loss went on falling.
+    """The validation loss has risen well above its best value while the training loss kept falling.
 
-    Losses are compared by evaluation rounds, or by name, as Overfit does. The rule fires when at the ends of `patience`
-    rounds in a row the validation loss was above its best value by more than `ratio_threshold` of it, and by a
-    tenth of the largest one so far, while the training loss was below that of the best round: where hardly any loss
-    is left, it goes up and down. A gap alone, such as that of dropout or of data augmentation, does not fire.
+    Losses are compared by evaluation rounds, or by name, as in Overfit. The rule fires if three conditions hold at the
+    ends of `patience` consecutive rounds. The validation loss is above its best value by more than `ratio_threshold` of
+    it. It is also above it by a tenth of the largest validation loss so far, because small losses fluctuate. The
+    training loss is below that of the best round. A gap alone, such as that of dropout or data augmentation, does not
+    fire.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
-        patience: How many rounds in a row; 2 when not given.
-        ratio_threshold: How far above its best value the validation loss must be; 0.2 when not given.
+        patience: Number of consecutive rounds; 2 when not given.
+        ratio_threshold: Rise above the best validation loss, relative to it, above which the rule fires; 0.2 when not
+            given.
 
     Source:
         When to stop early: Prechelt, Early Stopping - But When?, 1998, criterion GL.
@@ -68,7 +70,7 @@ class GeneralizationGap(BuiltinRule):
         return (TensorRequirement("losses", self.selection),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue when a round has ended and its validation loss is too high."""
+        """Return an issue if the validation loss of a finished round is too high."""
         losses = loss_values(view, self.selection)
         for name, loss in losses.items():
             if math.isfinite(loss):
@@ -80,7 +82,7 @@ class GeneralizationGap(BuiltinRule):
         ended = self._pending if view.mode is ModeKeys.TRAIN else {}
         compared = self._rounds.observe(view.mode, losses)
         self._pending = {} if view.mode is ModeKeys.TRAIN else {**self._pending, **compared}
-        # the name is one that is saved at this step too, so that its worker can be told
+        # The name is also saved at this step, so that its worker can be found.
         return self._evaluate(view, {name: pair for name, pair in ended.items() if name in losses})
 
     def _evaluate(self, view: StepView, compared: Mapping[str, Losses]) -> list[Issue] | None:

@@ -1,4 +1,4 @@
-"""LossDirection: the loss falls while the answers get worse."""
+"""LossDirection: the loss falls while the predictions get worse."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 FIRST: Final = 10
-"""How many of the first values, and of the latest, are averaged."""
+"""Number of first values, and of latest values, to average."""
 NOTHING_LEFT: Final = 0.1
-"""Part of its first values that is hardly anything of a loss."""
+"""Fraction of its first values below which hardly anything of a loss is left."""
 ALIKE: Final = 0.5
-"""Part of their first variation that answers must keep for them to tell samples apart."""
+"""Fraction of their first variation that predictions must keep to distinguish samples."""
 
 
 @attrs.define
 class _Content:
-    """A loss that wants no targets, and how much answers vary between samples, at first and lately."""
+    """A loss that does not aim at targets, with the variation of predictions between samples, at first and lately."""
 
     first_losses: list[float] = attrs.field(factory=list)
     first_spreads: list[tuple[float, float]] = attrs.field(factory=list)
@@ -45,7 +45,7 @@ class _Content:
 
     @property
     def is_too_easy(self) -> bool:
-        """Whether nothing is left of the loss, and less and less of what tells samples apart."""
+        """Whether the loss has vanished while predictions distinguish samples less and less."""
         if len(self.losses) < FIRST or min(self.losses) < 0:
             return False
         has_fallen = statistics.fmean(self.losses) < NOTHING_LEFT * statistics.fmean(self.first_losses)
@@ -53,7 +53,7 @@ class _Content:
 
     @property
     def part_left(self) -> float:
-        """What part of their first spread answers have kept, by itself or relative to their size, whichever is more."""
+        """Fraction of their first spread that predictions keep: the larger of the absolute and the relative one."""
         pairs = zip(zip(*self.spreads, strict=True), zip(*self.first_spreads, strict=True), strict=True)
         means = [(statistics.fmean(latest), statistics.fmean(first)) for latest, first in pairs]
         return max(latest / first if first > 0 else math.inf for latest, first in means)
@@ -68,20 +68,21 @@ class _Course:
 
 
 class LossDirection(BuiltinRule):
-    """The loss falls while the answers get worse: it rewards the wrong thing.
+    """The loss falls while the predictions get worse: it rewards the wrong thing.
 
-    Looks at losses, their scores and their targets at TRAIN steps (all steps that have no mode). The error of the
-    answers is computed anew, as the cross entropy where targets are classes and as the mean squared error where the
-    loss is one of differences, by its name or, but for the sign, by its value. Others, such as that of a quantile or of
-    a teacher's answers, do not want the targets themselves, and are not evaluated. The rule fires if the mean error of
-    the latest `window` steps is above `factor` times the first, and their mean loss below the first. A loss that does
-    not want the targets themselves rewards the wrong thing if all samples may have the same answer: the rule fires if
-    it has fallen to a tenth, and answers differ between samples by less than half of what they did at first, both by
-    itself and relative to their size.
+    Checks losses, their scores and their targets at TRAIN steps (or steps without a mode). The rule computes the error
+    of the predictions itself. It is the cross entropy for class targets. It is the mean squared error if the loss is
+    one of differences, by its name or by its value apart from the sign. The rule fires if the mean error of the latest
+    `window` steps is above `factor` times the first, while their mean loss is below the first.
+
+    Other losses, such as quantile losses or distillation from a teacher, do not aim at the targets themselves, so their
+    error is not evaluated. Such a loss rewards the wrong thing if all samples may get the same prediction. The rule
+    fires if it has fallen to a tenth, and predictions differ between samples by less than half as much as at first. The
+    difference must have halved both in absolute terms and relative to the size of the predictions.
 
     Parameters:
-        window: How many steps are averaged; 5 when not given.
-        factor: How many times worse the answers must have become; 1.3 when not given.
+        window: Number of steps to average; 5 when not given.
+        factor: Ratio of the latest to the first error above which the rule fires; 1.3 when not given.
 
     Source:
         A loss with the wrong sign or the wrong arguments is a usual fault in the taxonomy of Humbatova and others, ICSE
@@ -103,7 +104,7 @@ class LossDirection(BuiltinRule):
         return (TensorRequirement("inputs of losses", INPUTS),)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if loss and answers part."""
+        """Return an issue if the loss falls while the predictions get worse."""
         if not is_training(view):
             return None
         window: int = self.parameters["window"]

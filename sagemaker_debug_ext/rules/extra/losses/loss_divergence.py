@@ -1,4 +1,4 @@
-"""LossDivergence: the loss is far above where it began."""
+"""LossDivergence: the loss is far above its starting value."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 NUM_FIRST: Final = 3
 MAX_LUCK: Final = 3
-"""How many times too small the very first loss may be by chance."""
+"""Factor by which the very first loss may be too small by chance."""
 
 
 class LossDivergence(TensorRule):
-    """The training loss is far above where it began: updates make the model worse.
+    """The training loss is far above its starting value: updates make the model worse.
 
-    Looks at positive losses of TRAIN steps (all steps that have no mode), losses with a name of validation left out.
-    The rule fires if both the mean and the median of the latest `window` values are above `factor` times where the loss
-    began: the mean of its first three values, but no more than three times the very first, as the others may have
-    diverged already. The loss must be saved from the beginning.
+    Checks positive losses of TRAIN steps (or steps without a mode), except losses whose names indicate validation. The
+    rule fires if both the mean and the median of the latest `window` values are above `factor` times the starting
+    value. The starting value is the mean of the first three values, but at most three times the very first, because the
+    others may have diverged already. The loss must be saved from the first step on.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
-        window: How many values are averaged; 5 when not given.
-        factor: How many times where the loss began the latest may be; 3 when not given.
+        window: Number of values to average; 5 when not given.
+        factor: Largest ratio of the latest values to the starting value; 3 when not given.
 
     Source:
         A rising loss is the first sign that updates overshoot: Bengio, Practical Recommendations for Gradient-Based
@@ -50,7 +50,7 @@ class LossDivergence(TensorRule):
         self._first: dict[str, list[float]] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return how many times what it was at first the loss is."""
+        """Return the ratio of the loss to its starting value."""
         loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
         if loss is None or not math.isfinite(loss):
             return None

@@ -1,4 +1,4 @@
-"""LossInputMismatch: a loss is given something else than it expects."""
+"""LossInputMismatch: a loss gets another input than it expects."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_o
 OF_LOGARITHMS: Final = frozenset({"NLL", "KLDiv"})
 DIFFERENCES: Final = frozenset({"MSE", "L1", "SmoothL1", "Huber"})
 MIN_OUTSIDE: Final = 0.1
-"""Share of targets that must be out of reach before the outputs are called bounded."""
+"""Fraction of targets that must be out of reach before the outputs are called bounded."""
 MIDDLE: Final = 0.5
-"""What some of a sigmoid's outputs must be above; scores that hardly differ may all lie between 0 and this."""
+"""Value that some outputs of a sigmoid must exceed; scores that hardly differ may all lie between 0 and this value."""
 NEAR_ONE: Final = 0.9
 TOO_SMALL: Final = 1e-6
-"""Losses below which the digits that were saved do not tell of which kind they are."""
+"""Losses below which the saved digits do not reveal the kind of loss."""
 LEAST_FALL: Final = 0.9
-"""Part of its first value that the latest of a sum must be below."""
+"""Fraction of its first value below which the latest value of a sum must lie."""
 FEWEST_SUMMED: Final = 8
 RECENT: Final = 5
-"""At how many steps the latest outputs are looked at for bounds."""
+"""Number of latest steps whose outputs are checked for bounds."""
 
 
 @attrs.define
 class _Seen:
-    """What has been seen of the inputs of a loss."""
+    """Statistics of the inputs of a loss so far."""
 
     steps: int = 0
     low: float = np.inf
@@ -81,13 +81,13 @@ class _Seen:
 
     @property
     def is_squashed(self) -> bool:
-        """Whether values stay within 1 and lie near it, as those of a tanh or sigmoid that would go further."""
+        """Whether values stay within 1 and lie near it, like saturated outputs of a tanh or sigmoid."""
         # a linear output is small at first as well, but then passes 1 without staying near it
         return self.low >= -1 and self.high <= 1 and statistics.median(self.near_one) > MIN_OUTSIDE
 
     @property
     def out_of_reach(self) -> int:
-        """How many targets the activation cannot reach whose bounds the outputs keep to."""
+        """Number of targets outside the range of the activation whose bounds the outputs respect."""
         if self.low >= 0 and self.zeros > MIN_OUTSIDE * self.elements:
             return self.targets_below_zero
         if not self.is_squashed:
@@ -100,7 +100,7 @@ def _sums_to_one(values: Array) -> bool:
 
 
 def problem_of(kind: str, seen: _Seen) -> str:
-    """Return what is wrong with the inputs of a loss, as far as they were seen; empty if nothing is."""
+    """Return the problem with the inputs of a loss seen so far; empty if there is none."""
     takes_scores = kind in ("CrossEntropy", "BCEWithLogits")
     checks = (
         (
@@ -136,7 +136,7 @@ def problem_of(kind: str, seen: _Seen) -> str:
 
 
 class _Given(NamedTuple):
-    """What a loss is given, and what kind of loss it is."""
+    """The inputs and the kind of a loss."""
 
     kind: str
     scores: Array
@@ -144,7 +144,7 @@ class _Given(NamedTuple):
 
 
 def _given(view: StepView, name: str) -> _Given | None:
-    """Return what a loss is given, whose answers have a name; None if its kind cannot be told."""
+    """Return the inputs of the loss that a prediction goes into, or None if its kind is unknown."""
     scheme = naming_scheme_of(view.trial)
     kind = scheme.kind_of_loss(name) or ("KLDiv" if "KLDivLoss" in name else None)
     if not scheme.has_loose_targets:
@@ -160,7 +160,7 @@ def _given(view: StepView, name: str) -> _Given | None:
 
 
 def kind_by_value(loss: LossObservation) -> str | None:
-    """Return the kind of loss that has the value of a loss, given what it was given; None if none has."""
+    """Return the kind of loss whose value for the given inputs equals the saved loss; None if none does."""
     candidates: dict[str, float | None] = {}
     if loss.num_classes is not None:
         candidates["CrossEntropy"] = loss.cross_entropy()
@@ -180,7 +180,7 @@ def _is_near(value: float | None, loss: float) -> bool:
 
 @attrs.define
 class _Sums:
-    """Whether a loss has been a sum at each step so far, and its first and latest values."""
+    """Records whether a loss has been a sum at each step so far, with its first and latest values."""
 
     first: float
     is_sum: bool = True
@@ -192,12 +192,12 @@ class _Sums:
 
     @property
     def stays(self) -> bool:
-        """Whether it has always been a sum, and has got nowhere."""
+        """Whether the loss has always been a sum, and has not fallen."""
         return self.is_sum and not statistics.fmean(self.latest) < LEAST_FALL * self.first
 
 
 def is_sum(loss: LossObservation) -> bool:
-    """Return whether a loss is the sum over elements or samples of what its kind usually is the mean of."""
+    """Return whether a loss is a sum over elements or samples, where its kind usually takes the mean."""
     count = loss.targets.size
     if count < FEWEST_SUMMED or not loss.value > TOO_SMALL:
         return False
@@ -213,29 +213,29 @@ def is_sum(loss: LossObservation) -> bool:
 
 
 class LossInputMismatch(TensorRule):
-    """A loss is given something else than it expects: an activation too many, too few or the wrong one at the output.
+    """A loss gets another input than it expects: the output has an extra, a missing or a wrong activation.
 
-    Looks at what goes into losses at TRAIN steps (all steps that have no mode), by the names of the losses; in Keras,
-    where they have none, and of what MXNet may take for a loss of scores or of probabilities, it counts which loss has
-    the value that was saved. It fires when after `patience` saved steps
+    Checks the inputs of losses at TRAIN steps (or steps without a mode). The names of losses tell their kind. In Keras,
+    losses have no names, so the rule looks for the loss that has the saved value. It does the same for MXNet inputs
+    that may be scores or probabilities. The rule fires after `patience` saved steps if
 
-    - a cross entropy has only been given probabilities, numbers from 0 to 1, or outputs of a tanh or ReLU;
-    - a cross entropy has been given targets for each class that do not add up to 1, as several labels of a sample do;
-    - a negative log likelihood or a divergence has been given something else than logarithms of probabilities;
-    - a binary cross entropy with logits has only been given numbers from 0 to 1, or outputs of a tanh or ReLU;
-    - a loss of differences (MSE, L1, …) has only been given outputs in the range of a sigmoid, tanh or ReLU, while many
-      targets are outside;
-    - a loss is the sum over all elements or samples, not the mean, and has not fallen by a tenth: its gradients are as
-      many times larger, and so are updates at a rate that was meant for the mean;
+    - a cross entropy got only probabilities, numbers from 0 to 1, or outputs of a tanh or ReLU;
+    - a cross entropy got targets per class that do not add up to 1, as in multi-label data;
+    - a negative log likelihood or a divergence got inputs other than log probabilities;
+    - a binary cross entropy with logits got only numbers from 0 to 1, or outputs of a tanh or ReLU;
+    - a loss of differences (MSE, L1, …) got only outputs in the range of a sigmoid, tanh or ReLU, while many targets
+      are outside;
+    - a loss is the sum over all elements or samples instead of the mean, and has not fallen by a tenth. Its gradients
+      are that many times larger, and so are the updates at a learning rate chosen for the mean.
 
-    or at once, when a loss of differences is given outputs and targets of different shapes, which are broadcast.
+    It fires immediately if a loss of differences gets outputs and targets of different shapes, which are broadcast.
 
     Parameters:
-        tensor_regex: Regular expressions searched in names; of these tensors the first inputs of losses are looked at.
-            When not given: all first inputs of losses, as the framework names them.
-        patience: How many saved steps are seen before a verdict; 20 when not given.
-        patience_running: How many before it is said of a sum that it has not fallen, unless the job has ended; 20 when
-            not given.
+        tensor_regex: Regular expressions searched in tensor names; the first inputs of losses among these tensors are
+            checked. When not given: all first inputs of losses, as the framework names them.
+        patience: Number of saved steps before a verdict; 20 when not given.
+        patience_running: Number of saved steps, while the job runs, before a sum counts as not falling; 20 when not
+            given.
 
     Source:
         Wrong activations at the output and wrong losses are checked for in the same way by Schoop, Huang and Hartmann,
@@ -260,7 +260,7 @@ class LossInputMismatch(TensorRule):
         self._pending = DeferredMeasurements()
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return what is wrong with the input of a loss."""
+        """Return the problem with the input of a loss."""
         given = _given(view, name) if is_training(view) else None
         if given is None or given.scores.dtype.kind not in "fV":
             return None
@@ -285,7 +285,7 @@ class LossInputMismatch(TensorRule):
         return self._pending.settle(view, name, found, is_late=is_late)
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return what was found at the last steps, if no others are to come."""
+        """Return the issues of the last steps, if no more steps will follow."""
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def _observe_sum(self, view: StepView, name: str) -> None:

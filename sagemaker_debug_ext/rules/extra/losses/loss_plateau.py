@@ -22,29 +22,29 @@ from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 NUM_STEPS: Final = 20
-"""Over how many steps answers are compared."""
+"""Number of steps over which predictions are compared."""
 
 
 class LossPlateau(TensorRule):
     """The loss has hardly fallen since training began: the model does not learn.
 
-    Looks at the losses of TRAIN steps (all steps that have no mode). The mean of the latest `window` values is compared
-    with the mean of the first `window`; the rule fires if it is not lower by `min_fall_percent` when the job has ended,
-    after `patience` values at least, or while it runs after `patience_running` values: many a sound model stands still
-    before it begins to learn. A model that has learnt and then stands still is another matter: see Overtraining. The
-    loss must be saved from the beginning. Nor does a model that has something to show for its loss: where answers and
-    targets were saved, the rule fires only if the answers of the latest 20 steps are not better than the best constant
-    by 4 %, as NoSkill measures it, which noise in the targets may bring near, or a start from a trained model. Losses
-    of which one side of a game wins what the other loses, as in adversarial training, are not evaluated, as far as
-    their targets were saved and tell.
+    Checks the losses of TRAIN steps (or steps without a mode). The mean of the latest `window` values is compared with
+    the mean of the first `window`. The rule fires if it is not lower by `min_fall_percent` when the job has ended,
+    after at least `patience` values. While the job runs, it fires only after `patience_running` values, because many
+    sound models stand still before they begin to learn. The loss must be saved from the first step on.
+
+    A model that has learnt and then stands still does not fire: see Overtraining. If predictions and targets were
+    saved, the rule fires only if the predictions of the latest 20 steps do not beat the best constant by 4 %, as
+    NoSkill measures it. Noise in the targets, or a start from a trained model, may keep the loss near its first value.
+    Adversarial losses, where one side wins what the other loses, are not evaluated if their saved targets reveal them.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
-        window: How many values are averaged; 10 when not given.
-        patience: How many values must be seen for a verdict when the job has ended; 50 when not given.
-        patience_running: How many values must be seen for a verdict while it runs; 1000 when not given.
-        min_fall_percent: Least fall, in percent of the first mean; 5 when not given.
+        window: Number of values to average; 10 when not given.
+        patience: Number of values required for a verdict when the job has ended; 50 when not given.
+        patience_running: Number of values required for a verdict while the job runs; 1000 when not given.
+        min_fall_percent: Smallest fall, in percent of the first mean; 5 when not given.
 
     Source:
         A loss that does not move is the commonest symptom of training programs that are wrong: Zhang, Zhai, Ma and
@@ -77,7 +77,7 @@ class LossPlateau(TensorRule):
         return *super().needs(), TensorRequirement("inputs of losses", INPUTS, is_required=False)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return by how much the loss has fallen."""
+        """Return the fall of the loss."""
         loss = loss_at(view, name) if is_training(view) else None
         if loss is None:
             return None
@@ -103,7 +103,7 @@ class LossPlateau(TensorRule):
         return self._pending.settle(view, name, found, is_late=self._seen[name] >= self.parameters["patience_running"])
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return what was found at the last steps, if no others are to come."""
+        """Return the issues of the last steps, if no more steps will follow."""
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:

@@ -13,24 +13,26 @@ from sagemaker_debug_ext.rules.inference.training import RollingWindow, is_train
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 MATTERS: Final = 1.5
-"""How many times the first loss a jump must reach to matter."""
+"""Smallest ratio of a relevant spike to the first loss."""
 
 
 class LossSpike(TensorRule):
     """The loss jumps far above its recent values, or is no longer finite.
 
-    Looks at the losses of TRAIN steps (all steps that have no mode). A value is compared with the median of the
-    `window` values before it; the rule fires if it is larger than `factor` times that median and further above it than
-    `factor` times the spread of those values, their mean absolute distance from the median, and at least one and a half
-    times the first value; and if that is the case for the `patience`-th time, be it once more or because the loss stays
-    where it jumped to: one hard batch is no fault. It also fires at values that are not finite.
+    Checks the losses of TRAIN steps (or steps without a mode). Each value is compared with the median of the `window`
+    values before it. A value is a spike if it meets three conditions. It is larger than `factor` times the median. It
+    exceeds the median by more than `factor` times the mean absolute distance of those values from the median. It is at
+    least one and a half times the first value.
+
+    From the `patience`-th spike on, the rule fires, whether the loss jumped again or stayed high: a single hard batch
+    is no fault. It also fires at values that are not finite.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
-        window: How many values before are looked at; 20 when not given.
-        factor: How far above them a value must be; 5 when not given.
-        patience: How many such values there must have been; 1 when not given.
+        window: Number of previous values to compare with; 20 when not given.
+        factor: Ratio to those values above which a value is a spike; 5 when not given.
+        patience: Number of spikes at which the rule fires; 1 when not given.
 
     Source:
         Loss spikes in the training of large models, and their handling: Chowdhery and others, PaLM, 2022, section 5.1.
@@ -54,7 +56,7 @@ class LossSpike(TensorRule):
         self._num_jumps: collections.Counter[str] = collections.Counter()
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return how many times its usual value a loss is."""
+        """Return the ratio of a loss to its usual value."""
         loss = loss_at(view, name) if is_training(view) else None
         if loss is None:
             return None
@@ -69,7 +71,7 @@ class LossSpike(TensorRule):
         usual = statistics.median(recent)
         spread = statistics.fmean(abs(value - usual) for value in recent)
         times = loss / usual if usual > 0 else 0.0
-        # when nearly nothing is left to learn, ten times nearly nothing is no accident
+        # a loss near 0 may rise tenfold by chance, so jumps are also compared with the first loss
         jumps = times > factor and loss - usual > factor * spread and loss > MATTERS * abs(first)
         self._num_jumps[name] += jumps
         fires = jumps and self._num_jumps[name] >= self.parameters["patience"]

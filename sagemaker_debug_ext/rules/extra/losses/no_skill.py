@@ -1,4 +1,4 @@
-"""NoSkill: the model answers no better than a constant would."""
+"""NoSkill: the model is no better than a constant prediction."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ FROM_INPUTS: Final = "from the inputs"
 
 @attrs.define
 class _Best:
-    """How the validation loss of boosted trees compares with that of a constant, so far."""
+    """Compares the validation loss of boosted trees so far with that of a constant."""
 
     rounds: int = 0
     lowest: float = float("inf")
 
 
 class NoSkill(BuiltinRule):
-    """The model answers no better than the best constant answer, which needs no inputs.
+    """The model is no better than the best constant prediction, which needs no inputs.
 
-    Looks at scores and targets of losses at TRAIN steps (all steps that have no mode). The best constant has the
-    entropy of the labels as its cross entropy, or the variance of the targets as its mean squared error. A loss that is
-    none of these by its name or its value, such as one of quantiles, does not want the targets themselves: what no
-    linear function of the scores explains counts as its error, as for losses of yes and no in which one counts more
-    than the other. The mean error of the latest `window` steps, or of as many more as have 200 targets, must be below
-    that of the constant over the same samples by `min_gain_percent`.
+    Checks scores and targets of losses at TRAIN steps (or steps without a mode). The best constant has the entropy of
+    the labels as its cross entropy, or the variance of the targets as its mean squared error. If a loss is neither of
+    these by its name or its value, such as a quantile loss, it does not aim at the targets themselves. Its error is
+    then the variance that no linear function of the scores explains. The same holds for binary losses that weight one
+    class more. The mean error of the latest `window` steps must be below that of the constant over the same samples by
+    `min_gain_percent`. More steps are used if these have fewer than 200 targets.
 
-    Some sound models learn nothing for long before they begin to, while their rate is warmed up or because the first
-    step is the hardest. So the rule fires if it is not when the job has ended, after `patience` steps at least; or
-    while it runs if it has not been at any of `patience_running` steps.
+    Some sound models learn nothing for a long time, because their learning rate is warmed up or the first step is the
+    hardest. The rule therefore fires only when the job has ended, after at least `patience` steps, or while it runs if
+    none of `patience_running` steps met the limit.
 
-    Losses of which one side of a game wins what the other loses, as in adversarial training, are not evaluated. Of
-    boosted trees it compares the validation loss of each round with the entropy of the labels that are saved, and fires
-    if it has not been lower in `patience_rounds` rounds.
+    Adversarial losses, where one side wins what the other loses, are not evaluated. For boosted trees, the validation
+    loss of each round is compared with the entropy of the saved labels. The rule fires if the loss was not lower in
+    `patience_rounds` rounds.
 
     Parameters:
-        window: How many steps are averaged; 20 when not given.
-        patience: How many steps must be seen for a verdict when the job has ended; 50 when not given.
-        patience_running: How many steps must be seen for a verdict while it runs; 1000 when not given.
-        patience_rounds: The same for rounds of boosted trees; 15 when not given.
-        min_gain_percent: How much better than a constant the model must be; 4 when not given.
+        window: Number of steps to average; 20 when not given.
+        patience: Number of steps required for a verdict when the job has ended; 50 when not given.
+        patience_running: Number of steps required for a verdict while the job runs; 1000 when not given.
+        patience_rounds: Number of rounds of boosted trees required for a verdict; 15 when not given.
+        min_gain_percent: Smallest improvement over a constant; 4 when not given.
 
     Source:
         An input-independent baseline as a check: Karpathy, A Recipe for Training Neural Networks, 2019.
@@ -86,7 +86,7 @@ class NoSkill(BuiltinRule):
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if a constant would do as well."""
+        """Return an issue if a constant prediction is as good."""
         if not is_training(view):
             return None
         self._adversarial.observe(view)
@@ -102,7 +102,7 @@ class NoSkill(BuiltinRule):
         return [self._without_skill(view, due, FROM_INPUTS)] if due else []
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return what was found at the last steps, if no others are to come."""
+        """Return the issues of the last steps, if no more steps will follow."""
         return [
             self._without_skill(
                 view, {name: measurement.value or 0.0 for name, measurement in measurements.items()}, FROM_INPUTS
@@ -111,7 +111,7 @@ class NoSkill(BuiltinRule):
         ]
 
     def _settled(self, view: StepView, name: str, gain: float) -> Measurement:
-        """Return a measurement that fires if a loss is not better than a constant, and it is time to say so."""
+        """Return a measurement that fires if a loss is not better than a constant, and patience is exhausted."""
         limit: float = self.parameters["min_gain_percent"]
         is_late = self._baseline.num_seen(name) >= self.parameters["patience_running"] and self._best_gain[name] < limit
         return self._pending.settle(view, name, Measurement(gain, fires=gain < limit), is_late=is_late)
@@ -126,7 +126,7 @@ class NoSkill(BuiltinRule):
         return self.found(view, text, tensors=[worst], value=gains[worst], threshold=limit)
 
     def _of_layers(self, view: StepView) -> Iterator[tuple[str, float]]:
-        """Yield by how many percent each loss is below that of a constant."""
+        """Yield the percentage by which each loss is below that of a constant."""
         patience = max(self.parameters["patience"], self.parameters["window"])
         for name in self._baseline.observe(view):
             is_time = self._baseline.num_seen(name) >= patience and not self._adversarial.has(name)

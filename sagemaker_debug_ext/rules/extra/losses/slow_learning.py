@@ -1,4 +1,4 @@
-"""SlowLearning: the loss falls at every step, and hardly at all."""
+"""SlowLearning: the loss falls at every step, but hardly at all."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 class SlowLearning(TensorRule):
     """The training loss falls at every step, but so little that the learning rate must be too low.
 
-    Looks at losses of TRAIN steps (all steps that have no mode), as long as the first `window` saved values last; a
-    loss that stands still later is another matter. The rule fires if each value was below the one before, and all
-    together they fell by less than `min_fall_percent`. Losses of single batches are too noisy for it: it is for boosted
-    trees, whose rate is known as ``eta``, and for training on all data at once.
+    Checks the first `window` saved losses of TRAIN steps (or steps without a mode). The rule fires if each value was
+    below the previous one, and all together fell by less than `min_fall_percent`. A loss that stands still later does
+    not fire. The rule suits boosted trees, whose rate is ``eta``, and training on all data at once. Losses of single
+    batches are too noisy for it.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
-        window: How many values are looked at; 20 when not given.
-        min_fall_percent: Least fall over all of them; 2 when not given.
+        window: Number of values to check; 20 when not given.
+        min_fall_percent: Smallest fall over all of them; 2 when not given.
 
     Source:
         Shrinkage in boosting: Friedman, Greedy Function Approximation, Annals of Statistics 2001, section 5.
@@ -43,7 +43,7 @@ class SlowLearning(TensorRule):
         self._judged: set[str] = set()
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return by how much the loss has fallen."""
+        """Return the fall of the loss."""
         loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
         if loss is None or name in self._judged:
             return None

@@ -1,4 +1,4 @@
-"""TreeGrowth: boosted trees that cannot learn, or whose validation data are not like those they learn from."""
+"""TreeGrowth: boosted trees that cannot learn, or whose validation data differ from the training data."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 NODES: Final = Selection(patterns=("^trees/(Node|Split|Gain|Cover)$",))
 LOSSES: Final = Selection(patterns=("^(train|validation)-(rmse|m?logloss)$",))
 LARGEST_WEIGHT: Final = {"rmse": 1.0, "logloss": 0.25, "mlogloss": 0.5}
-"""The most that one row adds to the cover of a node, by the metric that goes with an objective."""
+"""Largest contribution of one row to the cover of a node, by the metric that belongs to an objective."""
 MIN_COVER: Final = 0.1
-"""Cover of a root below which predictions are so sure that it tells nothing of the number of rows."""
+"""Cover of a root below which predictions are too certain for the cover to reveal the number of rows."""
 ROWS_TO_A_LEAF: Final = 20
-"""With fewer rows to a leaf trees may learn samples by heart."""
+"""Number of rows per leaf below which trees may memorize samples."""
 MIN_FALL: Final = 0.1
 MIN_RISE: Final = 0.03
 NO_SPLIT: Final = "do not split"
@@ -50,27 +50,30 @@ class _Course:
     losses: dict[str, list[float]] = attrs.field(factory=dict)
 
     def rows(self, metric: str) -> float:
-        """Return how many rows a tree must at least have been grown on."""
+        """Return the smallest number of rows that a tree can have been grown on."""
         return max(each.cover / each.trees for each in self.rounds) / LARGEST_WEIGHT[metric]
 
 
 class TreeGrowth(BuiltinRule):
-    """Boosted trees that cannot learn anything, as their first rounds show.
+    """Boosted trees cannot learn anything, as their first rounds show.
 
-    Looks at the first `patience` rounds of XGBoost, as long as all of them were saved. The rule fires if the trees
+    Checks the first `patience` rounds of XGBoost, as long as all of them were saved. The rule fires if the trees
 
-    - have no split in any of these rounds, since splitting is made too dear (gamma, min_child_weight) or inputs tell
-      nothing at all;
-    - gain less than `min_gain` by their splits, relative to their cover, in each round, where the metric is a
-      cross entropy, so that gains do not depend on the scale of targets: leaves are held at 0 (lambda, alpha);
-    - are grown on so few rows that their cover is less than `min_cover` in each round, as with a tiny subsample;
-    - learn what does not hold for the validation data: that loss rises in each of these rounds, by 3 % in all, while
-      the training loss falls by 10 %, though with 20 rows and more to a leaf nothing can be learnt by heart so soon.
+    - have no split in any of these rounds, because gamma or min_child_weight makes splitting too expensive, or because
+      the inputs carry no information;
+    - gain less than `min_gain` by their splits, relative to their cover, in each round, because lambda or alpha holds
+      the leaves at 0. This is checked only if the metric is a cross entropy, because gains then do not depend on the
+      scale of the targets;
+    - are grown on so few rows that their cover is less than `min_cover` in each round, for example with a tiny
+      subsample;
+    - learn what does not hold for the validation data: the validation loss rises in each of these rounds, by 3 % in
+      total, while the training loss falls by 10 %. This is checked only with at least 20 rows per leaf, because such
+      trees cannot memorize samples so soon.
 
     Parameters:
-        patience: How many of the first rounds are looked at; 5 when not given.
-        min_gain: Least gain of a round, relative to the cover of its trees; 0.0001 when not given.
-        min_cover: Least cover of a tree; 4 when not given.
+        patience: Number of first rounds to check; 5 when not given.
+        min_gain: Smallest gain of a round, relative to the cover of its trees; 0.0001 when not given.
+        min_cover: Smallest cover of a tree; 4 when not given.
 
     Source:
         Gain and cover: Chen and Guestrin, XGBoost, KDD 2016, section 2.
@@ -94,7 +97,7 @@ class TreeGrowth(BuiltinRule):
         return TensorRequirement("trees", NODES), TensorRequirement("losses", LOSSES, is_required=False)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue when the rounds have been seen, and nothing can come of them."""
+        """Return an issue once the rounds have been seen, if the trees cannot learn."""
         patience: int = self.parameters["patience"]
         course = self._course
         if view.mode is not ModeKeys.GLOBAL or view.step != len(course.rounds) or len(course.rounds) >= patience:
@@ -126,7 +129,7 @@ class TreeGrowth(BuiltinRule):
         if not roots.any() or not node.shape == split.shape == gain.shape == cover.shape:
             return None
         trees = int(roots.sum())
-        leaves = (node.size + trees) // 2  # each split adds two nodes, and one leaf
+        leaves = (node.size + trees) // 2  # because each split adds two nodes and one leaf
         is_known = np.count_nonzero(has_no_number) == leaves  # splits by categories have no number either
         gained = float(gain[~has_no_number].sum()) if is_known else math.inf
         return _Round(trees, leaves, float(cover[roots].sum()), gained)
@@ -150,7 +153,7 @@ class TreeGrowth(BuiltinRule):
         return ""
 
     def _parts(self, metric: str, training: list[float], validation: list[float]) -> bool:
-        """Return whether the validation loss rises from the first round on, and not for what is learnt by heart."""
+        """Return whether the validation loss rises from the first round on, and not because samples are memorized."""
         leaves = max(each.leaves / each.trees for each in self._course.rounds)
         if self._course.rows(metric) < ROWS_TO_A_LEAF * leaves:
             return False

@@ -1,1 +1,1 @@
-"""Rules about gradients, learning rates and what changes the weights."""
+"""Rules about gradients, learning rates and weight updates."""

@@ -26,40 +26,42 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 NOISE: Final = 1e-6
-"""Gradients smaller than this, relative to the parameter, may change nothing that a float32 can hold."""
+"""Gradients smaller than this, relative to the parameter, may be lost in float32 rounding."""
 HAS_GRADIENT: Final = "it has a gradient, so no optimizer changes it"
 ZERO_GRADIENT: Final = "its gradient is 0"
 NO_GRADIENT: Final = "no gradient reaches it, while others have one"
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT})
-"""What may be said of layers that are frozen on purpose."""
+"""Message part about layers that may be frozen on purpose."""
 ALL_ZERO: Final = "no parameter at all has a gradient other than 0, while the loss is not 0"
 SLIVER: Final = 0.01
-"""Part of all parameters that offsets and scales must be for it to matter that they do not change."""
+"""Fraction of all parameters above which unchanged biases and scales matter."""
 SCALE: Final = re.compile(r"(weight|gamma)(:0)?$")
 """Names of scales, and of other weights, which have more than one axis."""
 SAME: Final = 1e-3
-"""Part of its size by which a scale may differ from the others of its layer and still be the same."""
+"""Relative difference below which scales of a layer count as equal."""
 STANDS_OUT: Final = 1.3
-"""How many times the largest singular value of random numbers one must be to stand out."""
+"""Ratio to the largest singular value of a random matrix above which a singular value stands out."""
 FEWEST_UNITS: Final = 4
 MAX_ELEMENTS: Final = 1 << 22
-"""Size of a weight beyond which its singular values are not computed."""
+"""Number of elements above which the singular values of a weight are not computed."""
 UNIFORM: Final = 1.8
-"""Largest size of an element, in terms of their spread, of what is drawn from a uniform distribution; it is √3."""
+"""Largest magnitude of an element of a uniform distribution, in units of its standard deviation: √3."""
 
 
 def have_learnt(weights: Sequence[tuple[Array, Array | None, int]], scales: Sequence[Array] = ()) -> bool:
-    """Return whether layers must have been trained before, as no usual way of making new ones gives such values.
+    """Return whether layers must have been trained before, because no usual initialisation gives such values.
 
-    New layers have weights that are drawn at random, each by itself: of a uniform distribution, mostly up to 1 over the
-    root of the number of inputs, with offsets of the same one or 0; or of a normal one with offsets that are. And the
-    scales of new normalisations are all the same. So layers have been trained if the scales of any differ, if half of
-    their weights, by size, have directions that stand out, or if half are beyond that limit and not uniform, and the
-    offsets of some layer beyond it too.
+    The elements of a new weight are drawn independently. They follow a uniform distribution, mostly up to 1 over the
+    root of the number of inputs, with biases from the same distribution or 0. Or they follow a normal distribution,
+    with such biases. The scales of a new normalisation are all equal.
+
+    Layers therefore have been trained if the scales of any differ, or if half of their weights, by size, have
+    directions that stand out. They also have been trained if half of the weights are beyond that limit and not uniform,
+    and the biases of some layer are beyond it too.
 
     Args:
-        weights: Each weight, the offset beside it if there is one, and the axis of the units.
-        scales: Parameters of one axis that are no offsets.
+        weights: Each weight, its bias if there is one, and the axis of the units.
+        scales: Parameters of one axis that are not biases.
     """
     if any(float(np.ptp(scale)) > SAME * float(np.abs(scale).max()) for scale in scales if scale.size > 1):
         return True
@@ -77,9 +79,19 @@ def have_learnt(weights: Sequence[tuple[Array, Array | None, int]], scales: Sequ
 
 
 def has_directions(weight: Array, axis: int) -> bool:
-    """Return whether the largest singular value is one that a matrix of random numbers would not have.
+    """Return whether the largest singular value is larger than that of a random matrix.
 
-    That of numbers drawn each by itself is about their spread times the sum of the roots of both lengths.
+    For independently drawn elements, it is about their standard deviation times the sum of the roots of both lengths.
+    - Return for how many steps a parameter Return the number of steps for which a parameter has not changed.
+    - Return what was found Return the issues of the last steps, if no more steps will follow.
+    - Return whether no gradient is Return whether all gradients are 0, although the loss leaves something to learn.
+    - Return the issue, unless Return the issue, unless the unchanged parameters are a tiny part of the model or frozen
+      on purpose.
+    - Return whether the loss takes Return whether the loss cancels a bias: the weight beside it learns, and the bias
+      does not.
+    - Return whether layers are Return whether layers are frozen on purpose, judging by the saved values.
+    - Yield those of some Yield the parameters that are scales of normalisations.
+    - Yield each weight of Yield each weight among some parameters, with its bias and the axis of its units.
     """
     matrix = np.moveaxis(to_float64(weight), axis, 0).reshape(weight.shape[axis], -1)
     rows, columns = matrix.shape
@@ -93,29 +105,33 @@ def has_directions(weight: Array, axis: int) -> bool:
 
 
 class FrozenParameters(TensorRule):
-    """A parameter does not change while others do, or while it has a gradient.
+    """A parameter does not change while others do, or although it has a gradient.
 
-    Looks at the collections ``weights`` and ``biases`` at TRAIN steps; as long as the trial has none, at all steps. A
-    parameter that has exactly the same value at `patience_running` saved steps in a row after the first fires the rule,
-    or at `patience` until the job has ended, if they are fewer; and the message tells why, as far as gradients were
-    saved: it has a gradient, so no optimizer has it or the learning rate is 0; its gradient is 0, be it that no
-    parameter has any other, so that the loss does not depend on the model at all; or no gradient reaches it. One that
-    moved once does not fire, unless its gradient is 0: for it the learning rate has become too small, or it has been
-    frozen on purpose.
+    Checks the collections ``weights`` and ``biases`` at TRAIN steps, or at all steps if the trial has no TRAIN steps.
+    The rule fires if a parameter has exactly the same value at `patience_running` consecutive saved steps after the
+    first. If the job has ended before, `patience` steps suffice. If gradients were saved, the message names the reason:
 
-    What does no harm does not fire: offsets and scales, which have one axis, that are less than a hundredth of all
-    these parameters together, and offsets whose gradient is 0 while that of the weight beside them is not: the loss
-    takes no notice of such an offset, as where answers for two samples are subtracted. Nor do layers that are frozen on
-    purpose, as far as that shows: the optimizer has not got them or no gradient reaches them, and their values cannot
-    be those of new layers, whose weights are drawn each by itself and whose scales are all the same. Others that are
-    frozen on purpose fire: leave them out of `tensor_regex`. For layers that are frozen at first and trained later
-    raise `patience_running`.
+    - The parameter has a gradient, so the optimizer does not have it, or the learning rate is 0.
+    - The gradient is 0. If all gradients are 0, the loss does not depend on the model at all.
+    - No gradient reaches the parameter.
+
+    A parameter that moved once fires only if its gradient is 0. Otherwise its learning rate has become too small, or it
+    has been frozen on purpose.
+
+    Harmless cases do not fire. Biases and scales, which have one axis, are ignored if they are less than a hundredth of
+    all these parameters together. A bias whose gradient is 0 is ignored if the gradient of the weight beside it is not:
+    the loss cancels such a bias, for example by subtracting the predictions of two samples.
+
+    Layers that are recognizably frozen on purpose do not fire either. The optimizer does not have them, or no gradient
+    reaches them, and their values cannot be those of new layers. The weights of new layers are drawn independently, and
+    their scales are all equal. Other layers that are frozen on purpose fire: exclude them by `tensor_regex`. For layers
+    that are frozen at first and trained later, raise `patience_running`.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of parameters, as a list or separated by commas. When not
             given: the collections ``weights`` and ``biases``.
-        patience: For how many saved steps in a row it must stay the same if the job ends with them; 5 when not given.
-        patience_running: The same if it runs on; 5 when not given.
+        patience: Number of consecutive saved steps without a change, if the job ends with them; 5 when not given.
+        patience_running: Number of such steps while the job runs; 5 when not given.
 
     Source:
         Parameters left out of the optimizer, and gradients cut by detach or by layers that are never used, are among

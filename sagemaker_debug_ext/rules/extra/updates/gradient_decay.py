@@ -1,4 +1,4 @@
-"""GradientDecay: gradients shrink from layer to layer until nothing is left of them."""
+"""GradientDecay: gradients shrink from layer to layer until they vanish."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 MIN_LAYERS: Final = 4
 BEYOND_DOUBT: Final = 1e-10
-"""Share of the largest gradient that is so small that no scale of a layer, which training would change, explains it."""
+"""Fraction of the largest gradient that is too small to be explained by the scale of a layer."""
 
 
 class GradientDecay(BuiltinRule):
     """The gradients of some layers are smaller than those of others by orders of magnitude: they vanish on their way.
 
-    Looks at the gradients of weights of two or more axes at TRAIN steps (all steps that have no mode). Offsets are left
-    out, since one in front of a normalisation has no gradient but rounding errors, and so are gradients that are
-    exactly 0, or not finite, as those of a loss that is scaled up may be at first. The rule fires if, of at least four
-    layers, one has a mean absolute gradient of less than `threshold` of the largest one's at each of the first
-    `patience` saved steps; less than 1e-10 of it is enough at once. In contrast to VanishingGradient, gradients that
-    are small everywhere, as at the end of training, do not fire, nor what vanishes later, as where weights shrink.
+    Checks the gradients of weights with two or more axes at TRAIN steps (or steps without a mode). Biases are skipped,
+    because the gradient of a bias in front of a normalisation consists of rounding errors. Gradients that are exactly 0
+    or not finite are skipped too, because a scaled loss may cause them at first.
+
+    The rule needs at least four layers. It fires if the mean absolute gradient of one is less than `threshold` of the
+    largest one at each of the first `patience` saved steps. Less than 1e-10 of it fires at once. In contrast to
+    VanishingGradient, gradients that are small everywhere, as at the end of training, do not fire. Gradients that
+    vanish later, for example because weights shrink, do not fire either.
 
     Parameters:
-        threshold: Least mean absolute gradient, relative to that of the layer where it is largest; 1e-6 when not given.
-        patience: At how many of the first saved steps; 3 when not given.
+        threshold: Smallest mean absolute gradient, relative to that of the layer where it is largest; 1e-6 when not
+            given.
+        patience: Number of first saved steps; 3 when not given.
 
     Source:
         Hochreiter, Untersuchungen zu dynamischen neuronalen Netzen, 1991; Glorot and Bengio, Understanding the
@@ -57,7 +60,7 @@ class GradientDecay(BuiltinRule):
         return TensorRequirement("weights", self.selection), TensorRequirement("gradients", gradients)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if layers have hardly any gradient beside others."""
+        """Return an issue if layers have hardly any gradient compared with others."""
         if not is_training(view):
             return None
         sizes = {}

@@ -16,13 +16,14 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 class GradientOutlier(TensorRule):
     """The gradient of a layer is far larger than it usually is, or than is ever sound.
 
-    Looks at the norm of each tensor of the collection ``gradients`` at TRAIN steps (all steps that have no mode). The
-    rule fires if it is above `max_norm`, or above `factor` times the median of its latest `window` values and of its
-    first ones. Gradients of MXNet, which are summed over the samples, may be as many times larger.
+    Checks the norm of each tensor of the collection ``gradients`` at TRAIN steps (or steps without a mode). The rule
+    fires if the norm is above `max_norm`. It also fires if the norm is above `factor` times the median of its latest
+    `window` values and `factor` times that of its first values. MXNet sums gradients over the samples, so its norms may
+    be larger by the number of samples.
 
     Parameters:
-        window: How many norms before are looked at; 20 when not given.
-        factor: How many times its usual norm a gradient may have; 50 when not given.
+        window: Number of previous norms to compare with; 20 when not given.
+        factor: Largest ratio of a norm to its usual value; 50 when not given.
         max_norm: Largest norm of a gradient; 1000 when not given.
 
     Source:
@@ -57,7 +58,7 @@ class GradientOutlier(TensorRule):
         recent = self._recent.of(name)
         limit: float = self.parameters["max_norm"] * loss_reduction_size(view)
         if self._recent.is_full(name):
-            # not below what was usual at first: a model that has learnt its data has next to no gradient
+            # at least the first norms, because a model that has fitted its data has hardly any gradient
             usual = max(statistics.median(recent), self._first[name])
             limit = min(limit, self.parameters["factor"] * usual) if usual > 0 else limit
         elif len(recent) + 1 == self.parameters["window"]:

@@ -1,4 +1,4 @@
-"""GradientsNotReset: gradients add up over steps."""
+"""GradientsNotReset: gradients accumulate over steps."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 Numbers = npt.NDArray[np.float64]
 
 EXPLAINS: Final = 0.999
-"""Cosine from which on an update is that which an optimizer would make."""
+"""Cosine from which on an update counts as that of an optimizer."""
 MOMENTA: Final = (0.9, 0.95, 0.99, 0.999)
 NUM_LARGE: Final = 3
-"""How many of these, the last ones, make nearly sums of gradients."""
+"""Number of optimizers, at the end of the list, that nearly compute sums of gradients."""
 NEARER: Final = 4
 RUNS_ON: Final = 20
-"""At how many steps in a row a momentum that is far too large must explain what nothing else does."""
+"""Number of consecutive steps that only a far too large momentum must explain."""
 RUNS_ON_FOR_EVER: Final = "that of a momentum of 0.999, which makes updates a thousand times as large in the end"
 ROUNDING: Final = 1e-6
 PERIODS: Final = (0, 2, 4, 5, 8, 10, 16, 20)
-"""After how many steps gradients may be reset, beside each; 0: never."""
+"""Numbers of steps after which gradients may be reset, beside each step; 0: never."""
 MAX_REFUTED: Final = 6
-"""How many changes may contradict a sum before it is given up."""
+"""Number of changes that may contradict a sum before it is discarded."""
 MAX_ELEMENTS: Final = 100_000
-"""Larger weights are passed over: one small weight tells as much."""
+"""Larger weights are skipped, because one small weight is sufficient."""
 NUM_FOLLOWED: Final = 10_000
-"""How many elements of a weight are followed at most; optimizers treat each by itself."""
+"""Largest number of elements to track per weight, because optimizers treat each element separately."""
 MAX_FOLLOWED: Final = 200_000
-"""How many elements of all weights together are followed, each of which takes 700 bytes at first."""
+"""Number of elements to track over all weights; each takes 700 bytes at first."""
 FEWEST_FOLLOWED: Final = 100
 
 
 @attrs.define
 class Optimizers:
-    """What usual optimizers, at their usual settings, would change a weight by, given its gradients so far.
+    """The updates that common optimizers, at their usual settings, would make to a weight, given its gradients so far.
 
-    Gradient descent, with momentum of 0.9, 0.95, 0.99 and 0.999, the first also Nesterov's, Adam, RMSprop, Adagrad, and
-    the signs of gradients and of their averages, as of Lion; up to the learning rate.
+    They are gradient descent, with momentum of 0.9, 0.95, 0.99 and 0.999, the first also with Nesterov's, Adam,
+    RMSprop, Adagrad, and the signs of gradients and of their averages, as in Lion. The learning rate is left open.
     """
 
     steps: int = 0
@@ -85,21 +85,21 @@ def cosine(first: Array, second: Array) -> float:
 
 @attrs.define
 class _Sum:
-    """What gradients add up to if they are reset only every so many steps; 0: never."""
+    """Sum of gradients that are reset only every so many steps; 0: never."""
 
     period: int
     total: Numbers
     optimizers: Optimizers = attrs.field(factory=Optimizers)
     length: int = 0
-    """At how many steps it has explained the change, and the gradient alone has not, with no other step between."""
+    """Number of steps at which the sum explained the change and the gradient did not, without other steps between."""
     refuted: int = 0
     explained: float = 0.0
 
     def observe(self, change: Numbers, by_reset: Sequence[float]) -> None:
-        """Compare with a weight's change, and with how well it is explained if gradients are reset."""
+        """Compare the sum with a weight's change, and with the fit of gradients that are reset."""
         self.explained = max(cosine(change, update) for update in self.optimizers.updates(self.total))
         if self.explained > EXPLAINS:
-            # a sum is nearly what a large momentum makes, so it has to be much nearer to count
+            # A large momentum gives nearly a sum, so the sum must fit much better to count.
             is_nearer = 1 - max(by_reset) > NEARER * (1 - self.explained) + ROUNDING
             self.length += is_nearer and max(by_reset[:-NUM_LARGE]) <= EXPLAINS
         else:
@@ -114,7 +114,7 @@ class _Sum:
 
 @attrs.define
 class _Watch:
-    """A weight, with what it would do if gradients were reset and if they added up."""
+    """Tracks a weight, and its expected updates if gradients are reset or accumulate."""
 
     step: int
     weight: Numbers
@@ -122,27 +122,30 @@ class _Watch:
     reset: Optimizers = attrs.field(factory=Optimizers)
     sums: list[_Sum] = attrs.field(factory=list)
     runs_on: int = 0
-    """At how many of the latest steps nothing but a momentum that is far too large has explained the change."""
+    """Number of latest steps whose change only a far too large momentum explains."""
 
 
 class GradientsNotReset(TensorRule):
-    """Weights change as if gradients added up over steps: they are not reset.
+    """Weights change as if gradients accumulated over steps: they are not reset.
 
-    Hooks save the gradient of each step by itself, so the rule looks at what weights do. It takes weights and their
-    gradients at each TRAIN step (or step of no mode) from the first on, without a gap, and computes what gradient
-    descent, with momentum or without, Adam, RMSprop, Adagrad and Lion would change a weight by, once if gradients are
-    reset at each step, and once if they add up for ever or for 2, 4, 5, 8, 10, 16 or 20 steps. It fires if at
-    `patience` steps the change is explained by such a sum, to a cosine of 0.999, and not as well by any optimizer with
-    gradients that are reset, and at no step between by neither. Gathering gradients over batches on purpose, with an
-    update only after the last, leaves it silent, and so do other optimizers and weight decay. A momentum of 0.999 adds
-    gradients up as well, for too long to learn from them: the rule fires if it explains 20 changes in a row, and
-    nothing else does. Of Keras, where gradients cannot add up, and of MXNet, whose hook saves the sum that the update
-    finds, there is no verdict.
+    Hooks save the gradient of each step separately, so the rule examines the weight updates. It reads weights and their
+    gradients at each TRAIN step (or step without a mode) from the first one on, without a gap. It computes the updates
+    of gradient descent, with and without momentum, Adam, RMSprop, Adagrad and Lion. Each is computed with gradients
+    that are reset at each step, and with gradients that accumulate forever or for 2, 4, 5, 8, 10, 16 or 20 steps.
+
+    The rule fires if such a sum explains the change at `patience` steps, to a cosine of 0.999, and no optimizer with
+    reset gradients explains it as well. At no step in between may both fail. Intended gradient accumulation, with an
+    update only after the last batch, does not fire, nor do other optimizers or weight decay. A momentum of 0.999 also
+    accumulates gradients for too long to learn from them. The rule fires if only this momentum explains 20 consecutive
+    changes.
+
+    Keras and MXNet are not evaluated: in Keras, gradients cannot accumulate, and the MXNet hook saves the sum that the
+    update uses.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
             given: the collection ``weights``.
-        patience: At how many steps; 4 when not given.
+        patience: Number of steps; 4 when not given.
 
     Source:
         Forgetting to reset gradients is a fault special to PyTorch programs, which its documentation warns of
@@ -171,7 +174,7 @@ class GradientsNotReset(TensorRule):
         )
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return for how many steps the sum of gradients, and nothing else, has explained a weight's change."""
+        """Return the number of steps at which only a sum of gradients explained the weight's change."""
         if not is_training(view) or view.mode_step is None or naming_scheme_of(view.trial).is_updated(name):
             return None
         watch = self._watches.get(name) if view.mode_step else None
@@ -185,7 +188,7 @@ class GradientsNotReset(TensorRule):
                 self._watches[name] = _Watch(0, weight, gradient, sums=sums)
             return None
         if watch.step != view.mode_step - 1 or watch.weight.size != weight.size:
-            self._watches.pop(name, None)  # after a gap nothing can be said any more
+            self._watches.pop(name, None)  # a gap makes the sum of gradients unknown
             return None
         change = weight - watch.weight
         by_reset = [cosine(change, update) for update in watch.reset.updates(watch.gradient)]
@@ -210,7 +213,7 @@ class GradientsNotReset(TensorRule):
         )
 
     def _num_followed(self, view: StepView) -> int:
-        """Return how many elements of each weight are followed: the fewer, the more weights there are."""
+        """Return the number of elements to track per weight, which falls with the number of weights."""
         share = MAX_FOLLOWED // max(len(view.selected(self.selection)), 1)
         return min(max(share, FEWEST_FOLLOWED), NUM_FOLLOWED)
 
@@ -227,7 +230,7 @@ class GradientsNotReset(TensorRule):
 
 
 def _flat(view: StepView, name: str | None, count: int) -> Numbers | None:
-    """Return the first values of a tensor as one axis; None if it was not saved, or is too large."""
+    """Return the first values of a tensor, flattened, or None if it was not saved or is too large."""
     value = None if name is None else view.value(name)
     if value is None or value.size > MAX_ELEMENTS or value.dtype.kind == "c":
         return None

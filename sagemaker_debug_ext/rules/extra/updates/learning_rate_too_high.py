@@ -1,4 +1,4 @@
-"""LearningRateTooHigh: steps change weights by too much of their size."""
+"""LearningRateTooHigh: updates are too large for the weights."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from sagemaker_debug_ext.rules.reading.selection import TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 LARGEST: Final = 3.0
-"""Largest of the first updates, in terms of the weight, of what may yet settle: small weights are soon outgrown."""
+"""Largest first update, relative to the weight, that may still settle, because small weights soon grow."""
 SHRUNK: Final = 0.7
-"""Part of the first update below which later ones are shrinking."""
+"""Fraction of the first update below which later updates are shrinking."""
 
 
 class LearningRateTooHigh(UpdateSizeRule):
     """Each step changes a weight by a large part of its norm: the learning rate is too high for that layer.
 
-    Looks at the collection ``weights``, at TRAIN steps; as long as the trial has none, at all steps. The change of a
-    weight since it was saved before, relative to its norm and divided by the steps between, is its update; the rule
-    fires if the median of the latest `window` updates of any weight is above `threshold`. Some optimizers begin with
-    updates that shrink by themselves, as Adagrad does: if the latest of the first `window` updates is less than 0.7 of
-    the first, and none of them was three times as large as the weight, the verdict waits for as many further ones,
-    unless a loss becomes more than twice its least value so far. Weights that were 0 when they were first saved are not
-    evaluated: they have no size yet that updates could be too large for, as offsets in a table or what is added to a
-    layer that was trained before.
+    Checks the collection ``weights``, at TRAIN steps, or at all steps if the trial has no TRAIN steps. An update is the
+    change of a weight since its previous saved value, relative to its norm and divided by the number of steps between.
+    The rule fires if the median of the latest `window` updates of any weight is above `threshold`.
+
+    The updates of some optimizers, such as Adagrad, shrink at first. If the last of the first `window` updates is less
+    than 0.7 of the first, and none was three times as large as the weight, the verdict waits for `window` more updates.
+    It does not wait if a loss rises above twice its smallest value so far. Weights that were 0 when first saved are not
+    evaluated, because updates cannot be compared with their size. Examples are bias tables and adapters added to a
+    trained layer.
 
     Parameters:
-        threshold: Largest part of its norm that a step may usually change a weight by; 0.25 when not given.
-        window: How many updates are looked at; 5 when not given.
+        threshold: Largest usual change of a weight in a step, relative to its norm; 0.25 when not given.
+        window: Number of updates to check; 5 when not given.
 
     Source:
         Updates of about a thousandth of the weights are a rule of thumb of the Stanford course CS231n, notes on
@@ -68,14 +69,14 @@ class LearningRateTooHigh(UpdateSizeRule):
         return super().evaluate(view)
 
     def note(self, name: str, ratio: float) -> None:
-        """Count the updates of a weight, and keep the first ones."""
+        """Count the updates of a weight, and store the first ones."""
         self._count[name] += 1
         if self._count[name] <= self.parameters["window"]:
             self._first[name].append(ratio * self._norms[name])
             self._largest[name] = max(self._largest[name], ratio)
 
     def _settles(self, name: str) -> bool:
-        """Return whether updates shrink as those of the first steps do, so that it is too early to evaluate them."""
+        """Return whether updates still shrink as in the first steps, so that it is too early to evaluate them."""
         first = self._first[name]
         is_shrinking = self._largest[name] < LARGEST and first[-1] < SHRUNK * first[0]
         return is_shrinking and self._is_early(name) and not self._has_jumped
@@ -90,7 +91,7 @@ class LearningRateTooHigh(UpdateSizeRule):
         found = {name for name in usual if usual[name] > limit and name not in self._from_zero}
         settling = {name: usual[name] for name in found if self._settles(name)}
         self._waiting = settling | self._waiting
-        if self._has_jumped:  # so what was waited for was too fast
+        if self._has_jumped:  # a jump shows that the first updates were too large
             early = {name: value for name, value in self._waiting.items() if name in usual and self._is_early(name)}
             usual.update(early)
             found |= set(early)

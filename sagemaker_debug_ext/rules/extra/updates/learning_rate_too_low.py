@@ -1,4 +1,4 @@
-"""LearningRateTooLow: steps hardly change any weight."""
+"""LearningRateTooLow: updates hardly change any weight."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 PATIENCE: Final = 50
-"""After how many updates of a weight all of them together must have brought it somewhere."""
+"""Number of updates of a weight after which their total must be noticeable."""
 LEAST_WAY: Final = 0.03
-"""Part of its norm that all these updates together must have changed some weight by, if the loss has not fallen."""
+"""Fraction of its norm by which these updates together must change some weight, if the loss has not fallen."""
 LEAST_FALL: Final = 0.05
-"""Part of the first losses that the latest must be lower by."""
+"""Fraction of the first losses by which the latest must be lower."""
 NUM_LOSSES: Final = 10
 MIN_REST: Final = 20
-"""For how many updates at least weights that have moved must rest to have stopped."""
+"""Smallest number of updates for which weights that have moved must rest to count as stopped."""
 MANY_RESTS: Final = 4
-"""How many times as long as before any earlier update they must rest, as updates may be made every few steps only."""
+"""Ratio of the rest to the longest earlier one, because updates may be made only every few steps."""
 
 
 @attrs.define
 class _Way:
-    """How far a weight has gone.
+    """Distance that a weight has moved.
 
     Attributes:
-        updates: How many updates were seen.
-        length: The sum of them, relative to the weight's norm.
-        rest: At how many of the latest it has not changed at all.
-        longest: The longest rest that ended.
+        updates: Number of updates seen.
+        length: Sum of the updates, relative to the weight's norm.
+        rest: Number of latest updates at which the weight did not change at all.
+        longest: Longest rest that has ended.
     """
 
     updates: int = 0
@@ -57,26 +57,28 @@ class _Way:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether it moved once and has rested for too long."""
+        """Whether the weight moved once and has rested for too long."""
         return self.length > 0 and self.rest >= max(MIN_REST, MANY_RESTS * (self.longest + 1))
 
 
 class LearningRateTooLow(UpdateSizeRule):
     """Steps hardly change any weight: the learning rate is too low.
 
-    Looks at the collection ``weights``, at TRAIN steps; as long as the trial has none, at all steps. The change of a
-    weight since it was saved before, relative to its norm and divided by the steps between, is its update; the rule
-    fires if the median of the latest `window` updates is below `threshold` for every weight that changes at all.
-    Weights that never change are the business of FrozenParameters.
+    Checks the collection ``weights``, at TRAIN steps, or at all steps if the trial has no TRAIN steps. An update is the
+    change of a weight since its previous saved value, relative to its norm and divided by the number of steps between.
+    The rule fires if the median of the latest `window` updates is below `threshold` for every weight that changes at
+    all. Weights that never change are covered by FrozenParameters.
 
-    It fires as well if all weights that have moved stand still, at 20 or more saved steps in a row and four times as
-    many as before any earlier update, although gradients tell them where to go: then a schedule has come to 0. And if
-    the first 50 updates together are less than 3 % of its norm for every weight, while the loss has not fallen by 5 %,
-    unless answers are better than the best constant by 4 % already, as those of a model that was trained before.
+    The rule also fires if a schedule has reached 0. All weights that have moved then stand still, although they have
+    gradients, for at least 20 saved steps in a row and four times as long as before any earlier update.
+
+    It also fires if the sum of the first 50 updates is less than 3 % of its norm for every weight, and the loss has not
+    fallen by 5 %. It does not fire if predictions already beat the best constant by 4 %, like those of a pretrained
+    model.
 
     Parameters:
-        threshold: Least part of its norm that a step must usually change some weight by; 1e-5 when not given.
-        window: How many updates are looked at; 10 when not given.
+        threshold: Smallest usual change per step of the fastest weight, relative to its norm; 1e-5 when not given.
+        window: Number of updates to check; 10 when not given.
 
     Source:
         Updates of about a thousandth of the weights are a rule of thumb of the Stanford course CS231n, notes on
@@ -108,7 +110,7 @@ class LearningRateTooLow(UpdateSizeRule):
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if updates are too small, have ceased, or lead nowhere."""
+        """Return an issue if updates are too small, have stopped, or have no effect."""
         found = super().evaluate(view)
         if is_training(view):
             self._baseline.observe(view)
@@ -153,12 +155,12 @@ class LearningRateTooLow(UpdateSizeRule):
         return any(view.statistic(each, any_non_zero) for each in gradients if each is not None)
 
     def _has_skill(self) -> bool:
-        """Return whether answers are better than the best constant, as those of a model that was trained before."""
+        """Return whether predictions beat the best constant, like those of a pretrained model."""
         gains = (self._baseline.gain(name) for name in self._first_losses)
         return any(gain is not None and gain >= GAIN for gain in gains)
 
     def _has_not_fallen(self) -> bool:
-        """Return whether losses were saved, and none of them has become lower."""
+        """Return whether losses were saved, and none of them has fallen."""
         falls = [
             1 - statistics.fmean(self._losses.of(name)) / statistics.fmean(first)
             for name, first in self._first_losses.items()

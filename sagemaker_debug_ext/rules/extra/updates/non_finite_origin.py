@@ -18,16 +18,18 @@ ALL_BUT_TREES: Final = Selection(patterns=("^(?!trees/)",))
 class NonFiniteOrigin(BuiltinRule):
     """The layer at which NaN or infinity first appears.
 
-    Looks at every saved step of every mode. A hook saves tensors in the order in which they are computed: weights, then
-    the inputs and outputs of layers in forward order, the loss, and gradients backwards; of Keras and MXNet, weights as
-    the step leaves them come last. The rule fires at a step with
-    values that are not finite, as ExplodingTensor does, and names the first of them in that order, with the last tensor
-    before it that is finite: between the two the values went wrong.
+    Checks every saved step of every mode. A hook saves tensors in the order of computation: weights, the inputs and
+    outputs of layers in forward order, the loss, and gradients in backward order. In Keras and MXNet, weights are saved
+    after the update and come last.
+
+    The rule fires at a step with values that are not finite, as in ExplodingTensor. It names the first such tensor in
+    that order, and the last finite tensor before it: the error occurred between the two.
 
     Parameters:
-        collection_names: Collections whose members are looked at, as a list or separated by commas.
-        tensor_regex: Regular expressions searched in tensor names, likewise. Both given: tensors of either. Neither
-            given: all tensors but ``trees/…``, tables of boosted trees in which NaN means that there is nothing.
+        collection_names: Collections whose tensors are checked, as a list or separated by commas.
+        tensor_regex: Regular expressions searched in tensor names, as a list or separated by commas. If both are given,
+            tensors that match either are checked. If neither is given, all tensors are checked except ``trees/…``,
+            tables of boosted trees in which NaN marks an empty cell.
 
     Source:
         Localising the first faulty layer by following values through the forward and the backward pass: Wardat, Le and
@@ -75,7 +77,7 @@ class NonFiniteOrigin(BuiltinRule):
 
 
 def _place(view: StepView, name: str) -> int:
-    """Return where in the event file the tensor lies, which is the order in which tensors were saved."""
+    """Return the position of the tensor in the event file, which is the order in which tensors were saved."""
     saved = view.trial.index_reader.find(name, view.step, ModeKeys.GLOBAL)
     value = saved[view.default_worker(name)].value
     return value.location.start if value is not None else 0

@@ -1,4 +1,4 @@
-"""ReplicaDivergence: workers that should have the same weights do not."""
+"""ReplicaDivergence: the weights of workers that should be equal differ."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def distance(first: Array, other: Array) -> float:
-    """Return how far two replicas are apart, relative to the norm of the first; infinite for other shapes."""
+    """Return the distance of two replicas, relative to the norm of the first; infinite if the shapes differ."""
     if first.shape != other.shape:
         return float("inf")
     return norm(to_float64(first) - to_float64(other)) / (norm(first) + 1e-12)
 
 
 def _value(tensor: Tensor, step: int, worker: str) -> Array | None:
-    """Return a worker's value; None if it saved reductions only."""
+    """Return a worker's value, or None if only reductions were saved."""
     try:
         return tensor.value(step, worker=worker)
     except TensorUnavailableForStep:
@@ -34,9 +34,9 @@ def _value(tensor: Tensor, step: int, worker: str) -> Array | None:
 class ReplicaDivergence(TensorRule):
     """Workers that train the same model have different weights.
 
-    Looks at every saved step of every mode, at tensors that several workers saved. The rule fires if the weight of any
-    worker is further from that of the first than `threshold` of its norm. Where each worker has a part of the model,
-    the rule makes no sense.
+    Checks tensors that several workers saved, at every saved step of every mode. The rule fires if the distance of any
+    worker's weight from the first worker's is above `threshold` of its norm. Do not use the rule if each worker holds a
+    part of the model.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of parameters, as a list or separated by commas. When not
@@ -66,7 +66,7 @@ class ReplicaDivergence(TensorRule):
         return (TensorRequirement("weights", self.selection),)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return how far the furthest worker is from the first."""
+        """Return the largest distance of a worker from the first."""
         tensor = view.trial.tensor(name)
         workers = tensor.workers(view.step)
         first = view.value(name) if len(workers) > 1 else None
