@@ -92,7 +92,7 @@ class Sign:
 
 
 SIGNS: Final[tuple[Sign, ...]] = (
-    # 1. what the program does wrong
+    # 1. faults of the program
     Sign("GradientsNotReset", "learning rate too high", text=RUNS_ON_FOR_EVER),
     Sign("GradientsNotReset", "gradients not reset", text="Gradients are not reset"),
     Sign("ReplicaDivergence", "replicas"),
@@ -146,7 +146,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("FrozenParameters", "parameters not trained"),
     Sign("UnchangedTensor", "parameters not trained"),
     Sign("EvaluationMismatch", "evaluation data"),
-    # 5. what may follow
+    # 5. possible consequences
     Sign("GradientOutlier", "learning rate too high", "later"),
     Sign("GradientOutlier", "exploding gradients", "later"),
     Sign("NonFiniteOrigin", "not finite"),
@@ -165,7 +165,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("GeneralizationGap", "overfitting"),
     Sign("Overfit", "overfitting"),
     Sign("Overtraining", "overfitting"),
-    # 6. nothing is learnt
+    # 6. no learning
     Sign("NoSkill", "labels"),
     Sign("LossPlateau", "labels"),
     Sign("LossNotDecreasing", "labels"),

@@ -64,7 +64,7 @@ class LossTensorNames(NamedTuple):
 
 
 class NamingScheme:
-    """How a hook names tensors, and what it saves under the names. This class is for PyTorch and boosted trees.
+    """Names and values that a hook saves. This class is for PyTorch and boosted trees.
 
     Attributes:
         framework: Framework of the hook.

@@ -82,7 +82,7 @@ class PredictionCollapse(BuiltinRule):
     Parameters:
         labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
             binary cross entropy and negative log likelihood, as the framework names them, and ``labels``.
-        predictions_regex: The same for predictions. When not given: what goes into these losses, and ``predictions``.
+        predictions_regex: The same for predictions. When not given: the inputs of these losses, and ``predictions``.
         samples: Number of samples to check; 200 when not given.
         patience: Number of steps with labels before the first verdict; 40 when not given.
         patience_running: The same while the job runs on; 40 when not given.
