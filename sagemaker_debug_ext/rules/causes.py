@@ -1,20 +1,18 @@
-"""From what rules found to what may be behind it: `likely_causes`.
+"""Infer likely causes from the issues of rules: `likely_causes`.
 
-One fault shows in many places: inputs that are not scaled make activations saturate, gradients explode and the loss
-jump. So the causes that issues point at are ordered by how directly they are seen, and what a cause explains comes
-after it:
+One fault has many symptoms: inputs that are not scaled make activations saturate, gradients explode and the loss jump.
+The causes of issues are therefore ordered by how directly they are observed, and a cause comes before its consequences:
 
-1. what the program does wrong at each step, which is seen as such (gradients not reset, layers in the wrong mode,
-   replicas apart, a loss that gets something else than it expects, parameters that never change);
-2. data that are seen to be wrong (scale, repeated samples, classes), and values that are not finite before anything
-   has grown;
-3. what is wrong before the first update, and so before any learning rate could matter (initialisation, dead units);
+1. faults of the program at each step, observed directly (gradients not reset, layers in the wrong mode, replicas apart,
+   a loss with the wrong input, parameters that never change);
+2. data with observed faults (scale, repeated samples, classes), and values that are not finite before anything has
+   grown;
+3. faults before the first update, which do not depend on the learning rate (initialisation, dead units);
 4. the size of updates (learning rate, regularisation);
-5. what may follow from any of these (values that are not finite, exploding gradients, learning that creeps,
-   overfitting);
-6. that nothing is learnt, which points at the labels when nothing else was found.
+5. possible consequences of these (values that are not finite, exploding gradients, slow learning, overfitting);
+6. no learning, which points at the labels if no other fault was found.
 
-The order within each is that of `SIGNS`.
+Within each group, the order is that of `SIGNS`.
 """
 
 from __future__ import annotations
@@ -57,24 +55,24 @@ CAUSES: Final[Mapping[str, str]] = {
     "overfitting": "training data learnt by heart",
     "labels": "labels that have little to do with the inputs",
 }
-"""What may be wrong, and what each means."""
+"""Possible causes, with the meaning of each."""
 
 When = Literal["always", "at first", "later", "ungrown"]
 
 GROWTH: Final = frozenset({"GradientOutlier", "LossDivergence", "LossSpike", "LearningRateTooHigh"})
-"""Rules that find what grows beyond bounds; what is not finite before any of them found a number does not follow."""
+"""Rules that find unbounded growth. Non-finite values before their first finite number are no consequence of it."""
 
 
 @attrs.frozen
 class Sign:
-    """What an issue of a rule points at.
+    """The cause that an issue of a rule points at.
 
     Args:
         rule: Name of the rule.
         cause: Name of the cause.
-        when: Whether that holds only for issues at the first step, at which nothing has been updated yet, or only for
-            later ones, or only for issues before the first at which a rule in `GROWTH` found a finite number.
-        text: What the message of the issue must contain.
+        when: Whether the sign holds only for issues at the first step, before any update, only for later ones, or only
+            for issues before the first at which a rule in `GROWTH` found a finite number.
+        text: Text that the message of the issue must contain.
     """
 
     rule: str
@@ -83,7 +81,7 @@ class Sign:
     text: str = ""
 
     def fits(self, issue: Issue, growth: float = math.inf) -> bool:
-        """Return whether an issue is this sign, given the first step at which something grew beyond bounds."""
+        """Return whether an issue is this sign, given the first step with unbounded growth."""
         in_time = {
             "always": True,
             "at first": issue.step == 0,
@@ -94,7 +92,7 @@ class Sign:
 
 
 SIGNS: Final[tuple[Sign, ...]] = (
-    # 1. what the program does wrong
+    # 1. faults of the program
     Sign("GradientsNotReset", "learning rate too high", text=RUNS_ON_FOR_EVER),
     Sign("GradientsNotReset", "gradients not reset", text="Gradients are not reset"),
     Sign("ReplicaDivergence", "replicas"),
@@ -148,7 +146,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("FrozenParameters", "parameters not trained"),
     Sign("UnchangedTensor", "parameters not trained"),
     Sign("EvaluationMismatch", "evaluation data"),
-    # 5. what may follow
+    # 5. possible consequences
     Sign("GradientOutlier", "learning rate too high", "later"),
     Sign("GradientOutlier", "exploding gradients", "later"),
     Sign("NonFiniteOrigin", "not finite"),
@@ -167,23 +165,23 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("GeneralizationGap", "overfitting"),
     Sign("Overfit", "overfitting"),
     Sign("Overtraining", "overfitting"),
-    # 6. nothing is learnt
+    # 6. no learning
     Sign("NoSkill", "labels"),
     Sign("LossPlateau", "labels"),
     Sign("LossNotDecreasing", "labels"),
     Sign("PredictionCollapse", "labels"),
     Sign("Confusion", "labels"),
 )
-"""What the issues of rules point at, the most direct sign first."""
+"""The causes that issues of rules point at, the most direct sign first."""
 
 
 @attrs.frozen
 class LikelyCause:
-    """What may be behind some issues.
+    """A possible cause of some issues.
 
     Args:
         name: Its name in `CAUSES`.
-        meaning: What that means.
+        meaning: Meaning of the cause.
         issues: The issues that point at it, the most direct one first.
     """
 
@@ -197,13 +195,13 @@ class LikelyCause:
         return tuple(dict.fromkeys(issue.rule for issue in self.issues))
 
     def to_json_dict(self) -> JSONObject:
-        """Return the cause as an object for JSON; of the issues, the rules and the first step of any of them."""
+        """Return the cause as a JSON object, with the rules and the first step of its issues."""
         step = min(issue.step for issue in self.issues)
         return {"name": self.name, "meaning": self.meaning, "rules": list(self.rules), "first_issue_step": step}
 
 
 def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
-    """Return what may be behind issues of built-in rules, the likeliest cause first.
+    """Return the possible causes of issues of built-in rules, the likeliest first.
 
     Example:
         >>> [cause.name for cause in likely_causes(evaluate(recommended_rules(trial), trial))]

@@ -1,6 +1,6 @@
-"""The page on the built-in rules, from their docstrings and declared parameters.
+"""Generate the page on the built-in rules from their docstrings and declared parameters.
 
-``python -m sagemaker_debug_ext.rules.documentation docs/rules.md`` writes it.
+Run ``python -m sagemaker_debug_ext.rules.documentation docs/rules.md`` to write it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import NOTHING, SCHEMES, Rol
 from sagemaker_debug_ext.rules.recommended import RECOMMENDED
 
 BAR: Final = r"\|"
-"""A bar that ends no cell of a table."""
+"""A bar that does not end a cell of a table."""
 
 _INTRODUCTION = """# Built-in rules
 
@@ -49,7 +49,7 @@ trial. In Keras no name tells which activation a layer has, or whether labels ar
 
 
 def render_rules() -> str:
-    """Return the page, in Markdown."""
+    """Return the page in Markdown."""
     specs = [spec for spec in list_rule_specs("debugger") if spec.rule_class and _is_ours(spec)]
     groups = (
         ("Rules of SageMaker", [spec for spec in specs if spec.function]),
@@ -64,7 +64,7 @@ def render_rules() -> str:
 
 
 def _render_roles() -> Iterator[str]:
-    """Yield a table of which names have which role in which framework."""
+    """Yield a table of the names of each role in each framework."""
     yield f"| what | {' | '.join(scheme.framework for scheme in SCHEMES)} |"
     yield f"|---|{'---|' * len(SCHEMES)}"
     for role in Role:
@@ -79,7 +79,7 @@ def _is_ours(spec: RuleSpec) -> bool:
 
 
 def _render(spec: RuleSpec) -> Iterator[str]:
-    assert spec.rule_class is not None  # the caller chose those that have one
+    assert spec.rule_class is not None  # the caller selects specs with a class
     rule_class = load_rule_class(spec.rule_class)
     assert issubclass(rule_class, BuiltinRule)
     text = inspect.cleandoc(rule_class.__doc__ or "")

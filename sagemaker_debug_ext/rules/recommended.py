@@ -1,9 +1,9 @@
-"""Rules for a job of which nothing special is known: `recommended_rules`.
+"""Rules for any job, without knowledge about it: `recommended_rules`.
 
-Not every built-in rule suits every job at its defaults: some are for one kind of data, and the defaults of others,
-which are those of SageMaker, fire on sound runs, such as LossNotDecreasing on the noise between single batches. The
-choice here, and the parameters, were made on the runs of ``benchmarks/detection``: limits are such that they lie about
-twice as far from what is usual as what any sound run came to, as long as that costs next to no fault.
+Not every built-in rule suits every job at its defaults. Some rules are for one kind of data. The defaults of others,
+which are those of SageMaker, fire on sound runs. LossNotDecreasing, for example, fires on the noise between single
+batches. The rules and parameters here were chosen on the runs of ``benchmarks/detection``. Each limit is about twice as
+far from usual values as the most extreme sound run, unless that would miss more than a few faults.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ RECOMMENDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "TreeGrowth": {},
     "UnbrokenSymmetry": {},
 }
-"""Rule → its parameters where they are not the defaults; a role in place of the names that have it in a trial."""
+"""Parameters of each rule that differ from the defaults; a role stands for its tensor names in a trial."""
 
 
 def recommended_parameters(trial: Trial) -> dict[str, dict[str, Any]]:
-    """Return the recommended rules, by name, with the parameters that suit the names of tensors in a trial."""
+    """Return the recommended rules, by name, with parameters that match the tensor names of a trial."""
     return {
         name: {key: pattern_of(value, trial) if isinstance(value, Role) else value for key, value in parameters.items()}
         for name, parameters in RECOMMENDED.items()

@@ -1,9 +1,9 @@
-"""What tensors are, by the names that each framework's hook gives them: `Role`, `NamingScheme` and `naming_scheme_of`.
+"""Roles of tensors, by the names that each framework's hook gives them: `Role`, `NamingScheme`, `naming_scheme_of`.
 
-Rules ask for weights, gradients and losses by collection, and for the rest by role. Which names have a role, which
-gradient belongs to which parameter, along which axis a layer's units lie and what is known of the time at which a value
-was saved depends on the framework. All of that is here, and nowhere else; the framework is told by the collections that
-its hook keeps.
+Rules find weights, gradients and losses by collection, and all other tensors by role. The framework decides which names
+have a role, which gradient belongs to which parameter and along which axis a layer's units lie. It also decides when in
+a step a value was saved. This module is the only place with such knowledge. The collections that the hook keeps
+identify the framework.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Role(enum.Enum):
-    """What a tensor is, where no collection tells."""
+    """Role of a tensor that no collection identifies."""
 
     MODEL_INPUT = "inputs of the model"
     LAYER_INPUT = "inputs of layers"
@@ -44,18 +44,18 @@ class Role(enum.Enum):
 _PARAMETERS: Final = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
 
 _MOST_PARTS: Final = 4
-"""So many places are tried at which the name of a model may end: classes with more underscores are rare."""
+"""Number of positions to try as the end of a model's name, because classes with more underscores are rare."""
 
 NOTHING: Final = r"(?!)"
 """Matches no name."""
 _NLL: Final = "(?<!Poisson)(?<!Gaussian)NLL"
-"""The likelihood of classes; those of counts and of numbers have targets of another kind."""
+"""The likelihood of classes; likelihoods of counts and of numbers have other kinds of targets."""
 
 
 class LossTensorNames(NamedTuple):
-    """Names of a loss, of the answers that it is given, and of what they should be.
+    """Names of a loss, of its predictions, and of its targets.
 
-    The loss is named like the answers where it was not saved by itself.
+    The loss has the name of the predictions if it was not saved itself.
     """
 
     loss: str
@@ -64,15 +64,15 @@ class LossTensorNames(NamedTuple):
 
 
 class NamingScheme:
-    """How a hook names tensors, and what it saves under the names; here those of PyTorch, and of boosted trees.
+    """Names and values that a hook saves. This class is for PyTorch and boosted trees.
 
     Attributes:
-        framework: Whose hook it is.
-        patterns: Regular expression, searched in names, of each role.
-        fuses_activations: Whether the output of a layer may be that of its activation, of which no name tells.
-        hides_kinds: Whether names tell neither which activation a layer has nor whether labels are of classes.
-        has_loose_targets: Whether classes may be numbers of any type and shape, or vectors of one 1 and else 0.
-        has_sample_losses: Whether a loss is saved as one number for each sample.
+        framework: Framework of the hook.
+        patterns: Regular expression of each role, searched in names.
+        fuses_activations: Whether the output of a layer may be that of its activation, without a name for it.
+        hides_kinds: Whether names reveal neither the activation of a layer nor whether labels are classes.
+        has_loose_targets: Whether classes may be numbers of any type and shape, or one-hot vectors.
+        has_sample_losses: Whether a loss is saved as one number per sample.
         has_running_losses: Whether a loss is saved as the mean since the epoch began.
     """
 
@@ -105,12 +105,12 @@ class NamingScheme:
     _kind_pattern: ClassVar[str] = r"(?<!Poisson)(?<!Gaussian)({})Loss"
 
     def without_losses(self, selected: list[str], names: Names[str], trial: Trial) -> list[str]:
-        """Leave out inputs of losses whose names do not say so: unlike a model beside them they have no parameters.
+        """Return the selected names without inputs of losses, which have no parameters, unlike a model beside them.
 
         Args:
-            selected: What looks like inputs of models by its name.
-            names: All names at hand.
-            trial: The trial, whose collections know of parameters that were saved at other steps.
+            selected: Names that look like inputs of models.
+            names: All available names.
+            trial: The trial, whose collections include parameters saved at other steps.
         """
         inputs = [name for name in selected if name.endswith("_input_0")]
         if len(inputs) < 2:
@@ -128,32 +128,32 @@ class NamingScheme:
         return name.startswith(self._gradient_prefix)
 
     def gradient_of(self, parameter: str, names: Names[str]) -> str | None:
-        """Return which of some names is that of a parameter's gradient; None if none is."""
+        """Return the name of a parameter's gradient among `names`, or None if there is none."""
         gradient = self._gradient_prefix + parameter
         return gradient if gradient in names else None
 
     def is_offset(self, parameter: str) -> bool:  # noqa: ARG002
-        """Return whether a member of collection ``weights`` is in truth an offset, which starts at 0 as biases do."""
+        """Return whether a member of collection ``weights`` is actually a bias, which starts at 0."""
         return False
 
     def is_updated(self, parameter: str) -> bool:  # noqa: ARG002
-        """Return whether a parameter is saved as the step leaves it, after the update; else as the step uses it."""
+        """Return whether a parameter is saved after the update; otherwise, it is saved as the step uses it."""
         return False
 
     def has_units_last(self, weight: str) -> bool:  # noqa: ARG002
-        """Return whether the last axis of a weight is that of the units; else it is the first."""
+        """Return whether the last axis of a weight is the axis of the units; otherwise, it is the first."""
         return False
 
     def has_channels_last(self, output: str) -> bool:  # noqa: ARG002
-        """Return whether the last axis of a layer's output is that of the channels; else it is the second."""
+        """Return whether the last axis of a layer's output is the axis of the channels; otherwise, it is the second."""
         return False
 
     def input_of(self, output: str) -> str:
-        """Return the name of what went into the layer that gave an output."""
+        """Return the name of the input of the layer that has an output."""
         return output.replace("_output_", "_input_")
 
     def layers_of(self, weight: str) -> Iterator[tuple[str, str]]:
-        """Yield the names that input and output of a weight's layer may have, the likeliest first."""
+        """Yield the possible names of the input and output of a weight's layer, the likeliest first."""
         stem = re.sub(r"[._]weight$", "", weight)
         # Hooks put the model's name in front of weights, and in front of layers only if there are several models.
         ends = [match.start() for match in itertools.islice(re.finditer("_", stem), _MOST_PARTS)]
@@ -162,7 +162,7 @@ class NamingScheme:
             yield f"{layer}_input_0", f"{layer}_output_0"
 
     def parameters_beside(self, name: str, names: Names[str]) -> list[str]:
-        """Return those of some names that are parameters of the layer whose input or output has a name."""
+        """Return the names of the parameters of the layer that has an input or output."""
         known = {*names, name}
         layers = ((each, next((p for p in self.layers_of(each) if not known.isdisjoint(p)), ())) for each in names)
         return [each for each, layer in layers if name in layer]
@@ -172,13 +172,13 @@ class NamingScheme:
         return re.sub(r"weight$", "bias", weight)
 
     def offset_of(self, output: str, names: Names[str]) -> str | None:
-        """Return what a batch normalisation adds in the end, given the name of its output; None if it was not saved."""
+        """Return the name of the bias of a batch normalisation, given its output; None if it was not saved."""
         layer = re.sub(r"_output_\d+$", "", output)
         found = (name for name in names if name.endswith((f"{layer}.bias", f"_{layer}_bias")))
         return next((name for name in found if not name.startswith("gradient")), None)
 
     def answers(self, names: Names[str]) -> Iterator[LossTensorNames]:
-        """Yield the losses among some names whose answers and targets are among them too, in their order."""
+        """Yield the losses whose predictions and targets are also among `names`, in their order."""
         known = set(names)
         for name in names:
             stem = name.removesuffix("_output_0")
@@ -186,12 +186,12 @@ class NamingScheme:
                 yield LossTensorNames(name, f"{stem}_input_0", f"{stem}_input_1")
 
     def kind_of_loss(self, answer: str) -> str | None:
-        """Return PyTorch's name, without ``Loss``, for the loss that an answer goes into; None if names do not tell."""
+        """Return PyTorch's name, without ``Loss``, for the loss of a prediction; None if names do not reveal it."""
         found = re.search(self._kind_pattern.format("|".join(self._kinds)), answer)
         return self._kinds[found[1]] if found else None
 
     def computed_late(self, name: str) -> int:  # noqa: ARG002
-        """Return a number that orders what is not saved in the order of computation; else the file tells the order."""
+        """Return a sort key for tensors that are not saved in the order of computation."""
         return 0
 
 
@@ -279,7 +279,7 @@ class _KerasScheme(NamingScheme):
         return re.search(r"(^|/)(beta|bias|alpha)(:0)?$", parameter) is not None
 
     def is_updated(self, parameter: str) -> bool:
-        return not parameter.startswith("weights/")  # which is how it is called with a gradient tape
+        return not parameter.startswith("weights/")  # the prefix of names with a gradient tape
 
     def has_units_last(self, weight: str) -> bool:
         return re.search(r"kernel(:0)?$", weight) is not None
@@ -335,17 +335,17 @@ GLUON: Final = _GluonScheme()
 KERAS: Final = _KerasScheme()
 
 SCHEMES: Final = (PYTORCH, GLUON, KERAS)
-"""All of them; the first is that of trials that no framework can be told of."""
+"""All naming schemes; the first is used for trials whose framework is unknown."""
 
 _ONLY_KERAS: Final = frozenset({CollectionKeys.LAYERS, CollectionKeys.OPTIMIZER_VARIABLES})
 _GLUON_LOSSES: Final = frozenset({r"[Ll]oss\d*_(?!input).*output", ".*loss._(?!input).*output"})
-"""Patterns of collection ``losses`` as MXNet's hooks, this package's and the original, have them."""
+"""Patterns of collection ``losses`` in MXNet's hooks, both this package's and the original."""
 
 _KNOWN: Final[weakref.WeakKeyDictionary[Trial, NamingScheme]] = weakref.WeakKeyDictionary()
 
 
 def naming_scheme_of(trial: Trial) -> NamingScheme:
-    """Return how the hook that wrote a trial names tensors, as its collections tell."""
+    """Return the naming scheme of the hook that wrote a trial, judging by its collections."""
     known = _KNOWN.get(trial)
     if known is not None:
         return known
@@ -356,13 +356,13 @@ def naming_scheme_of(trial: Trial) -> NamingScheme:
     elif CollectionKeys.LOSSES in collections:
         patterns = set(collections[CollectionKeys.LOSSES].include_regex)
         scheme = GLUON if patterns & _GLUON_LOSSES else PYTORCH
-    if collections:  # before the hook has written them, nothing can be told
+    if collections:  # the framework is unknown until the hook has written them
         _KNOWN[trial] = scheme
     return scheme
 
 
 def pattern_of(role: Role, trial: Trial) -> str:
-    """Return the pattern of a role's names in a trial; while its framework cannot be told, those of all frameworks."""
+    """Return the pattern of a role's names in a trial, or of all frameworks while its framework is unknown."""
     if trial.collections():
         return naming_scheme_of(trial).patterns[role]
     return "|".join(dict.fromkeys(f"(?:{scheme.patterns[role]})" for scheme in SCHEMES))

@@ -1,17 +1,6 @@
 """Report on an XGBoost job: `xgboost_report` builds it from the trial, as JSON values, and `render_html` renders it.
 
 Steps are boosting rounds. Sections without saved data are omitted.
-- Labels with more Labels with more distinct values than this are treated as numbers, unless the objective says
-  otherwise.
-- Return what the trial Return the report on the trial of an XGBoost job, as JSON-compatible values.
-- Return the predicted class of each row Return the predicted class of each row: the arg-max, the value itself, or the
-  thresholded probability or margin.
-- Return the receiver Return the ROC curve and the area under it, with None where a class is missing.
-- Return labels and predictions of a step Return the labels and predictions of a step, or None unless both have one row
-  per example.
-- Return the courses of Return the histories of the training and validation metrics, paired by name.
-- Return the report as one Return the report as one self-contained HTML page.
-- Draw one line for Draw one line per history of points.
 """
 
 from __future__ import annotations
@@ -42,12 +31,12 @@ TASKS: Final[Mapping[str, Task]] = {
     "count": "regression",
 }
 MAX_CLASSES: Final = 30
-"""Labels with more different values than this are taken for numbers, unless the objective says otherwise."""
+"""Labels with more distinct values than this are treated as numbers, unless the objective says otherwise."""
 NUM_BINS: Final = 20
 
 
 def xgboost_report(trial: Trial) -> dict[str, Any]:
-    """Return what the trial of an XGBoost job tells, as values that JSON can hold."""
+    """Return the report on the trial of an XGBoost job, as JSON-compatible values."""
     steps = [
         step for step in trial.steps() if trial.has_tensor("labels") and _numbers(trial, "labels", step) is not None
     ]
@@ -85,7 +74,7 @@ def recognise_task(objective: str, labels: Numbers) -> Task:
 
 
 def predicted_classes(predictions: Numbers, objective: str) -> npt.NDArray[np.int64]:
-    """Return the predicted class of each row: by arg-max, as it is, or by the probability or margin of class 1."""
+    """Return the predicted class of each row: its arg-max, the value itself, or by the probability or margin of 1."""
     if predictions.ndim == 2 and predictions.shape[1] > 1:
         classes: npt.NDArray[np.int64] = np.argmax(predictions, axis=1).astype(np.int64)
         return classes
@@ -116,7 +105,7 @@ def classification_scores(matrix: npt.NDArray[np.int64]) -> dict[str, Any]:
 
 
 def roc_curve(labels: Numbers, scores: Numbers) -> dict[str, Any]:
-    """Return the receiver operating characteristic and the area under it; None in it where a class is missing."""
+    """Return the ROC curve and the area under it, with None where a class is missing."""
     order = np.argsort(-scores, kind="stable")
     positive = labels[order] == 1
     last_of_score = np.append(np.nonzero(np.diff(scores[order]))[0], len(order) - 1)
@@ -146,7 +135,7 @@ def _numbers(trial: Trial, name: str, step: int) -> Numbers | None:
 
 
 def _pair(trial: Trial, step: int) -> tuple[Numbers, Numbers] | None:
-    """Return labels and predictions of a step; None unless both have a row for each example."""
+    """Return the labels and predictions of a step, or None unless both have one row per example."""
     labels, predictions = _numbers(trial, "labels", step), _numbers(trial, "predictions", step)
     if labels is None or predictions is None or not labels.ndim or not predictions.ndim:
         return None
@@ -164,7 +153,7 @@ def _hyperparameters(trial: Trial) -> dict[str, Any]:
 
 
 def _metrics(trial: Trial) -> dict[str, Any]:
-    """Return the courses of training and validation metrics that belong together."""
+    """Return the histories of the training and validation metrics, paired by name."""
     pairs = loss_pairs(trial.tensor_names())
     return {
         name: {"training": _course(trial, training), "validation": _course(trial, name)}
@@ -247,7 +236,7 @@ _STYLE = (
 
 
 def render_html(report: Mapping[str, Any]) -> str:
-    """Return the report as one HTML page that needs nothing else."""
+    """Return the report as one self-contained HTML page."""
     title = f"XGBoost training report: {report['trial']}"
     parts = [_heading(1, title), f"<p>{report['num_steps']} saved rounds.</p>"]
     if "task" in report:
@@ -333,7 +322,7 @@ def _svg(content: str) -> str:
 
 
 def _lines(courses: Mapping[str, Sequence[Sequence[float]]]) -> str:
-    """Draw one line for each course of points."""
+    """Draw one line per history of points."""
     points = np.array([point for course in courses.values() for point in course if np.isfinite(point[1])])
     if not len(points):
         return "<p>No values.</p>"

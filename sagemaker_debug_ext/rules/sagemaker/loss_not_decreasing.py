@@ -36,7 +36,7 @@ def is_not_decreasing(current: float, reference: float, diff_percent: float, inc
         current: The loss now; if it is not finite, that alone is a reason.
         reference: The loss it is compared with.
         diff_percent: Least decrease, in percent of the reference.
-        increase_percent: Largest increase, likewise.
+        increase_percent: Largest increase, in percent of the reference.
     """
     if not math.isfinite(current):
         return True
@@ -78,7 +78,7 @@ class LossNotDecreasing(BuiltinRule):
             of these three must select something.
         num_steps: Smallest distance between compared steps, and between checks; 10 when not given.
         diff_percent: Least decrease, in percent of the earlier value; 0.1 when not given.
-        increase_threshold_percent: Largest tolerated increase, likewise; 5.0 when not given.
+        increase_threshold_percent: Largest tolerated increase, in percent of the earlier value; 5.0 when not given.
         mode: ``TRAIN``, ``EVAL`` or ``GLOBAL`` (all steps). When not given: EVAL once the tensor was saved in EVAL,
             otherwise TRAIN once it was saved in TRAIN, otherwise GLOBAL.
 
@@ -152,7 +152,7 @@ class LossNotDecreasing(BuiltinRule):
     def _preferred_mode(self, view: StepView, name: str) -> ModeKeys:
         """Return the mode to read when the user chose none.
 
-        Only what was saved up to this step counts, so that a replay evaluates each step as it was evaluated live.
+        Only values saved up to this step count, so that a replay evaluates each step as it was evaluated live.
         """
         seen = self._seen_modes.get(name)
         if seen is None:

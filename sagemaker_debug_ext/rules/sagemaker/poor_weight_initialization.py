@@ -52,7 +52,6 @@ def least_spread(gradient: Array) -> float:
     """Return a lower bound of `spread` that is cheaper to compute; NaN if none was found.
 
     If enough elements lie at or below one value, and enough at or above another, the percentiles lie beyond the two.
-    - How many observations in a row Counts the consecutive observations that did not improve on the best.
     """
     flat = gradient.reshape(-1)
     if flat.dtype.kind != "f" or flat.size < _FEWEST:
@@ -68,7 +67,7 @@ def least_spread(gradient: Array) -> float:
 
 @attrs.define
 class _LossWatch:
-    """How many observations in a row did not improve on the best."""
+    """Counts the consecutive observations that did not improve on the best."""
 
     best: float = math.inf
     observed: bool = False

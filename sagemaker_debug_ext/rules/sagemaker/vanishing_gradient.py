@@ -21,8 +21,6 @@ class VanishingGradient(TensorRule):
     Checks every tensor of the collection ``gradients``, at every saved step of every mode. The rule fires if the mean
     absolute value of any of them is below `threshold`. For tensors saved only as reductions, the saved mean of the
     absolute values (``abs_mean``) is used. Empty tensors and tensors whose mean is NaN are not evaluated.
-    - Return the mean absolute value, that Return the mean absolute value, from the saved reductions if the values were
-      not saved.
 
     Parameters:
         threshold: Lower limit for the mean absolute value of a gradient tensor; 1e-7 when not given.
@@ -48,7 +46,7 @@ class VanishingGradient(TensorRule):
         return pass_where(mean_abs_above(series, self.parameters["threshold"]))
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return the mean absolute value, that of the saved reductions where there is no other."""
+        """Return the mean absolute value, from the saved reductions if the values were not saved."""
         value = view.statistic(name, mean_abs)
         if value is None:
             value = view.reductions(name).get(("mean", True))

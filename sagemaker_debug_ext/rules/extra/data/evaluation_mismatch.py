@@ -1,4 +1,4 @@
-"""EvaluationMismatch: data of evaluation that are not like those of training."""
+"""EvaluationMismatch: evaluation data differ from training data."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ Numbers = npt.NDArray[np.float64]
 MIN_SAMPLES: Final = 64
 MAX_FEATURES: Final = 4096
 FEW: Final = 0.1
-"""Share of features that must differ."""
+"""Fraction of features that must differ."""
 SELDOM: Final = 0.5
-"""Part of the usual deviation of features that a deviation must be for it to matter that it is another one."""
+"""Fraction of the usual deviation of features below which a difference in deviation is ignored."""
 MAX_VISITS: Final = 2.7
-"""How often training may have seen each sample for its loss to tell how well the model does on new data."""
+"""Number of times training may have seen each sample for its loss to indicate performance on new data."""
 MATTERS: Final = 0.25
-"""Part of the first loss that is too small a difference."""
+"""Fraction of the first loss below which a difference is too small."""
 WIDESPREAD: Final = 1.25
-"""How many times the median error of training that of evaluation must be, for more than a few samples to be off."""
+"""Smallest ratio of median errors, evaluation to training, that rules out a few outliers as the cause."""
 ENOUGH: Final = 10_000
-"""How many numbers, evenly spread, are enough for their median."""
+"""Number of evenly spaced values that suffices for their median."""
 RECENT: Final = 10
-"""How many training losses before an evaluation it is compared with."""
+"""Number of preceding training losses to compare an evaluation with."""
 CATCHES_UP: Final = 0.7
-"""Part of that of the round before below which a loss of evaluation falls fast: averages may have lagged behind."""
+"""Fraction of the previous round's loss below which an evaluation loss falls fast, as averages may have lagged."""
 STALE: Final = 0.01
-"""Part of itself by which an evaluation loss must change while the training loss falls."""
+"""Relative change of an evaluation loss that is required while the training loss falls."""
 LEARNT: Final = 0.5
-"""Part of the first training loss from which on evaluation must have taken notice of it."""
+"""Fraction of the first training loss from which on evaluation must have reacted to its fall."""
 MIN_ROUNDS: Final = 3
 TAKES_NO_NOTICE: Final = "is the same as before any of this was learnt"
 
@@ -77,15 +77,15 @@ class Spread:
 
 
 def share_that_differs(one: Spread, other: Spread, limit: float) -> float:
-    """Return the share of features whose mean is off by more than `limit` deviations, or whose deviation by 4 times.
+    """Return the fraction of features whose means differ by more than `limit` deviations, or deviations by 4 times.
 
-    Beyond the limit the means must differ by three times the error that they have as means of samples.
+    The means must also differ by three times their standard error.
     """
     limit += 3 * math.sqrt(1 / one.count + 1 / other.count)
     pooled = np.sqrt((one.deviation**2 + other.deviation**2) / 2) + 1e-12
     is_off = np.abs(one.mean - other.mean) > limit * pooled
     larger, smaller = np.maximum(one.deviation, other.deviation), np.minimum(one.deviation, other.deviation)
-    # a feature that is nearly always the same, such as a pixel at the edge, may differ in a few samples by chance
+    # a nearly constant feature, such as a pixel at the edge, may differ in a few samples by chance
     usual = min(_size(one.deviation), _size(other.deviation))
     is_off |= larger > 4 * smaller + SELDOM * usual + 1e-12
     return float(np.mean(is_off))
@@ -96,7 +96,7 @@ def _size(deviations: Numbers) -> float:
 
 
 def features(batch: Array) -> Numbers | None:
-    """Return a batch as rows of features; None for what is not of that kind, such as indices."""
+    """Return a batch as rows of features, or None if it has none, such as indices."""
     if batch.dtype.kind not in "fV" or batch.ndim < 2 or batch.size > MAX_FEATURES * len(batch):
         return None
     rows: Numbers = to_float64(batch).reshape(len(batch), -1)
@@ -104,7 +104,7 @@ def features(batch: Array) -> Numbers | None:
 
 
 def median_error(loss: LossObservation) -> float | None:
-    """Return the median difference of answers and targets; None if targets are of classes or of another shape."""
+    """Return the median difference of predictions and targets; None for class targets and for different shapes."""
     if loss.num_classes is not None or loss.is_binary or loss.scores.shape != loss.targets.shape:
         return None
     every = slice(None, None, 1 + loss.targets.size // ENOUGH)
@@ -113,30 +113,31 @@ def median_error(loss: LossObservation) -> float | None:
 
 
 class EvaluationMismatch(BuiltinRule):
-    """Data of evaluation are not like those of training: prepared otherwise, or with other labels.
+    """Evaluation data differ from training data: they are preprocessed differently, or have other labels.
 
-    Looks at inputs of the model and at losses, of TRAIN and EVAL steps, in two ways. The rule fires if a tenth of the
-    input's features have means that differ between training and evaluation by more than `max_shift` standard
-    deviations, or standard deviations that differ by four times. And as long as training has seen each of its samples
-    less than three times, so that its loss tells how well the model does on new data, the rule fires if the mean loss
-    of an evaluation round is more than `max_ratio` times the mean of the latest training losses: what the model learns
-    does not hold for the data it is evaluated on, and it has had no chance to learn samples by heart. While the
-    training loss falls fast, averages that evaluation goes by, as those of batch normalisation, lag behind; so the loss
-    of the round must be as far above the ten training losses before the latest ten, where there are as many. Where
-    answers and targets were saved and are numbers, the median of their differences must be larger in evaluation too, by
-    a quarter: a few samples far off, as they are to be expected of some distributions, are no mismatch.
+    Checks inputs of the model and losses, at TRAIN and EVAL steps. The rule fires if a tenth of the input features
+    differ between training and evaluation. A feature differs if its means are more than `max_shift` standard deviations
+    apart, or if its standard deviations differ by a factor of four.
 
-    The rule also fires if at the third round of evaluation or later each loss of each round so far is within 1 % of
-    what it was in the first one, in the same place, while the training loss has fallen by half: then it is not the
-    model that learns which is evaluated, but a copy or an average that has stayed behind.
+    The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
+    training losses. This is checked only while training has seen each of its samples less than three times. The
+    training loss then indicates performance on new data, because the model cannot have memorized samples. While the
+    training loss falls fast, averages used in evaluation, such as those of batch normalisation, lag behind. The loss of
+    the round must therefore also be that far above the ten training losses before the latest ten, if there are as many.
+    If numeric predictions and targets were saved, their median difference must also be larger in evaluation by a
+    quarter. A few outliers are expected with some distributions, and are not a mismatch.
+
+    From the third round of evaluation on, the rule also fires if the evaluated model is stale: a copy or an average
+    that is not updated. Each loss of each round so far is then within 1 % of its value in the first round, in the same
+    position, while the training loss has fallen by half.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
             given: those of the whole model, as the framework names them.
         max_shift: Largest difference of means, in standard deviations; 1 when not given.
         max_ratio: Largest ratio between the losses of evaluation and training; 2.5 when not given.
-        patience: In how many rounds in a row it must be above, without falling by a third from one to the next; 1 when
-            not given.
+        patience: Number of consecutive rounds above it, without a fall by a third from one to the next; 1 when not
+            given.
 
     Source:
         Skew between training and serving data: Breck and others, Data Validation for Machine Learning, MLSys 2019.
@@ -196,9 +197,9 @@ class EvaluationMismatch(BuiltinRule):
         return self._judge_inputs(view, names) or self._judge_losses(view)
 
     def _judge_round(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if a round of evaluation, which has ended, shows nothing of what was learnt since the first.
+        """Return an issue if a finished round of evaluation reflects nothing learnt since the first.
 
-        The loss is one that is saved at this step too, so that its worker can be told.
+        The loss is also saved at this step, so that its worker can be found.
         """
         if not self._evaluation:
             return None
@@ -217,7 +218,7 @@ class EvaluationMismatch(BuiltinRule):
         return [self._not_followed(view, stale[0])] if stale else None
 
     def _has_been_off(self, loss: str, value: float) -> bool:
-        """Return whether a loss of evaluation has been off for as many rounds as it must, and does not fall fast."""
+        """Return whether an evaluation loss has been off for `patience` rounds, and does not fall fast."""
         self._is_off.add(loss)
         if self._rounds_off[loss] + 1 < self.parameters["patience"]:
             return False
@@ -234,7 +235,7 @@ class EvaluationMismatch(BuiltinRule):
         return max(mean_loss(latest), mean_loss(earlier) if len(earlier) == RECENT else -math.inf)
 
     def _is_stale(self, loss: str) -> bool:
-        """Return whether a loss of evaluation has stayed what it was at first, while that of training has fallen."""
+        """Return whether an evaluation loss is as in the first round, while the training loss has fallen."""
         has_learnt = 0 <= self._latest(loss) < LEARNT * self._training_at_first.get(loss, 0)
         return has_learnt and loss not in self._have_changed
 
@@ -268,7 +269,7 @@ class EvaluationMismatch(BuiltinRule):
                 kept.append(error)
 
     def _is_widespread(self, loss: str) -> bool:
-        """Return whether more than a few samples of evaluation are off, as far as answers and targets tell."""
+        """Return whether more than a few evaluation samples are off, judging by saved predictions and targets."""
         training, evaluation = (self._medians.get((loss, mode)) for mode in (ModeKeys.TRAIN, ModeKeys.EVAL))
         if not training or not evaluation:
             return True

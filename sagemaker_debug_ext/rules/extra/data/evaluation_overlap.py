@@ -1,4 +1,4 @@
-"""EvaluationOverlap: samples of evaluation that the model was trained on."""
+"""EvaluationOverlap: evaluation uses samples that the model was trained on."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_SAMPLES: Final = 32
 FEW: Final = 2
-"""How many different batches show that there is more than one."""
+"""Number of distinct batches that proves that there is more than one."""
 SURE: Final = 1.5
-"""How many times as much may be known by chance as seems likely."""
+"""Ratio of the fraction that may be known by chance to the expected one."""
 
 
 @attrs.define
 class _Repeats:
-    """How often samples of one batch are equal, of all pairs of them; batches are drawn without putting back."""
+    """Counts the pairs of equal samples within batches, which are drawn without replacement."""
 
     num_equal: int = 0
     num_pairs: int = 0
@@ -38,29 +38,29 @@ class _Repeats:
         self.num_pairs += len(samples) * (len(samples) - 1) // 2
 
     def share_known_by_chance(self, num_seen: int) -> float:
-        """Return the share of new samples that may well be among so many others, drawn in the same way."""
+        """Return the fraction of new samples that may be among `num_seen` others drawn in the same way."""
         usual = (self.num_equal + 2 * math.sqrt(self.num_equal)) / max(self.num_pairs, 1)
         return -math.expm1(-num_seen * usual)
 
 
 def is_whole(batch: Array) -> bool:
-    """Return whether a batch holds integers only, such as word indices, whose samples may be equal by chance."""
+    """Return whether a batch consists of integers, such as word indices, whose samples may be equal by chance."""
     return batch.dtype.kind in "biu" or (batch.dtype.kind == "f" and bool(np.array_equal(batch, np.trunc(batch))))
 
 
 class EvaluationOverlap(TensorRule):
     """The model is evaluated on samples that it was trained on.
 
-    Looks at inputs of the model, axis 0 being the batch: samples of TRAIN steps are remembered by hashes, and the rule
-    fires if more than `max_share_percent` of the different samples of EVAL steps, 32 at least, are among them. Samples
-    of fewer than four elements are not looked at. Augmented samples are different ones.
+    Checks inputs of the model; axis 0 is the batch. Samples of TRAIN steps are stored as hashes. The rule fires if more
+    than `max_share_percent` of the distinct samples of EVAL steps are among them, once there are at least 32. Samples
+    of fewer than four elements are skipped. Augmented samples count as different.
 
-    Samples of whole numbers, such as short sentences, may be equal by chance. How likely that is shows within the
-    batches of training, which have each sample once: where equal ones occur in them, the rule fires only if the share
-    beyond that which is known by chance is above the limit.
+    Samples of integers, such as short sentences, may be equal by chance. Training batches contain each sample once, so
+    equal samples within them show how likely that is. If there are any, the rule fires only if the percentage beyond
+    the one expected by chance is above the limit.
 
-    Where training has had the very same batch again and again, and evaluation has it too, that is not a batch of
-    samples but one whole, such as a graph, of which each looks at other parts.
+    If training and evaluation repeat exactly the same batch, it is one whole, such as a graph, of which each uses other
+    parts. Such a batch is skipped.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
@@ -88,7 +88,7 @@ class EvaluationOverlap(TensorRule):
         self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return the percentage of samples of evaluation that training has seen."""
+        """Return the percentage of evaluation samples that training has seen."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
         samples = view.statistic(name, sample_hashes)

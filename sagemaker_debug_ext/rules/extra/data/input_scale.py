@@ -18,12 +18,12 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
 
 MATTERS: Final = 0.75
-"""Part of the mean of targets that does not matter."""
+"""Fraction of the mean of targets that is ignored."""
 STANDS_FOR_MISSING: Final = "seems to stand for targets that are missing, as the others are scaled"
 
 
 def largest_scale(inputs: Array) -> float | None:
-    """Return the root mean square; None for whole numbers, which are indices, and where something is not finite."""
+    """Return the root mean square; None for integers, which are indices, and for non-finite values."""
     if inputs.dtype.kind not in "fV":
         return None
     found = float(np.sqrt(np.mean(np.square(to_float64(inputs)))))
@@ -31,7 +31,7 @@ def largest_scale(inputs: Array) -> float | None:
 
 
 def scale_of_targets(targets: Array) -> float | None:
-    """Return the root mean square of what is left of targets without three quarters of their mean."""
+    """Return the root mean square of targets minus three quarters of their mean."""
     if targets.dtype.kind not in "fV" or not targets.size:
         return None
     values = to_float64(targets)
@@ -39,7 +39,7 @@ def scale_of_targets(targets: Array) -> float | None:
 
 
 def placeholder(values: Array, limit: float) -> float | None:
-    """Return the whole number that alone makes values too large, the others being within a limit; None if none does."""
+    """Return the whole number without which all values would be within a limit, or None if there is none."""
     flat = to_float64(values).reshape(-1)
     far = float(flat[np.argmax(np.abs(flat))])
     others = flat[flat != far]
@@ -49,12 +49,12 @@ def placeholder(values: Array, limit: float) -> float | None:
 
 
 def are_numbers(view: StepView, targets: str) -> bool:
-    """Return whether targets are numbers to come near to, where a name that may be of those does not tell."""
+    """Return whether targets are regression targets, if their name does not decide."""
     return not naming_scheme_of(view.trial).hides_kinds or class_labels(view, targets) is None
 
 
 def comes_near(view: StepView, targets: str, limit: float) -> bool:
-    """Return whether answers differ from their targets by no more than a limit, as far as they were saved."""
+    """Return whether saved predictions differ from their targets by at most a limit."""
     for loss in observed_losses(view):
         if loss.targets_name == targets and loss.scores.shape == loss.targets.shape:
             apart = to_float64(loss.scores) - to_float64(loss.targets)
@@ -65,23 +65,22 @@ def comes_near(view: StepView, targets: str, limit: float) -> bool:
 class InputScale(TensorRule):
     """Inputs of the model are far from the scale that networks are initialised for.
 
-    Looks at inputs of floating-point numbers at every saved step of every mode. The rule fires if their root mean
-    square is above `max_scale` or below `min_scale` at `patience` saved steps in a row. Inputs do not count if layers
-    were saved and none with a matrix of weights takes them as they are: then the model scales them itself, as by a
-    normalisation.
+    Checks floating-point inputs at every saved step of every mode. The rule fires if their root mean square is above
+    `max_scale` or below `min_scale` at `patience` consecutive saved steps. Inputs are skipped if layers were saved and
+    none with a weight matrix takes them unchanged: the model then scales them itself, for example by a normalisation.
 
-    Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either, where their mean counts a
-    quarter only, as a single bias learns it; unless the answers are as far from 0 as they are: where the two differ by
-    no more than `max_scale`, the model was told where its targets lie. If one whole number alone makes targets too
-    large, the same at all of these steps, the message says that it stands for missing targets.
+    Targets of losses of differences (MSE, L1, …) must not be above `max_scale` either. Only a quarter of their mean
+    counts, because a single bias learns it. Targets are skipped if predictions differ from them by at most `max_scale`,
+    because the model then already knows their location. If the same whole number alone makes targets too large at all
+    of these steps, the message states that it marks missing targets.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of inputs, as a list or separated by commas. When not
             given: those of the whole model, as the framework names them.
         targets_regex: The same for targets. When not given: those of losses of differences.
         max_scale: Largest root mean square; 20 when not given.
-        min_scale: Least root mean square; 0.001 when not given.
-        patience: For how many saved steps in a row; 3 when not given.
+        min_scale: Smallest root mean square; 0.001 when not given.
+        patience: Number of consecutive saved steps; 3 when not given.
 
     Source:
         Inputs that are not normalised are the first check of Schoop, Huang and Hartmann, UMLAUT, CHI 2021.
@@ -125,7 +124,7 @@ class InputScale(TensorRule):
         )
 
     def _missing(self, view: StepView, name: str, length: int) -> str:
-        """Return what is said of targets beyond the limit for so many steps, if one number alone makes it so."""
+        """Return the message part on a single number that puts targets beyond the limit for `length` steps, or ""."""
         value = view.value(name)
         found = None if value is None else placeholder(value, self.parameters["max_scale"])
         if length > 1 and found != self._placeholders.get(name):

@@ -1,4 +1,4 @@
-"""LabelMix: classes that never come, or come one after the other."""
+"""LabelMix: classes that never occur, or occur one after the other."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role
 MIN_BATCH: Final = 8
 MAX_CLASSES: Final = 20
 FEW: Final = 8
-"""How many batches there must be before anything is said of how they are mixed."""
+"""Number of batches required to evaluate how labels are mixed."""
 MIN_ENTROPY: Final = 0.3
-"""Entropy of all labels below which nothing is said of how they are mixed."""
+"""Entropy of all labels below which their mixing is not evaluated."""
 METRICS_OF_NUMBERS: Final = Selection(
     patterns=[
         (
@@ -38,22 +38,22 @@ METRICS_OF_NUMBERS: Final = Selection(
         )
     ]
 )
-"""What boosted trees report of counts, ranks and other numbers."""
+"""Metrics that boosted trees report for counts, ranks and other numbers."""
 
 
 @attrs.define
 class _Labels:
-    """Numbers of each class, in all batches and in the latest ones."""
+    """Number of labels of each class, in all batches and in the latest ones."""
 
     total: collections.Counter[int] = attrs.field(factory=collections.Counter)
     batches: collections.deque[Array] = attrs.field(factory=collections.deque)
 
 
 def mixing(batches: list[Array]) -> float | None:
-    """Return the mean entropy of the labels of a batch, in terms of that of all batches; None if that is too small.
+    """Return the mean entropy of the labels of a batch relative to that of all batches; None if that is too small.
 
-    Entropies of small samples are too small; they are corrected by the number of classes over twice the sample, as
-    Miller and Madow do.
+    Entropies of small samples are biased downwards. The correction of Miller and Madow adds the number of classes over
+    twice the sample size.
     """
     classes, everything = np.unique(np.concatenate(batches), return_inverse=True)
     pooled = np.bincount(everything, minlength=len(classes))
@@ -67,26 +67,29 @@ def mixing(batches: list[Array]) -> float | None:
 
 
 class LabelMix(BuiltinRule):
-    """A class of the output never or hardly ever comes up, or the data come sorted by their label.
+    """A class of the output never or hardly ever occurs, or the data are sorted by label.
 
-    Looks at targets of losses at TRAIN steps (all steps that have no mode), as far as they are numbers of classes, one
-    for each sample: the words of a sentence or the pixels of an image do not come independently of each other, and some
-    classes, such as that of the beginning, are none of theirs. Where inputs of the model were saved, they tell how many
-    samples there are. The rule fires if after `samples_per_class` samples for each class of the output, 20 classes at
-    most, one of them has not come up, unless parameters were saved and none has a unit for each: a loss that chooses
-    among candidates, as in contrastive learning, may have the right one always in the same place. It fires too if
-    batches, over the latest `window`, have labels whose entropy is in the mean below `min_mixing` of that of all their
-    labels together. Of tensors that hold all labels at each step, as boosted trees save them, it fires if the commonest
-    class is more than `max_ratio` times as frequent as the rarest, unless the trial has a metric of numbers, such as
-    the root of the mean squared error: counts and ranks are no classes. See also ClassImbalance.
+    Checks targets of losses at TRAIN steps (or steps without a mode), if they are class indices, one per sample. The
+    words of a sentence or the pixels of an image are skipped: they are not independent of each other, and some classes,
+    such as the start token, never occur as targets. Saved inputs of the model give the number of samples.
+
+    The rule fires if one of the classes has not occurred after `samples_per_class` samples for each class of the
+    output, counting at most 20 classes. It does not fire if parameters were saved and none has a unit per class: a
+    contrastive loss, which chooses among candidates, may have the right one always in the same position. It also fires
+    if the mean entropy of the labels of the latest `window` batches is below `min_mixing` of that of all their labels
+    together.
+
+    Boosted trees save all labels at each step. For these, the rule fires if the most frequent class is more than
+    `max_ratio` times as frequent as the rarest. Labels are skipped if the trial has a regression metric, such as the
+    root mean squared error, because counts and ranks are not classes. See also ClassImbalance.
 
     Parameters:
-        samples_per_class: How many samples of each class there should have been; 100 when not given.
-        window: How many batches are looked at; 20 when not given.
-        min_mixing: Least entropy of a batch, as a part of that of all; 0.6 when not given.
+        samples_per_class: Number of samples required per class; 100 when not given.
+        window: Number of batches to check; 20 when not given.
+        min_mixing: Smallest entropy of a batch, relative to that of all batches; 0.6 when not given.
         labels_regex: Regular expressions searched in the names of labels, as a list or separated by commas. When
             not given: ``labels`` of boosted trees.
-        max_ratio: Largest ratio of the commonest to the rarest class in these; 10 when not given.
+        max_ratio: Largest ratio of the most frequent to the rarest class in these; 10 when not given.
 
     Source:
         Batches should be drawn at random: Bengio, Practical Recommendations for Gradient-Based Training of Deep
@@ -114,7 +117,7 @@ class LabelMix(BuiltinRule):
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if classes are missing or sorted."""
+        """Return an issue if classes are missing, or labels are sorted."""
         issues: list[Issue] = []
         was_judged = False
         for loss in observed_losses(view) if is_training(view) else ():
@@ -155,7 +158,7 @@ class LabelMix(BuiltinRule):
         return [self.found(view, text, tensors=[name], value=len(missing), threshold=0)]
 
     def _rare(self, view: StepView, name: str, labels: Array) -> list[Issue]:
-        """Evaluate the labels that boosted trees save at each round, which are always the same."""
+        """Evaluate the labels that boosted trees save unchanged at each round."""
         classes, counts = np.unique(labels, return_counts=True)
         limit: float = self.parameters["max_ratio"]
         if not 2 <= len(classes) <= MAX_CLASSES or counts.max() <= limit * counts.min():

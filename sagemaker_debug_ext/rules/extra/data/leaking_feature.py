@@ -60,8 +60,6 @@ def explained(rows: Numbers, targets: Numbers) -> Numbers:
 
     A target with few values explains it by value. Features without variance carry no information, and get 0. Rare
     classes and outliers do not count.
-    - Return whether there is one target Return whether each row has one numeric target.
-    - Return an issue if an input Return an issue if an input reveals the target.
     """
     values, classes, counts = np.unique(targets, return_inverse=True, return_counts=True)
     has_classes = len(values) <= min(MAX_CLASSES, len(targets) // MIN_TIMES)
@@ -82,7 +80,7 @@ def explained(rows: Numbers, targets: Numbers) -> Numbers:
 
 
 def _are_numbers_of(targets: Array, num_rows: int) -> bool:
-    """Return whether there is one target, a number, for each row."""
+    """Return whether each row has one numeric target."""
     return targets.size == num_rows and targets.dtype.kind != "c" and bool(np.isfinite(to_float64(targets)).all())
 
 
@@ -124,7 +122,7 @@ class LeakingFeature(BuiltinRule):
         return TensorRequirement("inputs", self.selection), TensorRequirement("inputs of losses", INPUTS)
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if an input tells the target."""
+        """Return an issue if an input reveals the target."""
         if not is_training(view) or (self._tables and all(table.is_evaluated for table in self._tables.values())):
             return None
         losses = list(observed_losses(view))

@@ -14,14 +14,14 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 PARAMETERS: Final = Selection(collections=(CollectionKeys.WEIGHTS, CollectionKeys.BIASES))
 UNRELATED: Final = 1e-4
-"""Elasticity below which gradients do not tell of the loss: they have vanished, or were scaled apart from it."""
+"""Elasticity below which gradients say nothing about the loss: they have vanished, or are scaled separately."""
 
 
 def elasticity(view: StepView, loss: float) -> float | None:
-    """Return by how many percent the loss would change, at most, if each parameter changed by one percent of its norm.
+    """Return the largest change of the loss, in percent, if each parameter changes by one percent of its norm.
 
-    That is the sum of the products of the norms of parameters and their gradients, relative to the loss. None if no
-    gradients were saved.
+    It is the sum of the products of the norms of parameters and their gradients, relative to the loss. Return None if
+    no gradients were saved.
     """
     products = []
     for name in view.selected(PARAMETERS):
@@ -34,17 +34,19 @@ def elasticity(view: StepView, loss: float) -> float | None:
 
 
 class FlatLoss(TensorRule):
-    """Even before anything is learnt the loss hardly depends on the weights: its inputs are made too small.
+    """The loss of an untrained model hardly depends on the weights: the inputs of the loss are too small.
 
-    Looks at losses, parameters and gradients at the first TRAIN steps (or steps of no mode). The sum of the products of
-    the norms of parameters and of their gradients, relative to the loss, tells by how many percent the loss changes
-    when all of them change by one percent; a new model usually has 0.3 and more. The rule fires if it is below
-    `threshold` at each of the first `patience` saved steps, as where scores are divided by a large number or a
-    temperature. Below 0.0001, gradients have vanished or were scaled apart from the loss, which is another matter.
+    Checks losses, parameters and gradients at the first TRAIN steps (or steps without a mode). The elasticity is the
+    sum of the products of the norms of parameters and of their gradients, relative to the loss. It is the change of the
+    loss, in percent, when all parameters change by one percent; a new model usually has at least 0.3. The rule fires if
+    it is below `threshold` at each of the first `patience` saved steps, for example because scores are divided by a
+    large number or a temperature. Values below 0.0001 are ignored, because gradients then have vanished or are scaled
+    separately from the loss.
 
     Parameters:
-        threshold: Least change of the loss, in percent, by a change of the weights by one percent; 0.03 when not given.
-        patience: How many of the first saved steps are looked at; 5 when not given.
+        threshold: Smallest change of the loss, in percent, for a change of the weights by one percent; 0.03 when not
+            given.
+        patience: Number of first saved steps to check; 5 when not given.
 
     Source:
         Elasticity, the ratio of relative changes; scores must be able to become large: Guo and others, On Calibration
@@ -74,7 +76,7 @@ class FlatLoss(TensorRule):
         )
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return how much the loss depends on the weights."""
+        """Return the dependence of the loss on the weights."""
         patience: int = self.parameters["patience"]
         seen = self._seen.setdefault(name, [])
         if not is_training(view) or view.mode_step is None or len(seen) >= patience:

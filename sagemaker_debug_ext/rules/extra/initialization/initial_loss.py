@@ -1,4 +1,4 @@
-"""InitialLoss: before it has learnt anything, the model is far worse than guessing."""
+"""InitialLoss: the untrained model is far worse than guessing."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sagemaker_debug_ext.rules.reading.step_view import StepView
 BOOSTED = Selection(patterns=("^(train|validation)-(rmse|m?logloss)$",))
 BOOSTED_LABELS = Selection(patterns=("^labels$",))
 ALIKE = 2
-"""How many times larger one of training and validation loss may be than the other if both begin at the same place."""
+"""Largest ratio of the first training and validation losses, in either direction, for them to count as equal."""
 
 
 def times_guessing_of_trees(view: StepView) -> dict[str, float]:
-    """Return the losses of boosted trees at a step in terms of those of a constant answer, by name.
+    """Return the losses of boosted trees at a step, relative to those of a constant prediction, by name.
 
-    Empty if losses of training and validation are not about the same, as then it is the data that differ.
+    The result is empty if the training and validation losses differ, because the data then differ.
     """
     labels = [value for name in view.selected(BOOSTED_LABELS) if (value := view.value(name)) is not None]
     losses = view.scalars(BOOSTED) if labels else {}
@@ -40,10 +40,10 @@ def times_guessing_of_trees(view: StepView) -> dict[str, float]:
 
 
 def times_guessing(loss: LossObservation) -> float | None:
-    """Return the loss of the answers in terms of that of a model that knows nothing; None for other losses.
+    """Return the loss of the predictions relative to that of an uninformed model; None for other losses.
 
-    With classes that is the cross entropy of equal scores; with numbers, the mean square of the answers against that of
-    the targets.
+    For classes, the reference is the cross entropy of equal scores. For numbers, the mean square of the predictions is
+    divided by that of the targets.
     """
     if loss.num_classes is not None:
         found = loss.cross_entropy()
@@ -52,7 +52,7 @@ def times_guessing(loss: LossObservation) -> float | None:
         return None
     scores, targets = to_float64(loss.scores), to_float64(loss.targets)
     if loss.is_binary:
-        if scores.min() >= 0 and scores.max() <= 1:  # probabilities, or an output that is bounded
+        if scores.min() >= 0 and scores.max() <= 1:  # probabilities or bounded outputs
             return None
         return float(np.mean(np.logaddexp(0, scores) - scores * targets)) / math.log(2)
     size = float(np.mean(targets**2))
@@ -60,17 +60,18 @@ def times_guessing(loss: LossObservation) -> float | None:
 
 
 class InitialLoss(BuiltinRule):
-    """Before the first update the answers are far worse than guessing: weights or inputs are too large.
+    """Before the first update, the model is far worse than guessing: weights or inputs are too large.
 
-    Looks at what goes into losses at the first TRAIN step (or step 0 of a trial without modes). A model that knows
-    nothing should answer all classes alike, so its cross entropy is about the logarithm of their number; and a model of
-    numbers should answer about as large as the targets are. The rule fires if the cross entropy is larger than that by
-    more than `factor` times, or the answers are larger than the targets by more than its square. Of boosted trees it
-    looks at the losses of the first round instead, and compares them with the spread of the labels: a base_score that
-    is far off takes many rounds to make good.
+    Checks the inputs of losses at the first TRAIN step (or step 0 of a trial without modes). An uninformed classifier
+    gives all classes the same score, so its cross entropy is about the logarithm of their number. A regression model
+    should give predictions of about the size of the targets. The rule fires if the cross entropy is larger by more than
+    `factor` times, or the predictions are larger by more than its square.
+
+    For boosted trees, the rule checks the losses of the first round instead, and compares them with the spread of the
+    labels. A base_score that is far off takes many rounds to correct.
 
     Parameters:
-        factor: How many times worse than guessing a first answer may be; 3 when not given.
+        factor: Largest ratio of the first loss to that of guessing; 3 when not given.
 
     Source:
         Checking the loss at initialisation: Karpathy, A Recipe for Training Neural Networks, 2019.
@@ -93,7 +94,7 @@ class InitialLoss(BuiltinRule):
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if the first answers are far too large."""
+        """Return an issue if the first predictions are far too large."""
         if not is_training(view) or view.mode_step != 0:
             return None
         found = dict(self._measure(view))
@@ -110,7 +111,7 @@ class InitialLoss(BuiltinRule):
         return [self.found(view, text, tensors=[worst], value=found[worst], threshold=factor)]
 
     def _measure(self, view: StepView) -> Iterator[tuple[str, float]]:
-        """Yield how many times worse than allowed each loss begins."""
+        """Yield the ratio of each first loss to the allowed one."""
         factor: float = self.parameters["factor"]
         for loss in observed_losses(view):
             times = times_guessing(loss)

@@ -1,4 +1,4 @@
-"""InitialWeights: weights that start far from the scale that training needs."""
+"""InitialWeights: the scale of the first weights is far from the one that training needs."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 EMBEDDING: Final = re.compile("emb|wte|wpe|lora", re.IGNORECASE)
-"""Names of weights whose second axis says nothing of the size of outputs, or that start at 0 on purpose."""
+"""Names of weights that start at 0 on purpose, or whose second axis is unrelated to the size of outputs."""
 
 
 RECURRENT: Final = re.compile("_hh_|h2h|recurrent", re.IGNORECASE)
-"""Names of weights that are applied again and again, from step to step of a sequence."""
+"""Names of weights that are applied at each step of a sequence."""
 OF_ONE_VALUE: Final = "has the same value everywhere, so that its units all learn the same"
 OFTEN: Final = 2
-"""By how much less such weights may grow what goes in, as it does so many times."""
+"""Divisor of the limit of such weights, because their gain applies repeatedly."""
 
 
 SMALL_UPDATE: Final = 0.1
-"""Part of its norm that an update may change a weight by for the weight after it to be about that before it."""
+"""Relative change of a weight up to which the updated weight stands for the initial one."""
 
 
 def gain(weight: Array) -> float | None:
-    """Return how many times larger outputs are than inputs; None for weights of one axis, and those that are all 0.
+    """Return the ratio of the size of outputs to that of inputs; None for weights of one axis or with only zeros.
 
-    That is the root mean square of the weights times the root of the number of inputs of a unit.
+    It is the root mean square of the weights times the root of the number of inputs of a unit.
     """
     if weight.ndim < 2 or weight.size == 0:
         return None
@@ -45,9 +45,9 @@ def gain(weight: Array) -> float | None:
 
 
 def is_of_one_value(weight: Array) -> bool:
-    """Return whether all elements are the same, and neither 0 nor 1, which are how some layers begin on purpose.
+    """Return whether all elements are the same, and neither 0 nor 1, with which some layers start on purpose.
 
-    Weights that have elements along one axis only are offsets or scales.
+    Weights with elements along one axis only are biases or scales.
     """
     if weight.size <= max(weight.shape, default=0) or weight.dtype.kind not in "fV":
         return False
@@ -56,29 +56,31 @@ def is_of_one_value(weight: Array) -> bool:
 
 
 def gain_of_last(weight: Array) -> float | None:
-    """Return what `gain` does of a weight whose last axis is that of the units."""
+    """Return the `gain` of a weight whose last axis is the axis of the units."""
     return gain(np.moveaxis(weight, -1, 0)) if weight.ndim else None
 
 
 class InitialWeights(TensorRule):
     """Weights start far too large or far too small.
 
-    Looks at weights of two or more axes at the first TRAIN step (or step 0 of a trial without modes), axis 0 being that
-    of the units; names with ``emb``, ``wte``, ``wpe`` or ``lora`` in them are left out. The gain of a layer is the root
-    mean square of its weights times the root of the number of inputs of a unit, which makes outputs that many times
-    larger than inputs. The usual methods of initialisation have a gain from 0.5 to 1.5. The rule fires if it is above
-    `max_gain` or below `min_gain`; weights that are all 0 do not count. Recurrent weights, by their names, are applied
-    at each step of a sequence, so half of `max_gain` is the limit for them. The rule also fires if all elements of a
-    weight have one value, other than 0 and 1: then its units all learn the same.
+    Checks weights of two or more axes at the first TRAIN step (or step 0 of a trial without modes); axis 0 is the axis
+    of the units. Weights with ``emb``, ``wte``, ``wpe`` or ``lora`` in their names are skipped. The gain of a layer is
+    the root mean square of its weights times the root of the number of inputs of a unit. It is the ratio of the size of
+    outputs to that of inputs, and from 0.5 to 1.5 with the usual initialisations.
 
-    Of Keras and MXNet, whose hooks save what a step leaves, weights are evaluated after the first update, at the next
-    step that was saved, and only if that shows that updates change them little.
+    The rule fires if the gain is above `max_gain` or below `min_gain`; weights that are all 0 do not count. For
+    recurrent weights, recognized by their names, the limit is half of `max_gain`, because they are applied at each step
+    of a sequence. The rule also fires if all elements of a weight have one value other than 0 and 1, because its units
+    then all learn the same.
+
+    The hooks of Keras and MXNet save weights after the update. These weights are evaluated after the first update, at
+    the next saved step, and only if that step shows that updates change them little.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
             given: the collection ``weights``.
         max_gain: Largest gain; 8 when not given.
-        min_gain: Least gain; 0.02 when not given.
+        min_gain: Smallest gain; 0.02 when not given.
 
     Source:
         The spread of weights that keeps the size of activations: He and others, Delving Deep into Rectifiers, ICCV
@@ -123,7 +125,7 @@ class InitialWeights(TensorRule):
         return Measurement(found, fires=fires, threshold=limit, severity=abs(math.log(found)), text=text)
 
     def _first_value(self, view: StepView, name: str) -> Array | None:
-        """Return a weight after its first update, once the next one tells that updates change it little."""
+        """Return a weight after its first update, if the next update shows that updates change it little."""
         step = view.mode_step
         saved = [] if step is None else self.views.saved_steps(name, view.mode, step - 1)
         if step is None or len(saved) != 1 or saved[0] != 0:

@@ -1,4 +1,4 @@
-"""UnbrokenSymmetry: units of a layer that are all the same."""
+"""UnbrokenSymmetry: all units of a layer are the same."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 DIGITS: Final = 5
 MIN_ALIKE: Final = 3
-"""How many units there must be, in the mean, of each kind."""
+"""Smallest mean number of units of each kind."""
 MAX_ELEMENTS: Final = 4_000_000
 
 
 def has_equal_units(weight: Array) -> bool | None:
     """Return whether each unit of a weight equals others, up to rounding; None for fewer than two units.
 
-    There may be several sets of like units, as recurrent layers keep several gates in one weight.
+    There may be several sets of equal units, because recurrent layers store several gates in one weight.
     """
     if weight.ndim < 2 or min(weight.shape[:2]) < 2 or weight.dtype.kind not in "fV" or weight.size > MAX_ELEMENTS:
         return None
     rows = to_float64(weight).reshape(len(weight), -1)
     size = float(np.abs(rows).max())
-    if not 0 < size < np.inf:  # NaN as well is no size
+    if not 0 < size < np.inf:  # this also excludes NaN
         return size == 0
-    units = np.round(rows[np.any(rows, axis=1)] / size, DIGITS)  # units that were pruned are 0 on purpose
+    units = np.round(rows[np.any(rows, axis=1)] / size, DIGITS)  # pruned units are 0 on purpose
     return len(np.unique(units, axis=0)) <= max(1, len(units) // MIN_ALIKE)
 
 
@@ -42,18 +42,18 @@ def has_equal_last_units(weight: Array) -> bool | None:
 
 
 class UnbrokenSymmetry(TensorRule):
-    """All units of a layer have the same weights, and so learn the same thing.
+    """All units of a layer have the same weights, and so learn the same.
 
-    Looks at weights of at least two axes at TRAIN steps (all steps that have no mode); axis 0 is that of the units. The
-    rule fires if at the first `patience` saved steps they are all alike, or fall into sets of three or more that are,
-    as for the gates of recurrent layers, which share a weight. A layer that starts at 0 on purpose, as the last one of
-    a residual block may, has time to leave that place. Units that become alike later, as where weights are clamped,
-    have another cause.
+    Checks weights of at least two axes at TRAIN steps (or steps without a mode); axis 0 is the axis of the units. The
+    rule fires if all units are equal at the first `patience` saved steps. It also fires if they form sets of three or
+    more equal units, because the gates of a recurrent layer share a weight. A layer that starts at 0 on purpose, such
+    as the last one of a residual block, has these steps to change. Units that become equal later, for example by
+    clamping, have another cause and do not fire.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of weights, as a list or separated by commas. When not
             given: the collection ``weights``.
-        patience: For how many saved steps in a row; 4 when not given.
+        patience: Number of consecutive saved steps; 4 when not given.
 
     Source:
         The need to break the symmetry between units: Goodfellow, Bengio and Courville, Deep Learning, 2016, section
@@ -78,7 +78,7 @@ class UnbrokenSymmetry(TensorRule):
         return (TensorRequirement("weights", self.selection),)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return for how many steps the units have been the same."""
+        """Return the number of steps for which the units have been equal."""
         has_units_last = naming_scheme_of(view.trial).has_units_last(name)
         measure = has_equal_last_units if has_units_last else has_equal_units
         found = view.statistic(name, measure) if is_training(view) else None

@@ -34,14 +34,6 @@ def knowledge(scores: Array, labels: ClassIds) -> float | None:
     """Return the correlation of the scores of a batch with its labels, after removing the mean over the samples.
 
     Return None if scores do not belong to the labels, are complex, or do not differ between samples.
-    - Return the predicted class of each sample Return the predicted class of each sample, or None if the scores are not
-      class predictions.
-    - Return an issue if one class Return an issue if nearly all predictions, or all labels, are one class.
-    - Return what was found Return the issues of the last steps, if no more steps will follow.
-    - Return what to say Return the message on labels that are all the same; empty for candidates and for rare events.
-    - Return whether the job has ended Return whether the job has ended, and one of the tensors was saved at no later
-      step.
-    - Return labels as classes Return labels as class indices, or None if they are not, such as regression targets.
     """
     if scores.dtype.kind == "c":
         return None
@@ -60,7 +52,7 @@ def knowledge(scores: Array, labels: ClassIds) -> float | None:
 
 
 def predicted_ids(scores: Array) -> ClassIds | None:
-    """Return the predicted class of each sample; None for what is no prediction of classes."""
+    """Return the predicted class of each sample, or None if the scores are not class predictions."""
     if scores.dtype.kind == "c" or not np.isfinite(scores.astype(np.float64)).all():
         return None
     if scores.ndim == 2 and scores.shape[1] > 1:
@@ -90,7 +82,7 @@ class PredictionCollapse(BuiltinRule):
     Parameters:
         labels_regex: Regular expressions searched in the names of labels. When not given: targets of cross entropy,
             binary cross entropy and negative log likelihood, as the framework names them, and ``labels``.
-        predictions_regex: The same for predictions. When not given: what goes into these losses, and ``predictions``.
+        predictions_regex: The same for predictions. When not given: the inputs of these losses, and ``predictions``.
         samples: Number of samples to check; 200 when not given.
         patience: Number of steps with labels before the first verdict; 40 when not given.
         patience_running: The same while the job runs on; 40 when not given.
@@ -130,7 +122,7 @@ class PredictionCollapse(BuiltinRule):
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if one class is all there is."""
+        """Return an issue if nearly all predictions, or all labels, are one class."""
         names = view.selected(self._labels) if is_training(view) else []
         if names:
             self._adversarial.observe(view)
@@ -163,7 +155,7 @@ class PredictionCollapse(BuiltinRule):
         return []
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return what was found at the last steps, if no others are to come."""
+        """Return the issues of the last steps, if no more steps will follow."""
         ended = {view.step: issues for name, (view, issues) in self._pending.items() if _any_is_final(view, [name])}
         if ended:
             self._pending.clear()
@@ -193,7 +185,7 @@ class PredictionCollapse(BuiltinRule):
         return [self.found(view, text, tensors=tensors, value=share, threshold=limit)]
 
     def _of_one_class(self, view: StepView, names: list[str], label: int) -> str:
-        """Return what to say of labels that are all the same; nothing of candidates, and of events that are rare."""
+        """Return the message on labels that are all the same; empty for candidates and for rare events."""
         total = self._all_labels.total()
         numbers = {loss.num_classes for loss in observed_losses(view) if loss.targets_name in names}
         if numbers and None not in numbers and not any(has_unit_for_each(view, number) for number in numbers if number):
@@ -210,7 +202,7 @@ class PredictionCollapse(BuiltinRule):
 
 
 def _any_is_final(view: StepView, names: Iterable[str]) -> bool:
-    """Return whether the job has ended, and one of some tensors was saved at no later step."""
+    """Return whether the job has ended, and one of the tensors was saved at no later step."""
     return any(is_final(view, name) for name in names)
 
 
@@ -220,7 +212,7 @@ def _commonest(ids: collections.deque[int]) -> tuple[int, float]:
 
 
 def _whole(value: Array) -> ClassIds | None:
-    """Return labels as classes; None if they are something else, such as numbers to regress."""
+    """Return labels as class indices, or None if they are not, such as regression targets."""
     if value.dtype.kind == "f" and not np.array_equal(value, np.trunc(value)):
         return None
     return class_ids(value)

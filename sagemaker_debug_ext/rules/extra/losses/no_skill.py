@@ -21,9 +21,9 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 BOOSTED_LOSS = Selection(patterns=("^(validation|valid|val|eval|test)-m?logloss$",))
 BOOSTED_LABELS = Selection(patterns=("^labels$",))
 FROM_NEW_DATA: Final = "that holds for new data"
-"""What the message says of validation losses, which tell more than that training gets nowhere."""
+"""Message part on validation losses, which say more than that training makes no progress."""
 FROM_INPUTS: Final = "from the inputs"
-"""What it says of others."""
+"""Message part on other losses."""
 
 
 @attrs.define

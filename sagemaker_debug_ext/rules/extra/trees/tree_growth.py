@@ -33,9 +33,9 @@ NOT_THERE: Final = "learn what does not hold for the validation data"
 
 
 class _Round(NamedTuple):
-    """Trees of one round: how many there are, their leaves, and of all of them the cover and what splits gain.
+    """Trees of one round: their number, and the leaves, the total cover and the total gain of splits of all of them.
 
-    The gain of splits by categories is not told from the values of leaves, so it is infinite where there are any.
+    The gain of splits by categories cannot be derived from the values of leaves, so it is infinite if there are any.
     """
 
     trees: int

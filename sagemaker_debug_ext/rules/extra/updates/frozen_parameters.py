@@ -82,16 +82,6 @@ def has_directions(weight: Array, axis: int) -> bool:
     """Return whether the largest singular value is larger than that of a random matrix.
 
     For independently drawn elements, it is about their standard deviation times the sum of the roots of both lengths.
-    - Return for how many steps a parameter Return the number of steps for which a parameter has not changed.
-    - Return what was found Return the issues of the last steps, if no more steps will follow.
-    - Return whether no gradient is Return whether all gradients are 0, although the loss leaves something to learn.
-    - Return the issue, unless Return the issue, unless the unchanged parameters are a tiny part of the model or frozen
-      on purpose.
-    - Return whether the loss takes Return whether the loss cancels a bias: the weight beside it learns, and the bias
-      does not.
-    - Return whether layers are Return whether layers are frozen on purpose, judging by the saved values.
-    - Yield those of some Yield the parameters that are scales of normalisations.
-    - Yield each weight of Yield each weight among some parameters, with its bias and the axis of its units.
     """
     matrix = np.moveaxis(to_float64(weight), axis, 0).reshape(weight.shape[axis], -1)
     rows, columns = matrix.shape
@@ -164,7 +154,7 @@ class FrozenParameters(TensorRule):
         )
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
-        """Return for how many steps a parameter has not changed."""
+        """Return the number of steps for which a parameter has not changed."""
         mode = train_or_all(view)
         step = view.step_in(mode)
         earlier = None if step is None else self._before(view, name, mode, step)
@@ -182,7 +172,7 @@ class FrozenParameters(TensorRule):
         return self._pending.settle(view, name, found, is_late=length >= self.parameters["patience_running"])
 
     def issues_while_waiting(self) -> list[Issue]:
-        """Return what was found at the last steps, if no others are to come."""
+        """Return the issues of the last steps, if no more steps will follow."""
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
     def _before(self, view: StepView, name: str, mode: ModeKeys, step: int) -> Array | None:
@@ -209,13 +199,13 @@ class FrozenParameters(TensorRule):
 
     @staticmethod
     def _nothing_learns(view: StepView) -> bool:
-        """Return whether no gradient is other than 0, though the loss leaves something to learn."""
+        """Return whether all gradients are 0, although the loss leaves something to learn."""
         gradients = [name for name in view.tensor_names if naming_scheme_of(view.trial).is_gradient(name)]
         losses = loss_values(view, LOSSES).values()
         return any(losses) and not any(view.statistic(name, any_non_zero) for name in gradients)
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
-        """Return the issue, unless what does not change is a sliver of the model or frozen on purpose."""
+        """Return the issue, unless the unchanged parameters are a tiny part of the model or frozen on purpose."""
         frozen = {name: reading for name, reading in measurements.items() if reading.fires}
         taken_out = {name for name, reading in frozen.items() if reading.text == ZERO_GRADIENT}
         taken_out = {name for name in taken_out if self._is_taken_out(view, name)}
@@ -225,7 +215,7 @@ class FrozenParameters(TensorRule):
         return [] if self._are_meant(view, frozen) else super().issues_of(view, frozen)
 
     def _is_taken_out(self, view: StepView, offset: str) -> bool:
-        """Return whether the loss takes no notice of an offset, as the weight beside it learns and it does not."""
+        """Return whether the loss cancels a bias: the weight beside it learns, and the bias does not."""
         value = view.value(offset)
         if value is None or value.ndim > 1:
             return False
@@ -242,7 +232,7 @@ class FrozenParameters(TensorRule):
         return sum(value.size for value in values) < SLIVER * sum(everything)
 
     def _are_meant(self, view: StepView, frozen: Mapping[str, Measurement]) -> bool:
-        """Return whether layers are frozen on purpose, as far as that shows."""
+        """Return whether layers are frozen on purpose, judging by the saved values."""
         reasons = {reading.text for reading in frozen.values()}
         is_all = HAS_GRADIENT in reasons and all(name in frozen for name in view.selected(self.selection))
         if is_all or not reasons <= ON_PURPOSE:
@@ -251,14 +241,14 @@ class FrozenParameters(TensorRule):
 
     @staticmethod
     def _scales(view: StepView, names: Sequence[str]) -> Iterator[Array]:
-        """Yield those of some parameters that are scales, as normalisations have them."""
+        """Yield the parameters that are scales of normalisations."""
         for name in names:
             value = view.value(name) if SCALE.search(name) else None
             if value is not None and value.ndim == 1:
                 yield value
 
     def _weights(self, view: StepView, names: Sequence[str]) -> Iterator[tuple[Array, Array | None, int]]:
-        """Yield each weight of some parameters, the offset beside it, and the axis of its units."""
+        """Yield each weight among some parameters, with its bias and the axis of its units."""
         scheme = naming_scheme_of(view.trial)
         for name in names:
             weight, bias = view.value(name), scheme.bias_of(name)
