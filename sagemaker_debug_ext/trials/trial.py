@@ -596,6 +596,7 @@ def create_trial(
         raise SMDebugNotImplementedError("profiler data are not read: open the tensors of the job with profiler=False")
     text = path_text(path)
     if text.startswith(SCHEME):
-        bucket, prefix = split_s3_url(text, "s3://bucket/prefix")
+        bucket, _ = split_s3_url(text, "s3://bucket/prefix")
+        prefix = text.removeprefix(SCHEME + bucket)  # `S3Trial.prefix_name` keeps repeated slashes
         return S3Trial(os.path.basename(text) if name is None else name, bucket, prefix, **kwargs)
     return LocalTrial(os.path.basename(text) if name is None else name, text, **kwargs)

@@ -12,8 +12,10 @@ import pytest
 
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.errors import CorruptRecordError, DebugExtError, StorageError, TrialNotFoundError
+from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
 from sagemaker_debug_ext.store.format.keys import event_key, index_key
+from sagemaker_debug_ext.store.writer import TrialWriter
 from sagemaker_debug_ext.testing.trials import SmallTrial
 from sagemaker_debug_ext.trials import Polling, S3Trial, Trial, create_trial
 
@@ -67,6 +69,20 @@ def test_golden_trial_when_on_s3_then_as_in_a_folder(name, tmp_path, bucket, upl
     assert (remote.bucket_name, remote.prefix_name, remote.name) == (bucket, "old/trial/", "")
     assert facts(remote) == facts(local)
     assert everything(remote) == everything(local)
+
+
+@pytest.mark.parametrize(
+    ("path", "prefix_name"),
+    [("old/trial", "old/trial/"), ("old//trial", "old//trial/"), ("/old/trial//", "old/trial/")],
+)
+def test_prefix_name_when_slashes_repeat_then_as_given(path, prefix_name, bucket, options):
+    """The attribute repeats what the caller wrote, whereas objects are looked for without repeated slashes."""
+    writer = TrialWriter(open_backend(f"s3://{bucket}/old/trial", options), "worker_0")
+    writer.write_collections([{"name": "losses"}], 1)
+    writer.end()
+    trial = create_trial(f"s3://{bucket}/{path}", s3=options)
+    assert trial.prefix_name == prefix_name
+    assert trial.path == f"s3://{bucket}/old/trial"
 
 
 @pytest.fixture
