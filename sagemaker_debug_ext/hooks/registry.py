@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks.process.fork import fork_safe_lock
+from sagemaker_debug_ext.store import job_end
 from sagemaker_debug_ext.store.backends import Backend
 from sagemaker_debug_ext.store.claims import owns_claim
-from sagemaker_debug_ext.store.format import manifest
 
 LOG = logging.getLogger(__name__)
 
@@ -142,7 +142,7 @@ def register(hook: object, backend: Backend) -> None:
     Raises:
         SMDebugRuntimeError: The folder holds a trial that has ended, or that another hook of this process writes.
     """
-    if manifest.has_ended(backend):
+    if job_end.has_ended(backend):
         raise SMDebugRuntimeError(
             f"out_dir must not hold a trial that has ended (got {backend.url!r}): choose another folder, "
             "or remove that one"

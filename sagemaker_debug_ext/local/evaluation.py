@@ -21,7 +21,8 @@ from sagemaker_debug_ext.rules import Isolation, Issue, Rule, RuleStatus, create
 from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
 from sagemaker_debug_ext.rules.evaluation.results import write_result
 from sagemaker_debug_ext.rules.evaluation.status import EvaluationStatus
-from sagemaker_debug_ext.store.format.manifest import has_ended, list_collections, read_collections
+from sagemaker_debug_ext.store.format.manifest import list_collections, read_collections
+from sagemaker_debug_ext.store.job_end import has_ended
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.action import ActionHandler, ActionParameters

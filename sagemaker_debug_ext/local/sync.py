@@ -14,7 +14,7 @@ from sagemaker_debug_ext.local.paths import Locations, join_location, write_obje
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend, ObjectInfo
 from sagemaker_debug_ext.store.format.keys import CLAIM_KEY, END_KEY, INDEX_PREFIX
-from sagemaker_debug_ext.store.format.manifest import has_ended, write_end
+from sagemaker_debug_ext.store.job_end import has_ended, write_end
 
 
 def output_path(request: Mapping[str, Any]) -> str | None:

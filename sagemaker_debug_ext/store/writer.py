@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from sagemaker_debug_ext.store import job_end
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer
 from sagemaker_debug_ext.store.format import manifest
 from sagemaker_debug_ext.store.format.index import IndexFile, Location, SavedShape
@@ -205,7 +206,7 @@ class TrialWriter:
 
     def end(self) -> None:
         """Mark the job as ended."""
-        manifest.write_end(self.backend)
+        job_end.write_end(self.backend)
 
 
 def _entries(data: StepData) -> list[Entry]:

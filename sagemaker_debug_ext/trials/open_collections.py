@@ -14,7 +14,7 @@ from sagemaker_debug_ext.store.format.keys import (
     INDEX_PREFIX,
     try_parse_index_key,
 )
-from sagemaker_debug_ext.store.format.manifest import has_ended
+from sagemaker_debug_ext.store.job_end import has_ended
 from sagemaker_debug_ext.trials.collections import CollectionsSnapshot, find_collections
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.waiting import DEFAULT_SILENCE_SECONDS, Polling

@@ -14,8 +14,8 @@ from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.core.reader import FileReader
 from sagemaker_debug_ext.core.writer import FileWriter
 from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugValueError
+from sagemaker_debug_ext.store import job_end
 from sagemaker_debug_ext.store.backends import LocalBackend
-from sagemaker_debug_ext.store.format import manifest
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
@@ -44,7 +44,7 @@ def test_file_writer_when_closed_then_trial_and_file_reader_have_the_step(tmp_pa
         writer.write_tensor(np.arange(3), "a", mode=ModeKeys.TRAIN, mode_step=2)
         writer.write_tensor("text", "b", mode=ModeKeys.TRAIN, mode_step=2, timestamp=5.0)
         writer.write_shape("c", (4, 5), mode=ModeKeys.TRAIN, mode_step=2)
-    manifest.write_end(LocalBackend(tmp_path))
+    job_end.write_end(LocalBackend(tmp_path))
     trial = trials.create_trial(tmp_path)
     assert trial.tensor_names() == ["a", "b", "c"]
     assert trial.tensor("a").value(2, mode=ModeKeys.TRAIN).tolist() == [0, 1, 2]

@@ -16,9 +16,9 @@ from sagemaker_debug_ext.hooks.output.sagemaker_metrics import Metric, MetricsFi
 from sagemaker_debug_ext.hooks.output.spill_file import SpillFile, pack, unpack
 from sagemaker_debug_ext.hooks.output.tensorboard import Summary, TensorBoardOutput
 from sagemaker_debug_ext.hooks.statistics.reductions import widen_extension_dtypes
+from sagemaker_debug_ext.store import job_end
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.claims import acquire_claim, owns_claim, release_claim
-from sagemaker_debug_ext.store.format import manifest
 from sagemaker_debug_ext.store.format.keys import index_key
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.reader import read_index
@@ -75,7 +75,7 @@ class TrialOutput:
         self._backend = backend
         self._num_writers = num_writers
         self._writer = TrialWriter(backend, worker.name)
-        manifest.unfinish(backend, worker.name)
+        job_end.unfinish(backend, worker.name)
         self._background = BackgroundWriter(memory_limit_bytes, on_failure)
         self._spill = SpillFile(spill_limit_bytes)
         self._can_spill = spill_limit_bytes > 0
@@ -168,7 +168,7 @@ class TrialOutput:
                     self._write_collections(self._unwritten_collections)
             finally:
                 if mark_end:
-                    manifest.finish(self._backend, self._writer.worker, self._num_writers)
+                    job_end.finish(self._backend, self._writer.worker, self._num_writers)
         finally:
             if self._has_claim:
                 release_claim(self._backend)

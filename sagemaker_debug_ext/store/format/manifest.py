@@ -1,10 +1,9 @@
-"""What a trial holds besides steps: collections files, end marker, claim (store format, sections 1.3, 1.6, 5)."""
+"""Collections files: which collections each worker knew (store format, section 5)."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,16 +11,7 @@ import attrs
 
 from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError
 from sagemaker_debug_ext.store.backends.base import Backend
-from sagemaker_debug_ext.store.consolidated import index as consolidated_index
-from sagemaker_debug_ext.store.format.keys import (
-    COLLECTIONS_PREFIX,
-    END_KEY,
-    FINISHED_PREFIX,
-    mangle_worker,
-    parse_collections_key,
-)
-
-LOG = logging.getLogger(__name__)
+from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, parse_collections_key
 
 
 @attrs.frozen
@@ -83,42 +73,3 @@ def read_collections(backend: Backend, key: str) -> CollectionsFile:
     if content is None:
         raise SMDebugValueError(f"{key}: the collections file is gone")
     return CollectionsFile.from_json(bytes(content), key)
-
-
-def write_end(backend: Backend) -> None:
-    """Mark the job as ended; several may do so at the same moment."""
-    backend.create(END_KEY)
-
-
-def finish(backend: Backend, worker: str, num_workers: int) -> None:
-    """Note that a worker is done; the last of all of them marks the job as ended.
-
-    Workers end at different times, and a reader that sees the end marker looks no further. If the environment asks for
-    it, the last one also writes the consolidated index; that it cannot is no failure.
-    """
-    if num_workers > 1:
-        backend.create(_finished_key(worker))
-        if len(backend.list(FINISHED_PREFIX)) < num_workers:
-            return
-    write_end(backend)
-    for info in backend.list(FINISHED_PREFIX):
-        backend.delete(info.key)
-    if consolidated_index.is_wanted():
-        try:
-            consolidated_index.consolidate(backend)
-        except OSError:
-            LOG.warning("the consolidated index of %s could not be written", backend.url, exc_info=True)
-
-
-def unfinish(backend: Backend, worker: str) -> None:
-    """Remove the mark of a worker that was killed or started again."""
-    backend.delete(_finished_key(worker))
-
-
-def _finished_key(worker: str) -> str:
-    return FINISHED_PREFIX + mangle_worker(worker)
-
-
-def has_ended(backend: Backend) -> bool:
-    """Return whether the job has ended."""
-    return backend.exists(END_KEY)

@@ -10,8 +10,8 @@ from typing import Final
 
 from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugValueError
 from sagemaker_debug_ext.store.backends.base import Backend
-from sagemaker_debug_ext.store.format.manifest import has_ended
 from sagemaker_debug_ext.store.format.messages import Array
+from sagemaker_debug_ext.store.job_end import has_ended
 from sagemaker_debug_ext.store.reader import EventReader
 from sagemaker_debug_ext.trials.index.cache import IndexCache
 from sagemaker_debug_ext.trials.index.completeness import Completeness

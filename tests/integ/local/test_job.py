@@ -22,7 +22,7 @@ from sagemaker_debug_ext.local import (
     run_training_job,
 )
 from sagemaker_debug_ext.store.backends import Buffer, LocalBackend
-from sagemaker_debug_ext.store.format.manifest import has_ended
+from sagemaker_debug_ext.store.job_end import has_ended
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MakeRequest = Callable[..., dict[str, Any]]

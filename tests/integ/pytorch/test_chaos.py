@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import sagemaker_debug_ext.pytorch as smd
-from sagemaker_debug_ext.store import reader
+from sagemaker_debug_ext.store import job_end, reader
 from sagemaker_debug_ext.store.backends import open_backend
-from sagemaker_debug_ext.store.format import keys, manifest
+from sagemaker_debug_ext.store.format import keys
 from sagemaker_debug_ext.trials import create_trial
 
 SERVER = Path(__file__).with_name("chaos_server.py")
@@ -62,7 +62,7 @@ def look(report, folder, reference):
             value = reader.read_tensor(backend, index.event_file, location, name)
             if not np.array_equal(value, reference[f"{step}|{name}"]):
                 wrong.append(f"step {step}: {name}")
-    return Outcome(report, steps, wrong, manifest.has_ended(backend), backend.exists(keys.CLAIM_KEY), folder)
+    return Outcome(report, steps, wrong, job_end.has_ended(backend), backend.exists(keys.CLAIM_KEY), folder)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
-from sagemaker_debug_ext.store import reader
+from sagemaker_debug_ext.store import job_end, reader
 from sagemaker_debug_ext.store.backends import Backend, MemoryBackend, open_backend
 from sagemaker_debug_ext.store.format import keys, manifest
 from support.hooks import closing_hooks
@@ -58,7 +58,7 @@ class Trial:
 
     @property
     def has_ended(self):
-        return manifest.has_ended(self.backend)
+        return job_end.has_ended(self.backend)
 
     def collections(self, worker="worker_0"):
         return manifest.read_collections(self.backend, keys.collections_key(worker))

@@ -11,7 +11,7 @@ import pytest
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
 from sagemaker_debug_ext.store.consolidated import index as consolidated_index
 from sagemaker_debug_ext.store.format.keys import CONSOLIDATED_KEY, index_key
-from sagemaker_debug_ext.store.format.manifest import finish
+from sagemaker_debug_ext.store.job_end import finish
 from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.trials.index import refresh
 from sagemaker_debug_ext.vocabulary import ModeKeys

@@ -14,7 +14,7 @@ from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
 from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput, Worker
-from sagemaker_debug_ext.store import claims
+from sagemaker_debug_ext.store import claims, job_end
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
 from sagemaker_debug_ext.store.format import keys, manifest
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -130,7 +130,7 @@ def test_close_when_the_platform_marks_the_end_then_only_gives_the_claim_back(ma
     """Inside a job the end is none of the hook's business."""
     output = make_output()
     output.close(mark_end=False)
-    assert not manifest.has_ended(backend)
+    assert not job_end.has_ended(backend)
     assert not backend.exists(keys.CLAIM_KEY)
 
 
@@ -157,7 +157,7 @@ def test_close_when_writing_has_failed_then_collections_and_end_are_written_all_
     backend.is_full = False
     output.close(mark_end=True)
     assert list(manifest.list_collections(backend)) == ["worker_0"]
-    assert manifest.has_ended(backend)
+    assert job_end.has_ended(backend)
     assert not backend.exists(keys.index_key(1, "worker_0"))
 
 
@@ -168,7 +168,7 @@ def test_close_when_disk_stays_full_then_end_is_marked_and_claim_given_back(make
     output.write_collections(COLLECTIONS)
     with pytest.raises(OSError, match="No space"):
         output.close(mark_end=True)
-    assert manifest.has_ended(backend)
+    assert job_end.has_ended(backend)
     assert not backend.exists(keys.CLAIM_KEY)
 
 
@@ -177,9 +177,9 @@ def test_close_when_peers_still_write_then_the_last_one_marks_the_end(make_outpu
     first = make_output(worker=Worker("worker_0", 2), num_writers=2)
     second = make_output(worker=Worker("worker_1", 2), num_writers=2)
     first.close(mark_end=True)
-    assert not manifest.has_ended(backend)
+    assert not job_end.has_ended(backend)
     second.close(mark_end=True)
-    assert manifest.has_ended(backend)
+    assert job_end.has_ended(backend)
 
 
 def test_output_when_its_worker_had_ended_before_then_counts_as_one_that_writes(make_output, backend):
@@ -187,9 +187,9 @@ def test_output_when_its_worker_had_ended_before_then_counts_as_one_that_writes(
     make_output(worker=Worker("worker_0", 2), num_writers=2).close(mark_end=True)
     again = [make_output(worker=Worker(f"worker_{rank}", 2), num_writers=2) for rank in range(2)]
     again[1].close(mark_end=True)
-    assert not manifest.has_ended(backend)
+    assert not job_end.has_ended(backend)
     again[0].close(mark_end=True)
-    assert manifest.has_ended(backend)
+    assert job_end.has_ended(backend)
 
 
 def borrowing_step(number):

@@ -1,4 +1,4 @@
-"""Collections files, end marker, claim."""
+"""Collections files."""
 
 import json
 
@@ -61,47 +61,9 @@ def test_foreign_file_among_collections_is_passed_over():
     assert manifest.list_collections(backend) == {}
 
 
-def test_end_marker_is_an_empty_object():
-    """The end marker says that the job has ended."""
-    backend = MemoryBackend()
-    assert not manifest.has_ended(backend)
-    TrialWriter(backend).end()
-    assert manifest.has_ended(backend)
-    assert backend.read("training_job_end.ts") == b""
-
-
-def test_end_marker_that_is_there_stays_as_it_is():
-    """Several may end a job, the platform among them: none touches what another has written."""
-    backend = MemoryBackend()
-    backend.write("training_job_end.ts", (b"by another",))
-    manifest.write_end(backend)
-    manifest.finish(backend, "worker_0", 1)
-    assert backend.read("training_job_end.ts") == b"by another"
-
-
 def test_list_collections_when_a_name_is_no_workers_then_passed_over():
     """A file that is named like the ending alone belongs to nobody."""
     backend = MemoryBackend()
     backend.write("collections/000000000/_collections.json", (b"{}",))
     backend.write("collections/000000000/worker_0_collections.json", (b"{}",))
     assert list(manifest.list_collections(backend)) == ["worker_0"]
-
-
-def test_the_last_worker_to_finish_ends_the_job():
-    """A worker that is done early does not make readers stop looking for what the others still write."""
-    backend = MemoryBackend()
-    manifest.finish(backend, "worker_0", 2)
-    assert not manifest.has_ended(backend)
-    manifest.unfinish(backend, "worker_0")
-    manifest.finish(backend, "worker_1", 2)
-    assert not manifest.has_ended(backend)
-    manifest.finish(backend, "worker_0", 2)
-    assert manifest.has_ended(backend)
-    assert [info.key for info in backend.list()] == ["training_job_end.ts"]
-
-
-def test_a_worker_without_peers_ends_the_job_by_itself():
-    """One worker needs no agreement."""
-    backend = MemoryBackend()
-    manifest.finish(backend, "worker_0", 1)
-    assert [info.key for info in backend.list()] == ["training_job_end.ts"]

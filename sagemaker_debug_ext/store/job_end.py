@@ -1,0 +1,50 @@
+"""The end of a job: workers finish one by one, and the last one writes the end marker (store format, section 1.6)."""
+
+from __future__ import annotations
+
+import logging
+
+from sagemaker_debug_ext.store.backends.base import Backend
+from sagemaker_debug_ext.store.consolidated import index as consolidated_index
+from sagemaker_debug_ext.store.format.keys import END_KEY, FINISHED_PREFIX, mangle_worker
+
+LOG = logging.getLogger(__name__)
+
+
+def write_end(backend: Backend) -> None:
+    """Mark the job as ended. Several callers may do so at the same time."""
+    backend.create(END_KEY)
+
+
+def finish(backend: Backend, worker: str, num_workers: int) -> None:
+    """Mark a worker as finished; the last worker to finish marks the job as ended.
+
+    Workers finish at different times, and readers stop looking for steps once they see the end marker. If the
+    environment asks for the consolidated index, the last worker also writes it; a failure to do so is only logged.
+    """
+    if num_workers > 1:
+        backend.create(_finished_key(worker))
+        if len(backend.list(FINISHED_PREFIX)) < num_workers:
+            return
+    write_end(backend)
+    for info in backend.list(FINISHED_PREFIX):
+        backend.delete(info.key)
+    if consolidated_index.is_wanted():
+        try:
+            consolidated_index.consolidate(backend)
+        except OSError:
+            LOG.warning("the consolidated index of %s could not be written", backend.url, exc_info=True)
+
+
+def unfinish(backend: Backend, worker: str) -> None:
+    """Remove the mark of a worker that was killed or restarted."""
+    backend.delete(_finished_key(worker))
+
+
+def _finished_key(worker: str) -> str:
+    return FINISHED_PREFIX + mangle_worker(worker)
+
+
+def has_ended(backend: Backend) -> bool:
+    """Return whether the job has ended."""
+    return backend.exists(END_KEY)
