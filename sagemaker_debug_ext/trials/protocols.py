@@ -11,6 +11,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.config.collection import Collection
+    from sagemaker_debug_ext.trials.index.entries import ReductionKey
     from sagemaker_debug_ext.trials.index.reader import TrialReader
     from sagemaker_debug_ext.trials.problems import Problem
 
@@ -27,7 +28,7 @@ class ReadableTensor(Protocol):
     def stack(self, mode: ModeKeys = ..., worker: str | None = ..., steps: Iterable[int] | None = ...) -> Array: ...
     def reduction_values(
         self, step_num: int, mode: ModeKeys = ..., worker: str | None = ...
-    ) -> Mapping[tuple[str, bool], Array]: ...
+    ) -> Mapping[ReductionKey, Array]: ...
 
 
 class ReadableTrial(Protocol):

@@ -19,7 +19,7 @@ from sagemaker_debug_ext.errors import (
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.trials.arguments import check_step, list_steps
 from sagemaker_debug_ext.trials.index.completeness import StepState
-from sagemaker_debug_ext.trials.index.entries import SavedTensor, StoredRecord
+from sagemaker_debug_ext.trials.index.entries import ReductionKey, SavedTensor, StoredRecord
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.values.export import tensor_to_xarray
 from sagemaker_debug_ext.trials.values.reductions import check_reduction, compute_reduction
@@ -205,7 +205,7 @@ class Tensor:
         """
         if isinstance(step, slice):
             bounds = StepRange(step.start, step.stop)
-            return self.values(steps=[each for each in self.steps() if each in bounds][:: step.step])
+            return self.values(steps=[number for number in self.steps() if number in bounds][:: step.step])
         return self.value(step)
 
     def to_xarray(self, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None) -> xarray.DataArray:
@@ -272,7 +272,7 @@ class Tensor:
 
     def reduction_values(
         self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None
-    ) -> dict[tuple[str, bool], Array]:
+    ) -> dict[ReductionKey, Array]:
         """Return the saved reductions at a step: (name, of absolute values?) → value; none are computed."""
         records = self._saved_by(step_num, mode, worker).reductions
         arrays = self._read([step_num] * len(records), mode, list(records.values()))

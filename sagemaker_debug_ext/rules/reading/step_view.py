@@ -12,14 +12,12 @@ import numpy as np
 
 from sagemaker_debug_ext.errors import StepUnavailable, TensorUnavailable, TensorUnavailableForStep
 from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, is_numeric
+from sagemaker_debug_ext.trials.index.entries import ReductionKey
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.reading.selection import Selection
     from sagemaker_debug_ext.trials import Trial
-
-ReductionKey = tuple[str, bool]
-"""Name of a reduction, and whether it is of the absolute values."""
 
 T = TypeVar("T")
 

@@ -16,7 +16,8 @@ from sagemaker_debug_ext.rules.reading.bounds import all_finite
 from sagemaker_debug_ext.rules.reading.screening import Screening, pass_where
 from sagemaker_debug_ext.rules.reading.selection import ALL_WITHOUT_GAPS, Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.series import TensorSeries
-from sagemaker_debug_ext.rules.reading.step_view import ReductionKey, StepView
+from sagemaker_debug_ext.rules.reading.step_view import StepView
+from sagemaker_debug_ext.trials.index.entries import ReductionKey
 
 EXTREMES: Final = (frozenset({("min", False), ("max", False)}), frozenset({("max", True)}))
 """Sets of reductions that are finite exactly if every element is: NaN spreads to them, and they cannot overflow."""

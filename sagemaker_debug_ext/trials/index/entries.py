@@ -12,8 +12,7 @@ from sagemaker_debug_ext.store.format.keys import split_reduction_name
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 ReductionKey: TypeAlias = tuple[str, bool]
-"""Operation, and whether it is of the absolute values."""
-
+"""Name of a reduction, and whether it is of the absolute values."""
 
 ModeStep: TypeAlias = tuple[ModeKeys, int]
 """A mode, and a step counted within it."""
