@@ -26,40 +26,8 @@ class JobState(enum.Enum):
     SILENT = "silent"
 
 
-def job_state(reader: TrialReader, silence_seconds: float) -> JobState:
-    """Return what is known of the job by what was last read."""
-    if reader.completeness.has_ended:
-        return JobState.ENDED
-    return JobState.SILENT if reader.silent_seconds() > silence_seconds else JobState.RUNNING
-
-
-def follow_steps(
-    reader: TrialReader, polling: Polling, mode: ModeKeys, begin: int, silence_seconds: float
-) -> Iterator[int]:
-    """Yield the steps of a mode as they become complete; see `Trial.follow`."""
-    seen: set[int] = set()
-    seen_news = -1
-    while True:
-        looking_since = polling.clock()
-        reader.follow()
-        state = job_state(reader, silence_seconds)
-        num_news = reader.num_news
-        steps = reader.steps(mode, show_incomplete_steps=False) if num_news != seen_news else []
-        seen_news = num_news
-        looked_seconds = polling.clock() - looking_since
-        news = [step for step in steps if step not in seen]
-        for step in news:
-            seen.add(step)
-            if step >= begin:
-                yield step
-        if state is not JobState.RUNNING:
-            return
-        if not news:
-            polling.sleep(polling.pause_seconds(looked_seconds))
-
-
 class StepWaiter:
-    """Knows the state of steps, and waits for them.
+    """Knows the state of the job and of its steps, and waits for steps.
 
     Args:
         reader: The reader of the trial.
@@ -79,9 +47,34 @@ class StepWaiter:
         with self._reader.lock:
             return self._reader.completeness.state(step, mode)
 
+    def job_state(self, silence_seconds: float) -> JobState:
+        """Return the state of the job by what was last read."""
+        if self._reader.completeness.has_ended:
+            return JobState.ENDED
+        return JobState.SILENT if self._reader.silent_seconds() > silence_seconds else JobState.RUNNING
+
     def follow(self, mode: ModeKeys, begin: int, silence_seconds: float) -> Iterator[int]:
         """Yield the steps of a mode as they become complete; see `Trial.follow`."""
-        return follow_steps(self._reader, self._polling, mode, begin, silence_seconds)
+        reader, polling = self._reader, self._polling
+        seen: set[int] = set()
+        seen_news = -1
+        while True:
+            looking_since = polling.clock()
+            reader.follow()
+            state = self.job_state(silence_seconds)
+            num_news = reader.num_news
+            steps = reader.steps(mode, show_incomplete_steps=False) if num_news != seen_news else []
+            seen_news = num_news
+            looked_seconds = polling.clock() - looking_since
+            news = [step for step in steps if step not in seen]
+            for step in news:
+                seen.add(step)
+                if step >= begin:
+                    yield step
+            if state is not JobState.RUNNING:
+                return
+            if not news:
+                polling.sleep(polling.pause_seconds(looked_seconds))
 
     def wait(self, required_steps: Iterable[int], mode: ModeKeys, timeout_seconds: float | None) -> None:
         """Wait until all of some steps are available; see `Trial.wait_for_steps`."""

@@ -27,7 +27,7 @@ from sagemaker_debug_ext.trials.arguments import (
     path_text,
 )
 from sagemaker_debug_ext.trials.collections import TrialCollections
-from sagemaker_debug_ext.trials.following import JobState, StepWaiter, job_state
+from sagemaker_debug_ext.trials.following import JobState, StepWaiter
 from sagemaker_debug_ext.trials.index.cache import IndexCache, cache_folder
 from sagemaker_debug_ext.trials.index.completeness import StepState
 from sagemaker_debug_ext.trials.index.reader import TrialReader
@@ -256,7 +256,7 @@ class Trial(ValueQueries):
     def job_state(self, silence_seconds: float = DEFAULT_SILENCE_SECONDS) -> JobState:
         """Return whether the job runs, has ended, or has saved nothing for `silence_seconds`; looks for news first."""
         self.maybe_refresh()
-        return job_state(self.index_reader, silence_seconds)
+        return self._waiter.job_state(silence_seconds)
 
     def follow(
         self,
