@@ -91,7 +91,7 @@ class Backend(abc.ABC):
 
     def read_many(self, ranges: Iterable[ByteRange]) -> Sequence[Buffer | OSError | None]:
         """Return what `read` gives for each range, in their order; a failure is returned in its place, not raised."""
-        return [self._read_or_fail(each) for each in ranges]
+        return [self._read_or_fail(byte_range) for byte_range in ranges]
 
     def _read_or_fail(self, wanted: ByteRange) -> Buffer | OSError | None:
         try:

@@ -296,7 +296,7 @@ class _LocalWatch(Watch):
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
-            for gone in [each for each in self._folders if f"{each}/".startswith(f"{key}/")]:
+            for gone in [name for name in self._folders if f"{name}/".startswith(f"{key}/")]:
                 del self._folders[gone]
             return
         if not stat.S_ISDIR(status.st_mode):

@@ -153,10 +153,10 @@ def decode_table(data: bytes) -> tuple[str, dict[str, IndexedFile]]:
 
 
 def _contents(head: dict[str, Any], data: memoryview) -> list[IndexContent]:
-    names = [tuple(map(_text, each)) for each in head["names"]]
+    names = [tuple(map(_text, group)) for group in head["names"]]
     shapes = [
-        tuple((_text(name), SavedShape(tuple(map(_count, shape)), _text(original))) for name, (shape, original) in each)
-        for each in head["shapes"]
+        tuple((_text(name), SavedShape(tuple(map(_count, shape)), _text(original))) for name, (shape, original) in row)
+        for row in head["shapes"]
     ]
     contents = []
     at = 0

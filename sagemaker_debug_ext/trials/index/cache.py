@@ -82,7 +82,7 @@ class IndexCache:
         kept = list(self.path.parent.glob("*" + _SUFFIX))
         if len(kept) <= _MAX_CACHES:
             return
-        for path in sorted(kept, key=lambda each: each.stat().st_mtime)[:-_MAX_CACHES]:
+        for path in sorted(kept, key=lambda path: path.stat().st_mtime)[:-_MAX_CACHES]:
             path.unlink(missing_ok=True)
 
 

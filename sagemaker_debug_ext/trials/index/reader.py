@@ -277,7 +277,7 @@ class TrialReader:
         for columns, files in self._find_files(wishes, steps, mode, None, None).items():
             for content, rows in bulk_reader.alike(files).items():
                 yield from summarize_series(
-                    self.events, content, {each: wishes[each[0]] for each in columns}, rows
+                    self.events, content, {column: wishes[column[0]] for column in columns}, rows
                 ).items()
 
     def _find_files(

@@ -75,8 +75,8 @@ def read_uniform(reader: EventReader, wanted: Mapping[Columns, Sequence[WantedFi
 def alike(files: Iterable[WantedFile]) -> dict[IndexContent, list[WantedFile]]:
     """Return the files that are laid out alike, by the places of their records."""
     found: dict[IndexContent, list[WantedFile]] = {}
-    for each in files:
-        found.setdefault(each.file.content, []).append(each)
+    for wanted in files:
+        found.setdefault(wanted.file.content, []).append(wanted)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,7 @@ def compare_trials(
         tuple(sorted(other_names - names)),
         tuple(sorted(steps - other_steps)),
         tuple(sorted(other_steps - steps)),
-        tuple(sorted(differences, key=lambda each: (each.tensor, each.step, each.worker))),
+        tuple(sorted(differences, key=operator.attrgetter("tensor", "step", "worker"))),
         num_compared,
     )
 

@@ -78,16 +78,16 @@ def trial_to_pandas(
     pandas = import_optional("pandas", "Trial.to_pandas", "analysis")
     workers = trial.index_reader.workers() if worker is None else [worker]
     rows: list[tuple[Any, ...]] = []
-    for each in workers:
+    for writer in workers:
         if reductions is None:
-            for name, numbers in scalar_values(trial, names, ModeKeys.GLOBAL, each).items():
-                rows.extend((step, each, name, None, number) for step, number in numbers.items())
+            for name, numbers in scalar_values(trial, names, ModeKeys.GLOBAL, writer).items():
+                rows.extend((step, writer, name, None, number) for step, number in numbers.items())
         else:
-            rows.extend(_reduction_rows(trial, names, [_parse_reduction(text) for text in reductions], each))
+            rows.extend(_reduction_rows(trial, names, [_parse_reduction(text) for text in reductions], writer))
     places = {step: trial.mode_modestep(step) for step in {row[0] for row in rows}}
     table = [
-        (step, place.name, mode_step, each, name, reduction, value)
-        for step, each, name, reduction, value in sorted(rows, key=lambda row: (row[0], row[1], row[2], row[3] or ""))
+        (step, place.name, mode_step, writer, name, reduction, value)
+        for step, writer, name, reduction, value in sorted(rows, key=lambda row: (row[0], row[1], row[2], row[3] or ""))
         for place, mode_step in [places[step]]
         if place is not None and mode in (ModeKeys.GLOBAL, place)
     ]

@@ -67,7 +67,7 @@ class SeriesSummary(NamedTuple):
 
     def rows(self, chosen: npt.NDArray[np.bool_] | Sequence[bool] | slice) -> SeriesSummary:
         """Return what is left of some of the values."""
-        leading, sample, sums, squares = (each[chosen] for each in self[2:])
+        leading, sample, sums, squares = (array[chosen] for array in self[2:])
         return SeriesSummary(np.asarray(self.steps)[chosen].tolist(), self.shape, leading, sample, sums, squares)
 
 
@@ -198,8 +198,8 @@ class _Values:
         self.samples = samples
         self.places = places
         whole = flat.size - flat.size % _PIECE
-        pieces = [flat[:whole].reshape(-1, _PIECE), flat[whole:].reshape(1, -1)]
-        self._factors = [(each[:, np.newaxis, :], each[:, :, np.newaxis]) for each in pieces if each.size]
+        chunks = [flat[:whole].reshape(-1, _PIECE), flat[whole:].reshape(1, -1)]
+        self._factors = [(rows[:, np.newaxis, :], rows[:, :, np.newaxis]) for rows in chunks if rows.size]
 
     def sum_squares(self) -> float:
         """Return the sum of the squares, as `row_dots` finds it."""

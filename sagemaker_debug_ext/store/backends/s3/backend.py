@@ -131,7 +131,7 @@ class S3Backend(Backend):
         starts = range(start + len(first), end, PART_BYTES)
         rest = [ByteRange(key, at, min(PART_BYTES, end - at)) for at in starts]
         parts = [first]
-        for part in self._parallel(lambda each: self._get(*each)[0], rest):
+        for part in self._parallel(lambda part_range: self._get(*part_range)[0], rest):
             if isinstance(part, OSError):
                 raise part
             parts.append(part or b"")
@@ -142,23 +142,23 @@ class S3Backend(Backend):
         merged, places = merge_near(wanted)
         fetched = self._parallel(self._read_or_fail, merged)
         found: list[Buffer | OSError | None] = []
-        for each, (position, offset) in zip(wanted, places, strict=True):
+        for byte_range, (position, offset) in zip(wanted, places, strict=True):
             content = fetched[position]
-            if content is None or isinstance(content, OSError) or merged[position] == each:
+            if content is None or isinstance(content, OSError) or merged[position] == byte_range:
                 found.append(content)
             else:
-                found.append(memoryview(content)[offset : offset + (each.length or 0)])
+                found.append(memoryview(content)[offset : offset + (byte_range.length or 0)])
         return found
 
     def _parallel(self, ask: Callable[[_S], _T], questions: Sequence[_S]) -> Sequence[_T | OSError]:
-        def attempt(each: _S) -> _T | OSError:
+        def attempt(question: _S) -> _T | OSError:
             try:
-                return ask(each)
+                return ask(question)
             except OSError as error:
                 return error
 
         if len(questions) <= 1 or threading.current_thread().name.startswith(_THREAD_NAME):
-            return [attempt(each) for each in questions]
+            return [attempt(question) for question in questions]
         with self._lock:
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(self._options.num_connections, _THREAD_NAME)
