@@ -1,4 +1,4 @@
-"""What users pass to trials and tensors: told at once, and by its name, where its type makes no sense."""
+"""Checks of arguments of trials and tensors; errors name the argument."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 
 from sagemaker_debug_ext.errors import SMDebugTypeError
 
-_NUMBERS: Final = (int, numbers.Real)  # the usual ones first: the others take five times as long to tell
+_NUMBERS: Final = (int, numbers.Real)  # int first, because a check against the abstract class takes five times as long
 
 
 def check_step(step: object, name: str = "step") -> None:
-    """Refuse what cannot be the number of a step.
+    """Raise if a value is not a step number.
 
     Raises:
-        SMDebugTypeError: It is no number.
+        SMDebugTypeError: The value is not an integer.
     """
     if not isinstance(step, _NUMBERS):
         raise SMDebugTypeError(f"{name} must be a step, a whole number (got {step!r})")
@@ -26,7 +26,7 @@ def list_steps(steps: object, name: str = "steps") -> list[int]:
     """Return steps as a list.
 
     Raises:
-        SMDebugTypeError: They are no collection of numbers.
+        SMDebugTypeError: `steps` is not an iterable of integers.
     """
     if not isinstance(steps, list) and (isinstance(steps, str) or not isinstance(steps, Iterable)):
         raise SMDebugTypeError(f"{name} must be a list of steps (got {steps!r})")
@@ -38,10 +38,10 @@ def list_steps(steps: object, name: str = "steps") -> list[int]:
 
 
 def list_tensor_names(names: object) -> list[str]:
-    """Return names of tensors as a list.
+    """Return tensor names as a list.
 
     Raises:
-        SMDebugTypeError: They are no collection, or a single name.
+        SMDebugTypeError: `names` is a single name or not iterable.
     """
     if isinstance(names, str) or not isinstance(names, Iterable):
         hint = f"; did you mean {[names]!r}?" if isinstance(names, str) else ""
@@ -50,20 +50,20 @@ def list_tensor_names(names: object) -> list[str]:
 
 
 def check_name(name: object, where: str) -> None:
-    """Refuse what cannot be a name.
+    """Raise if a value is not a name.
 
     Raises:
-        SMDebugTypeError: It is no text.
+        SMDebugTypeError: The value is not a string.
     """
     if not isinstance(name, str):
         raise SMDebugTypeError(f"{where} must be a name (got {name!r})")
 
 
 def path_text(path: object) -> str:
-    """Return the path of a trial as text, without blanks around it.
+    """Return the path of a trial as a string, without surrounding whitespace.
 
     Raises:
-        SMDebugTypeError: It is no path.
+        SMDebugTypeError: The value is not a path.
     """
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str):

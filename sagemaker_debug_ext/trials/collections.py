@@ -28,8 +28,8 @@ class CollectionManager:
     """The collections of a trial, by name.
 
     Args:
-        collections: Name → collection, to begin with.
-        create_default: Has no effect: only hooks have default collections.
+        collections: Initial collections by name.
+        create_default: Has no effect, because only hooks have default collections.
     """
 
     def __init__(self, collections: Mapping[str, Collection] | None = None, create_default: bool = False) -> None:
@@ -38,7 +38,7 @@ class CollectionManager:
         self._meta: dict[str, Any] = {}
 
     def create_collection(self, name: str) -> None:
-        """Add an empty collection; one of that name is replaced."""
+        """Add an empty collection, replacing one of the same name."""
         self.collections[name] = Collection(name)
 
     def get(self, name: str, create: bool = True) -> Collection:
@@ -46,10 +46,10 @@ class CollectionManager:
 
         Args:
             name: Its name.
-            create: Add it if it is not there.
+            create: Whether to add the collection if it is unknown.
 
         Raises:
-            SMDebugValueError: It is not there and is not to be added.
+            SMDebugValueError: The collection is unknown and `create` is False.
         """
         if name not in self.collections:
             if not create:
@@ -59,7 +59,7 @@ class CollectionManager:
         return self.collections[name]
 
     def add(self, collection: Collection | str) -> None:
-        """Add a collection, or an empty one of a name; one of that name is replaced."""
+        """Add a collection, or an empty one with the given name, replacing one of the same name."""
         if isinstance(collection, str):
             self.create_collection(collection)
         else:
@@ -78,7 +78,7 @@ class CollectionManager:
         return int(self._meta.get(_NUM_WORKERS, 1))
 
     def update_meta(self, meta: Mapping[str, Any]) -> None:
-        """Set what else the collections file says of the trial."""
+        """Set the metadata of the collections file."""
         self._meta.update(meta)
 
     def export(self, out_dir: str | os.PathLike[str], filename: str) -> None:
@@ -119,12 +119,12 @@ class CollectionManager:
 
 @attrs.frozen
 class CollectionsSnapshot:
-    """What the collections files of a trial say.
+    """The content of a trial's collections files.
 
     Args:
-        collections: The settings of each collection as the first worker knows them, the tensor names of all workers.
+        collections: Collections with the settings of the first worker and the tensor names of all workers.
         workers: The workers that wrote a collections file, sorted by file name.
-        num_workers: How many workers write, according to the first file that can be read.
+        num_workers: Number of workers that write, according to the first readable file.
     """
 
     collections: tuple[Collection, ...]
@@ -133,15 +133,15 @@ class CollectionsSnapshot:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all workers' files are there."""
+        """Whether the files of all workers have been found."""
         return len(self.workers) >= self.num_workers
 
 
 def find_collections(backend: Backend, problems: Problems) -> CollectionsSnapshot | None:
     """Read all collections files of a trial; None if there are none.
 
-    A damaged file is noted as a problem, and so is a setting that makes no sense. Where no file can be read, there are
-    no collections, and as many workers as files.
+    Damaged files and invalid settings are recorded as problems. If no file can be read, there are no collections, and
+    the number of workers is the number of files.
     """
     files: dict[str, CollectionsFile] = {}
     workers: list[str] = []
@@ -176,7 +176,7 @@ def _merge(files: Mapping[str, CollectionsFile], problems: Problems) -> tuple[Co
 
 
 def _build(params: Mapping[str, Any], reasons: list[str]) -> Collection:
-    """Build a collection, without those of its settings that make no sense."""
+    """Build a collection without its invalid settings."""
     try:
         return Collection.from_dict(params)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -204,8 +204,8 @@ class TrialCollections:
     """The collections of a trial, read again when its job has saved new tensors or has ended.
 
     Args:
-        backend: Where the trial lies.
-        problems: Where to note files that cannot be read.
+        backend: The back end that holds the trial.
+        problems: Records the files that cannot be read.
         found: The collections found when the trial was opened.
 
     Attributes:
@@ -233,7 +233,7 @@ class TrialCollections:
             self._read()
 
     def read_at_end(self) -> bool:
-        """Read the collections a last time when the job has ended; False if that was done before."""
+        """Read the collections a last time after the end of the job; return False if this was done before."""
         if self._has_seen_end:
             return False
         self._has_seen_end = True
@@ -241,7 +241,7 @@ class TrialCollections:
         return True
 
     def get(self, name: str, trial_name: str) -> Collection:
-        """Return a collection; an empty one, which is not kept, if it is unknown."""
+        """Return a collection; if it is unknown, an empty one that is not added."""
         known = self.manager.get_collections()
         if name not in known:
             names = ", ".join(sorted(known)) or "none"

@@ -1,4 +1,4 @@
-"""Follow a running job: the state of its steps, each step as it becomes complete, and waiting for some of them."""
+"""Follow a running job: the state of the job and its steps, new steps as they complete, and waiting for steps."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
 class JobState(enum.Enum):
-    """What a trial tells of its job.
+    """State of a job, inferred from its trial.
 
-    `RUNNING`: it has not marked its end, and has saved something lately. `ENDED`: it has marked its end. `SILENT`: it
-    has not marked its end, and has saved nothing for long; it may have died.
+    `RUNNING`: the job has not marked its end and has saved tensors recently. `ENDED`: the job has marked its end.
+    `SILENT`: the job has not marked its end and has saved nothing for a long time; it may have died.
     """
 
     RUNNING = "running"
@@ -31,7 +31,7 @@ class StepWaiter:
 
     Args:
         reader: The reader of the trial.
-        polling: How to wait.
+        polling: How to poll.
         step_range: The global steps that the trial is limited to.
     """
 
@@ -41,14 +41,14 @@ class StepWaiter:
         self._step_range = step_range
 
     def state(self, step: int, mode: ModeKeys) -> StepState:
-        """Return the state of a step by what was last read."""
+        """Return the state of a step as of the last refresh."""
         if mode is ModeKeys.GLOBAL and step not in self._step_range:
             return StepState.UNAVAILABLE
         with self._reader.lock:
             return self._reader.completeness.state(step, mode)
 
     def job_state(self, silence_seconds: float) -> JobState:
-        """Return the state of the job by what was last read."""
+        """Return the state of the job as of the last refresh."""
         if self._reader.completeness.has_ended:
             return JobState.ENDED
         return JobState.SILENT if self._reader.silent_seconds() > silence_seconds else JobState.RUNNING
@@ -77,7 +77,7 @@ class StepWaiter:
                 polling.sleep(polling.pause_seconds(looked_seconds))
 
     def wait(self, required_steps: Iterable[int], mode: ModeKeys, timeout_seconds: float | None) -> None:
-        """Wait until all of some steps are available; see `Trial.wait_for_steps`."""
+        """Wait until all required steps are available; see `Trial.wait_for_steps`."""
         steps = list_steps(required_steps, "required_steps")
         missing = [step for step in steps if self.state(step, mode) is not StepState.AVAILABLE]
 

@@ -1,4 +1,4 @@
-"""Find out whether there is a trial at a place, and wait for a starting job to describe itself."""
+"""Find the collections of a trial, and wait for a starting job to write them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.waiting import DEFAULT_SILENCE_SECONDS, Polling
 
 DEFAULT_WAIT_SECONDS: Final = 10.0
-"""How long to wait for the collections files of a job that has written something, unless told otherwise."""
+"""Default time to wait for the collections files of a job that has begun to write."""
 
 
 def wait_for_collections(
@@ -29,21 +29,22 @@ def wait_for_collections(
     """Return a trial's collections once the files of all workers are there.
 
     Args:
-        backend: Where the trial lies.
-        problems: Where to note what cannot be read.
-        polling: How to wait.
-        wait_seconds: How long to wait; None for `DEFAULT_WAIT_SECONDS` if a trial has begun there, else not at all.
+        backend: The back end that holds the trial.
+        problems: Records the files that are missing or cannot be read.
+        polling: How to poll.
+        wait_seconds: How long to wait. None waits for `DEFAULT_WAIT_SECONDS` if a job has begun to write there, and
+            otherwise not at all.
 
     Returns:
-        The collections. Of a job that has ended, or that has saved nothing for an hour, they may be those of some
-        workers only, or none: what is missing is noted as a problem.
+        The collections. If the job has ended, or has saved nothing for an hour, files of some or all workers may be
+        missing; they are recorded as problems.
 
     Raises:
-        TrialNotFoundError: Nothing of a trial is there.
-        MissingCollectionFiles: Collections files are missing, and the time is over, or the job has ended without any
-            step.
+        TrialNotFoundError: There is no trial.
+        MissingCollectionFiles: Collections files are still missing after `wait_seconds`, or the job has ended without
+            any step.
     """
-    ended = has_ended(backend)  # before the files are listed: what was written before the marker is then seen
+    ended = has_ended(backend)  # checked before listing, so that the list holds every file written before the marker
     found = find_collections(backend, problems)
 
     def look() -> bool:
@@ -71,7 +72,7 @@ def _has_begun(backend: Backend) -> bool:
 def _settle_for(
     found: CollectionsSnapshot | None, backend: Backend, problems: Problems, reason: str, ended: bool
 ) -> CollectionsSnapshot:
-    """Return what there is of the collections of a job that will not write more of them."""
+    """Return the collections found so far, of a job that will not write more of them."""
     missing = f"the trial has no collections file, and {reason}"
     if found is not None:
         there = ", ".join(found.workers)

@@ -1,4 +1,4 @@
-"""What is wrong with the files of a trial: described, counted once, never fatal for the rest of it."""
+"""Problems with files of a trial: recorded once per file, without affecting other files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Problem:
     """One object of a trial that cannot be used.
 
     Args:
-        path: Where it lies.
-        reason: What is wrong with it.
+        path: URL or path of the object.
+        reason: Why the object cannot be used.
     """
 
     path: str
@@ -26,7 +26,7 @@ class Problem:
 
 
 class Problems:
-    """The problems of one trial, one for each object, logged when they are first seen.
+    """The problems of one trial, at most one per object, logged when they first occur.
 
     Args:
         url: The root of the trial.
@@ -37,14 +37,14 @@ class Problems:
         self._by_key: dict[str, Problem] = {}
 
     def note(self, key: str, reason: str) -> None:
-        """Note what is wrong with an object; a problem noted earlier for it is replaced."""
+        """Record a problem with an object, replacing an earlier one."""
         problem = Problem(f"{self._url}/{key}", reason)
         if self._by_key.get(key) != problem:
             LOG.warning("%s", problem)
         self._by_key[key] = problem
 
     def forget(self, key: str) -> None:
-        """Remove the problems of an object that has been replaced by a sound one."""
+        """Remove the problem of an object that has been replaced by a valid one."""
         self._by_key.pop(key, None)
 
     def all(self) -> tuple[Problem, ...]:

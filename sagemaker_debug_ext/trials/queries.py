@@ -38,16 +38,17 @@ class ValueQueries:
         Args:
             names: The tensors; by default all.
             mode: The mode the steps count in.
-            worker: Whose values; by default those of each step's first worker, in sort order, that saved the tensor.
+            worker: Worker whose values to return; by default, at each step, the first in sort order that saved the
+                tensor.
             steps: The steps; by default all complete ones.
 
         Returns:
-            Name → step → read-only array. What was not saved, or only as reductions, is left out.
+            Name → step → read-only array, without values that were not saved or only saved as reductions.
 
         Raises:
-            SMDebugTypeError: `names` or `steps` is no list of them.
-            TensorUnavailable: No tensor of one of the names has been saved so far.
-            TensorUnavailableForStep: The file that holds a value is lost.
+            SMDebugTypeError: `names` or `steps` is not a list of names or steps.
+            TensorUnavailable: No tensor with one of the names has been saved so far.
+            TensorUnavailableForStep: The file that holds a value is missing.
             CorruptRecordError: The stored bytes of a value are damaged.
         """
         wanted = self.tensor_names(mode=mode) if names is None else list_tensor_names(names)
@@ -71,7 +72,7 @@ class ValueQueries:
         mode: ModeKeys = ModeKeys.GLOBAL,
         worker: str | None = None,
     ) -> dict[str, Array]:
-        """Return the values of many tensors at one step, read together: name → read-only array; see `values`."""
+        """Return the values of many tensors at one step as name → read-only array; see `values`."""
         check_step(step)
         wanted = self.tensor_names(step=step, mode=mode) if names is None else names
         return {name: arrays[step] for name, arrays in self.values(wanted, mode, worker, [step]).items() if arrays}
@@ -83,10 +84,10 @@ class ValueQueries:
         worker: str | None = None,
         steps: Iterable[int] | None = None,
     ) -> dict[str, Array]:
-        """Return the values of many tensors, each as one array whose first axis is that of its steps; see `values`.
+        """Return the values of many tensors as one array per tensor, with steps on the first axis; see `values`.
 
         Raises:
-            SMDebugValueError: Shape or dtype of a tensor are not the same at all steps.
+            SMDebugValueError: Shape or dtype of a tensor differ between steps.
         """
         values = self.values(names, mode, worker, steps)
         return {name: stack_values(name, arrays) for name, arrays in values.items() if arrays}
@@ -98,13 +99,14 @@ class ValueQueries:
         collection: str | Collection | None = None,
         worker: str | None = None,
     ) -> dict[str, dict[int, float | complex | bool | str]]:
-        """Return losses, metrics and whatever else was saved with one element: name → step → number.
+        """Return the values of tensors with one element, such as losses and metrics: name → step → number.
 
         Args:
             mode: The mode the steps count in.
-            regex: Only tensors in whose names a pattern is found.
-            collection: Only tensors of that collection.
-            worker: Whose; by default that of each step's first worker, in sort order, that saved the tensor.
+            regex: Only return tensors in whose names a pattern is found.
+            collection: Only return tensors of this collection.
+            worker: Worker whose values to return; by default, at each step, the first in sort order that saved the
+                tensor.
         """
         names = self.tensor_names(mode=mode, regex=regex, collection=collection)
         return scalar_values(self, names, mode, worker)
@@ -123,32 +125,32 @@ class ValueQueries:
         value itself) and ``value``.
 
         Args:
-            regex: Only tensors in whose names a pattern is found.
-            collection: Only tensors of that collection.
-            mode: Only steps of that mode; GLOBAL for all.
-            reductions: Names of reductions, such as ``mean`` or ``abs_max``, of tensors of any size: saved ones, else
-                computed ones (`Tensor.reduction_value`), NaN where there is neither. Without it the table holds the
-                tensors of one element.
-            worker: Only what that worker saved; by default all workers' rows are there.
+            regex: Only include tensors in whose names a pattern is found.
+            collection: Only include tensors of this collection.
+            mode: Only include steps of this mode; GLOBAL for all.
+            reductions: Names of reductions to include, such as ``mean`` or ``abs_max``, for tensors of any size. They
+                are saved or computed (`Tensor.reduction_value`), and NaN if neither is possible. By default, the table
+                holds the tensors with one element.
+            worker: Only include values of this worker; by default those of all workers.
 
         Raises:
             MissingDependencyError: pandas is not installed.
-            SMDebugValueError: There is no such reduction.
+            SMDebugValueError: A reduction is unknown.
         """
         names = self.tensor_names(mode=mode, regex=regex, collection=collection)
         return trial_to_pandas(self, names, mode, reductions, worker)
 
     def inputs(self: ReadableTrial, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
-        """Return the values, at a step, of the collection ``inputs``, by the number that the names end in."""
+        """Return the values of the collection ``inputs`` at a step, ordered by the number that ends the names."""
         names = self.tensor_names(step=step, mode=mode, collection=CollectionKeys.INPUTS)
         return _values_by_number(self, names, step, mode)
 
     def labels(self: ReadableTrial, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
-        """Return the values, at a step, of the tensors named ``labels…``, by the number that the names end in."""
+        """Return the values of the tensors ``labels…`` at a step, ordered by the number that ends the names."""
         return _values_by_number(self, self.tensor_names(step=step, mode=mode, regex="labels*"), step, mode)
 
     def predictions(self: ReadableTrial, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> list[Array]:
-        """Return the values, at a step, of the tensors ``predictions…``, by the number that the names end in."""
+        """Return the values of the tensors ``predictions…`` at a step, ordered by the number that ends the names."""
         return _values_by_number(self, self.tensor_names(step=step, mode=mode, regex="predictions*"), step, mode)
 
 
@@ -157,7 +159,7 @@ def compile_patterns(regex: str | Iterable[str]) -> list[re.Pattern[str]]:
 
     Raises:
         SMDebugTypeError: `regex` is neither a pattern nor a list of patterns.
-        SMDebugValueError: A pattern is no regular expression.
+        SMDebugValueError: A pattern is not a regular expression.
     """
     patterns = [regex] if isinstance(regex, str) else regex
     if not isinstance(patterns, Iterable):
@@ -166,7 +168,7 @@ def compile_patterns(regex: str | Iterable[str]) -> list[re.Pattern[str]]:
 
 
 def _values_by_number(trial: ReadableTrial, names: Iterable[str], step: int, mode: ModeKeys) -> list[Array]:
-    """Return the values of some tensors at a step, ordered by the number at the end of their names."""
+    """Return the values of tensors at a step, ordered by the number at the end of their names."""
     return [trial.tensor(name).value(step, mode) for name in sorted(names, key=_numeric_suffix)]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def describe_trial(trial: ReadableTrial) -> list[tuple[str, str]]:
-    """Return what to say of a trial, by what was last read: label and text; the first line has no label."""
+    """Return lines of label and text that describe a trial as of the last refresh; the first line has no label."""
     reader = trial.index_reader
     with reader.lock:
         index = reader.index
@@ -36,14 +36,14 @@ def describe_trial(trial: ReadableTrial) -> list[tuple[str, str]]:
 
 
 def trial_to_html(trial: ReadableTrial) -> str:
-    """Return the same as a table."""
+    """Return the lines of `describe_trial` as an HTML table."""
     (_, title), *lines = describe_trial(trial)
     rows = (f"<tr><th>{html.escape(label.strip())}</th><td>{html.escape(text)}</td></tr>" for label, text in lines)
     return f"<table><caption>{html.escape(title)}</caption>{''.join(rows)}</table>"
 
 
 def span(steps: Sequence[int]) -> str:
-    """Return how many steps there are, from where to where."""
+    """Return the number of steps and the first and last step, as text."""
     if not steps:
         return "none"
     return f"1 ({steps[0]})" if len(steps) == 1 else f"{len(steps)} ({steps[0]} to {steps[-1]})"

@@ -1,4 +1,4 @@
-"""A range of global steps to look at."""
+"""The range of global steps that a trial is limited to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StepRange:
     """Global steps from `begin`, inclusive, to `end`, exclusive; None means no bound.
 
     Raises:
-        SMDebugTypeError: A bound is no number.
+        SMDebugTypeError: A bound is not an integer.
     """
 
     begin: int | None = attrs.field(default=None, validator=_check_bound)
@@ -28,10 +28,10 @@ class StepRange:
 
     @classmethod
     def parse(cls, value: Sequence[int | None] | None) -> StepRange:
-        """Read the ``range_steps`` of a user: a pair of steps, or None for all steps.
+        """Parse the argument ``range_steps``: a pair of steps, or None for all steps.
 
         Raises:
-            SMDebugTypeError: It is no pair, or a bound is no whole number.
+            SMDebugTypeError: The value is not a pair, or a bound is not an integer.
             SMDebugValueError: A bound is negative, or the range is empty.
         """
         if value is None:

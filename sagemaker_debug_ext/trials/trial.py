@@ -53,9 +53,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Trial(ValueQueries):
-    """The saved output of one job. It only reads, but for `consolidate`; most users open one with `create_trial`.
+    """The saved output of one job. Only `consolidate` writes; most users open a trial with `create_trial`.
 
-    A trial may be opened while the job is running. Methods that say so look for new steps before they answer, unless
+    A trial may be opened while the job is running. Methods that say so look for new steps before they return, unless
     `dynamic_refresh` is False or the job has ended and everything has been read (`loaded_all_steps`).
 
     Every ``mode`` argument names the mode in which steps count; the default, GLOBAL, counts over all modes. Steps come
@@ -63,36 +63,36 @@ class Trial(ValueQueries):
 
     Args:
         name: Label of the trial.
-        backend: Where its files lie.
-        range_steps: Pair ``(begin, end)``: only global steps from `begin`, inclusive, to `end`, exclusive, are looked
-            at; None in it means no bound.
-        check: Accepted for compatibility; everything that can be checked always is.
-        index_mode: False for a trial that knows its collections only.
-        cache: Whether tensors keep values once read.
+        backend: The back end that holds the files of the trial.
+        range_steps: Pair ``(begin, end)`` of global steps, `begin` inclusive and `end` exclusive; other steps are
+            ignored. A bound of None means no bound.
+        check: Accepted for compatibility; every check is always made.
+        index_mode: False for a trial that only reads its collections.
+        cache: Whether tensors cache the values they have read.
         wait_seconds: How long to wait for the collections files of all workers. By default 10 seconds if the job has
             begun to write, else not at all.
-        polling: How to wait for anything; by default with 0.05 seconds between two looks, 2 seconds on S3.
-        index_cache: Whether what was read of the index is kept on this machine for the next time the trial is opened:
-            under ``$XDG_CACHE_HOME`` or ``~/.cache``, or in the folder that ``SAGEMAKER_DEBUG_EXT_CACHE_DIR`` names,
-            if that is not ``off``.
+        polling: How to poll; by default every 0.05 seconds, and every 2 seconds on S3.
+        index_cache: Whether to cache the index on this machine for the next time the trial is opened. The cache lies
+            under ``$XDG_CACHE_HOME`` or ``~/.cache``, or in the folder in ``SAGEMAKER_DEBUG_EXT_CACHE_DIR``, where
+            ``off`` disables it.
 
     Attributes:
         name: Label of the trial.
-        path: Where its files lie.
-        collection_manager: Its collections.
-        num_workers: How many workers write to it.
-        worker_set: Names of the workers that wrote a collections file; if none did, of those that saved something.
-        dynamic_refresh: Whether queries look for new steps by themselves.
+        path: URL or folder of the trial.
+        collection_manager: The collections of the trial.
+        num_workers: Number of workers that write to the trial.
+        worker_set: Names of the workers that wrote a collections file; if none did, of those that saved a tensor.
+        dynamic_refresh: Whether queries look for new steps first.
         range_steps: As given.
         cache: As given.
-        index_reader: What reads its files.
-        logger: Where it logs.
+        index_reader: Reader of the trial's files.
+        logger: Logger of the trial.
 
     Raises:
-        TrialNotFoundError: Nothing of a trial is there.
-        MissingCollectionFiles: Collections files are missing, and the time is over, or the job has ended without any
-            step.
-        SMDebugTypeError: `range_steps` is no pair of whole numbers, or another argument of a type it cannot have.
+        TrialNotFoundError: There is no trial.
+        MissingCollectionFiles: Collections files are still missing after `wait_seconds`, or the job has ended without
+            any step.
+        SMDebugTypeError: `range_steps` is not a pair of integers, or another argument has a wrong type.
         SMDebugValueError: `range_steps` is empty or has a negative bound.
     """
 
@@ -145,12 +145,12 @@ class Trial(ValueQueries):
 
     @property
     def loaded_all_steps(self) -> bool:
-        """Whether the job has ended and everything it saved is known."""
+        """Whether the job has ended and all its steps have been read."""
         return self.index_reader.completeness.has_ended
 
     @property
     def last_complete_step(self) -> int:
-        """Highest global step that all workers have written, or that is no longer waited for; -1 at the start."""
+        """Highest global step that all workers wrote or that the trial no longer waits for; -1 at the start."""
         return self.index_reader.completeness.last_complete_step
 
     @property
@@ -160,7 +160,7 @@ class Trial(ValueQueries):
         return index_key(step, max(self.worker_set)) if step >= 0 else ""
 
     def maybe_refresh(self, name: str | None = None) -> None:  # noqa: ARG002 - part of the API
-        """Look for new steps and for the end of the job, unless all is known or `dynamic_refresh` is False."""
+        """Look for new steps and the end of the job, unless all steps are read or `dynamic_refresh` is False."""
         if not self.dynamic_refresh or self.loaded_all_steps:
             return
         if self.index_reader.follow():
@@ -169,12 +169,12 @@ class Trial(ValueQueries):
             self._collections.read_with_new_tensors(self.index_reader.index.num_names)
 
     def _read_end(self) -> None:
-        """Read the collections and keep the index for good, now that nothing will be added to them."""
+        """Read the collections and cache the index, because neither changes after the end of the job."""
         if self._collections.read_at_end():
             self.index_reader.keep_index()
 
     def refresh_data(self) -> None:
-        """Look for new steps, and for files that have been replaced, whatever is known."""
+        """Look for new steps and for replaced files, even if the job has ended."""
         self.index_reader.refresh(everything=True)
 
     def refresh_tensor(self, tname: str, steps: Iterable[int] | None = None) -> None:  # noqa: ARG002 - part of the API
@@ -182,22 +182,21 @@ class Trial(ValueQueries):
         self.refresh_data()
 
     def consolidate(self) -> int:
-        """Write all index files once more as one object beside them, so that others open the trial by reading that one.
+        """Write a consolidated index: one object with the content of all index files, so that opening needs one read.
 
-        The original library does not look at it. A reader uses it for index files that are as they were then, told by
-        their checksum on S3 and by size and time in a folder, and reads the others. It is the one thing that a trial
-        writes.
+        smdebug ignores this object. Readers use it for index files that have not changed since, by checksum on S3 and
+        by size and time in a folder, and read the others. A trial writes nothing else.
 
         Returns:
-            How many index files it holds.
+            Number of index files in the consolidated index.
 
         Raises:
-            OSError: It cannot be written, or the index cannot be read; `StorageError` on S3.
+            OSError: The index cannot be read or the object cannot be written; `StorageError` on S3.
         """
         return consolidate(self._backend)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is wrong with files of the trial, each with its path; none of it stops the rest being read."""
+        """Return the problems with files of the trial, each with its path; all other files can still be read."""
         return self._problems.all()
 
     # --- steps -------------------------------------------------------------------------------------------------------
@@ -207,13 +206,13 @@ class Trial(ValueQueries):
 
         Args:
             mode: The mode; GLOBAL for the global steps of all modes.
-            show_incomplete_steps: Also list steps that some worker has yet to write.
+            show_incomplete_steps: Whether to include steps that some workers have not written yet.
         """
         self.maybe_refresh()
         return self.index_reader.steps(mode, show_incomplete_steps)
 
     def modes(self) -> KeysView[ModeKeys]:
-        """Return the modes that steps were saved in, without GLOBAL, which means that none was set."""
+        """Return the modes of the saved steps, without GLOBAL, which stands for steps saved without a mode."""
         with self.index_reader.lock:
             return dict.fromkeys(self.index_reader.index.modes()).keys()
 
@@ -222,7 +221,7 @@ class Trial(ValueQueries):
         return self.mode_modestep(global_step)[0]
 
     def mode_step(self, global_step: int) -> int | None:
-        """Return what a global step counts as in its mode; None if it was not saved."""
+        """Return the step number of a global step within its mode; None if it was not saved."""
         return self.mode_modestep(global_step)[1]
 
     def mode_modestep(self, global_step: int) -> tuple[ModeKeys, int] | tuple[None, None]:
@@ -248,13 +247,13 @@ class Trial(ValueQueries):
             return next(iter(reader.index.global_steps(mode, mode_step)), None)
 
     def has_passed_step(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> StepState:
-        """Return whether a step is there, may still come, or never will; looks for new steps first."""
+        """Return whether a step is available, may become available, or never will; looks for new steps first."""
         check_step(step)
         self.maybe_refresh()
         return self._waiter.state(step, mode)
 
     def job_state(self, silence_seconds: float = DEFAULT_SILENCE_SECONDS) -> JobState:
-        """Return whether the job runs, has ended, or has saved nothing for `silence_seconds`; looks for news first."""
+        """Return whether the job runs, has ended, or saved nothing for `silence_seconds`; looks for new steps first."""
         self.maybe_refresh()
         return self._waiter.job_state(silence_seconds)
 
@@ -264,19 +263,19 @@ class Trial(ValueQueries):
         begin: int = 0,
         silence_seconds: float = DEFAULT_SILENCE_SECONDS,
     ) -> Iterator[int]:
-        """Go through the steps as they become complete; looks for new ones even if `dynamic_refresh` is False.
+        """Yield the steps as they become complete; looks for new steps even if `dynamic_refresh` is False.
 
-        It ends when the job has ended and all its steps have been given, or when the job has saved nothing for
-        `silence_seconds`, by default an hour: it may have died. `job_state` tells which. Steps that some worker had
-        not written by then are not given unless the job has marked its end; `steps` lists them on request.
+        The iteration stops when the job has ended and all its steps have been yielded. It also stops when the job has
+        saved nothing for `silence_seconds`, by default an hour, because it may have died; `job_state` returns which.
+        Incomplete steps are skipped unless the job has marked its end; `steps` can list them.
 
         Args:
             mode: The mode the steps count in.
-            begin: Earlier steps are left out.
+            begin: First step to yield.
             silence_seconds: How long the job may save nothing.
 
         Yields:
-            The steps, in ascending order but for such as come up late, each once.
+            Each step once, in ascending order except for steps that are listed late.
         """
         check_step(begin, "begin")
         for step in self._waiter.follow(mode, begin, silence_seconds):
@@ -292,27 +291,26 @@ class Trial(ValueQueries):
         mode: ModeKeys = ModeKeys.GLOBAL,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Wait until all of some steps are there; looks for new steps even if `dynamic_refresh` is False.
+        """Wait until all required steps are available; looks for new steps even if `dynamic_refresh` is False.
 
         Args:
             required_steps: The steps.
-            mode: The mode they count in.
-            timeout_seconds: How long to wait. None waits as long as the job shows signs of life: until it has saved
-                nothing for an hour.
+            mode: The mode the steps count in.
+            timeout_seconds: How long to wait; None waits until the job has saved nothing for an hour.
 
         Raises:
-            StepUnavailable: One of them was not saved and never will be.
-            NoMoreData: The job has ended before one of them.
-            StepNotYetAvailable: The time is over.
+            StepUnavailable: A step was not saved and never will be.
+            NoMoreData: The job has ended before a step.
+            StepNotYetAvailable: A step is still missing at the timeout.
         """
         self._waiter.wait(required_steps, mode, timeout_seconds)
 
     def workers(self) -> list[str]:
-        """Return the workers that wrote a collections file; if none did, those that saved something."""
+        """Return the workers that wrote a collections file; if none did, those that saved a tensor."""
         return sorted(self.worker_set)
 
     def workers_for_global_step(self, global_step: int) -> list[str]:
-        """Return the workers that saved something at a global step."""
+        """Return the workers that saved a tensor at a global step."""
         check_step(global_step, "global_step")
         with self.index_reader.lock:
             return self.index_reader.index.writers(global_step)
@@ -331,15 +329,15 @@ class Trial(ValueQueries):
         """Return names of tensors; looks for new steps first.
 
         Args:
-            show_prefixed_tensors: Has no effect; reductions are never listed under names of their own.
-            step: Only tensors saved at that step of `mode`.
-            mode: Only tensors saved in that mode.
-            regex: Only names in which the pattern, or one of the patterns, is found.
-            collection: Only tensors of that collection.
+            show_prefixed_tensors: Has no effect; stored reductions are never listed as tensors.
+            step: Only list tensors saved at this step of `mode`.
+            mode: Only list tensors saved in this mode.
+            regex: Only list names in which this pattern, or any of several patterns, is found.
+            collection: Only list tensors of this collection.
 
         Raises:
-            SMDebugTypeError: An argument is of another type, such as a pattern given without its keyword.
-            SMDebugValueError: Both are given, or a pattern is no regular expression.
+            SMDebugTypeError: An argument has a wrong type, such as a pattern given without its keyword.
+            SMDebugValueError: Both `regex` and `collection` are given, or a pattern is not a regular expression.
         """
         if show_prefixed_tensors not in (True, False):
             raise SMDebugTypeError(
@@ -388,7 +386,7 @@ class Trial(ValueQueries):
 
         Raises:
             TensorUnavailable: No tensor of that name has been saved so far.
-            SMDebugTypeError: It is no name.
+            SMDebugTypeError: `tname` is not a string.
         """
         if not self.has_tensor(tname):
             with self.index_reader.lock:
@@ -403,17 +401,17 @@ class Trial(ValueQueries):
         rtol: float = 0.0,
         atol: float = 0.0,
     ) -> Comparison:
-        """Compare with another trial: which tensors and steps only one has, and where values differ.
+        """Compare with another trial: find the tensors and steps that only one has, and the values that differ.
 
         Args:
             other: The other trial, or its path.
-            regex: Only tensors in whose names a pattern is found.
+            regex: Only compare tensors in whose names a pattern is found.
             mode: The mode the steps count in.
-            rtol: Relative difference, of the other trial's values, that is none.
-            atol: Absolute difference that is none; NaN equals NaN.
+            rtol: Relative tolerance, with respect to the other trial's values.
+            atol: Absolute tolerance; NaN equals NaN.
 
         Raises:
-            SMDebugTypeError: `other` is something else.
+            SMDebugTypeError: `other` is neither a trial nor a path.
             TrialNotFoundError: There is no trial at the path.
         """
         if isinstance(other, (str, os.PathLike)):
@@ -429,7 +427,7 @@ class Trial(ValueQueries):
         return self.collection_manager.get_collections()
 
     def collection(self, coll_name: str) -> Collection:
-        """Return a collection; an empty one, which the trial does not keep, if it is unknown."""
+        """Return a collection; if it is unknown, an empty one that is not added to the trial."""
         check_name(coll_name, "coll_name")
         return self._collections.get(coll_name, self.name)
 
@@ -457,19 +455,15 @@ class LocalTrial(Trial):
     Args:
         name: Label of the trial.
         dirname: The folder; ``~`` is expanded.
-        range_steps: See `Trial`.
         parallel: Accepted for compatibility.
-        check: See `Trial`.
-        index_mode: See `Trial`.
-        cache: See `Trial`.
-        wait_seconds: See `Trial`.
-        polling: See `Trial`.
+
+    All other arguments are those of `Trial`.
 
     Attributes:
         trial_dir: The folder.
 
     Raises:
-        TrialNotFoundError: The folder is not there, or holds nothing of a trial.
+        TrialNotFoundError: The folder does not exist or does not hold a trial.
     """
 
     def __init__(
@@ -510,23 +504,18 @@ class S3Trial(Trial):
     Args:
         name: Label of the trial.
         bucket_name: The bucket.
-        prefix_name: Its folder in the bucket.
-        range_steps: See `Trial`.
-        check: See `Trial`.
-        index_mode: See `Trial`.
-        cache: See `Trial`.
-        s3: How to reach S3.
-        wait_seconds: See `Trial`.
-        polling: See `Trial`.
-        index_cache: See `Trial`.
+        prefix_name: Prefix of the trial's keys in the bucket.
+        s3: How to connect to S3.
+
+    All other arguments are those of `Trial`.
 
     Attributes:
         bucket_name: As given.
         prefix_name: As given, ending in a slash.
 
     Raises:
-        TrialNotFoundError: There is nothing of a trial.
-        StorageError: S3 cannot be reached, or refuses.
+        TrialNotFoundError: There is no trial.
+        StorageError: S3 cannot be reached or denies access.
     """
 
     def __init__(
@@ -570,27 +559,27 @@ def create_trial(
 ) -> Trial:
     """Open the saved output of a job, finished or still running.
 
-    A path that holds no trial is refused at once. Where a job has begun to write, the collections files of all its
-    workers are waited for, 10 seconds at most; give `wait_seconds` to wait for a job that has yet to begin.
+    A path without a trial raises at once. If a job has begun to write, the call waits at most 10 seconds for the
+    collections files of all its workers; pass `wait_seconds` to wait for a job that has not begun yet.
 
     Args:
         path: The folder that holds ``collections``, ``index`` and ``events``, on this machine or at
             ``s3://bucket/prefix``.
         name: Label of the trial; by default the last part of the path.
-        profiler: Must be False: profiler data are not read.
-        output_dir: Only means something for profiler data.
+        profiler: Must be False, because profiler data are not read.
+        output_dir: Has no effect; only profiler data would use it.
         **kwargs: ``range_steps``, ``check``, ``index_mode``, ``cache``, ``wait_seconds``, ``polling``, ``index_cache``,
             and ``parallel`` as for `LocalTrial` or ``s3`` as for `S3Trial`.
 
     Raises:
-        TrialNotFoundError: There is no such folder, or it holds nothing of a trial.
-        MissingCollectionFiles: Collections files are missing, and the time is over, or the job has ended without any
-            step.
+        TrialNotFoundError: The folder does not exist or does not hold a trial.
+        MissingCollectionFiles: Collections files are still missing after `wait_seconds`, or the job has ended without
+            any step.
         SMDebugNotImplementedError: `profiler` is True.
-        SMDebugTypeError: The path, or an option, is of a type that it cannot have.
-        SMDebugValueError: The path names a place this version cannot reach, or an option is not allowed.
-        StorageError: S3 cannot be reached, or refuses.
-        TypeError: There is no such option.
+        SMDebugTypeError: The path or an option has a wrong type.
+        SMDebugValueError: The path is of an unsupported kind, or an option has a value that is not allowed.
+        StorageError: S3 cannot be reached or denies access.
+        TypeError: An option is unknown.
     """
     if profiler:
         raise SMDebugNotImplementedError("profiler data are not read: open the tensors of the job with profiler=False")

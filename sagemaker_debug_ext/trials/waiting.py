@@ -1,4 +1,4 @@
-"""Wait for what another process has yet to write."""
+"""Poll for files that another process writes."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Final
 import attrs
 
 DEFAULT_POLL_SECONDS: Final = 0.05
-"""Time between two looks at a trial in a folder of this machine."""
+"""Polling interval for a trial in a folder of this machine."""
 
 DEFAULT_REMOTE_POLL_SECONDS: Final = 2.0
-"""Time between two looks at a trial where every look costs requests."""
+"""Polling interval for a trial where every look costs requests."""
 
 DEFAULT_SILENCE_SECONDS: Final = 3600.0
-"""How long a job may save nothing before it is no longer waited for."""
+"""Time without new files after which waiting for a job stops."""
 
 _LOOKING_SHARE: Final = 0.02
-"""Largest part of the time that goes into looking; large trials are looked at less often."""
+"""Upper bound of the fraction of time spent looking; large trials are polled less often."""
 
 _LONGEST_PAUSE_SECONDS: Final = 5.0
 
 
 @attrs.frozen(kw_only=True)
 class Polling:
-    """How to wait: look, sleep, look again.
+    """How to poll: look, sleep, look again.
 
     Args:
-        poll_seconds: Time to sleep between two looks; longer where a look takes long.
-        clock: Gives the time in seconds; only differences matter.
-        sleep: Sleeps for so many seconds.
+        poll_seconds: Time to sleep between two looks; longer if a look takes long.
+        clock: Returns the time in seconds; only differences matter.
+        sleep: Sleeps for the given number of seconds.
     """
 
     poll_seconds: float = DEFAULT_POLL_SECONDS
@@ -38,14 +38,14 @@ class Polling:
     sleep: Callable[[float], object] = time.sleep
 
     def wait_until(self, happened: Callable[[], bool], timeout_seconds: float | None = None) -> bool:
-        """Look until something has happened.
+        """Poll until a condition holds.
 
         Args:
-            happened: Looks. It is called at least once, and once more when the time is over.
-            timeout_seconds: How long to wait; None for as long as it takes.
+            happened: Returns whether the condition holds. It is called at least once, and once more at the timeout.
+            timeout_seconds: How long to wait; None for no limit.
 
         Returns:
-            Whether it happened in time.
+            Whether the condition held in time.
         """
         started_at = self.clock()
         while True:
@@ -62,5 +62,5 @@ class Polling:
             self.sleep(pause_seconds)
 
     def pause_seconds(self, look_seconds: float) -> float:
-        """Return how long to sleep after a look that took so long."""
+        """Return the time to sleep after a look that took `look_seconds`."""
         return max(self.poll_seconds, min(look_seconds / _LOOKING_SHARE, _LONGEST_PAUSE_SECONDS))
