@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 class Tensor:
     """A tensor of a trial. Get one from `Trial.tensor`.
 
-    Steps count within `mode`; with the default mode they are global steps. Values are read when they are asked for;
-    they are **read-only** arrays: copy one to change it.
+    Steps count within `mode`; with the default mode they are global steps. Values are read on request and
+    are **read-only** arrays; copy an array to change it.
 
     Args:
         name: Name of the tensor.
-        trial: The trial it was saved in.
-        reader: What reads that trial's files.
-        cache: Whether to keep values once read.
+        trial: The trial that holds the tensor.
+        reader: The reader of the trial.
+        cache: Whether to cache values.
     """
 
     def __init__(self, name: str, trial: ReadableTrial, reader: TrialReader, cache: bool = False) -> None:
@@ -59,11 +59,11 @@ class Tensor:
         return self._reader.original_name(self.name)
 
     def steps(self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False) -> list[int]:
-        """Return the steps at which the tensor was saved, ascending; looks for new ones first.
+        """Return the steps at which the tensor was saved, ascending; looks for new steps first.
 
         Args:
             mode: Mode whose steps to list; GLOBAL for the global steps of all modes.
-            show_incomplete_steps: Also list steps that some worker has yet to write.
+            show_incomplete_steps: Whether to include steps that some workers have not written yet.
         """
         self.trial.maybe_refresh()
         return self._reader.steps_of_tensor(self.name, mode, show_incomplete_steps)
@@ -82,8 +82,8 @@ class Tensor:
 
         Raises:
             StepUnavailable: The step was not saved.
-            StepNotYetAvailable: The step may still come.
-            TensorUnavailableForStep: The step is there without the tensor.
+            StepNotYetAvailable: The step may still be written.
+            TensorUnavailableForStep: The step was saved without the tensor.
         """
         return list(self._saved(step_num, mode))
 
@@ -92,17 +92,17 @@ class Tensor:
 
         Args:
             step_num: The step.
-            mode: The mode it counts in.
-            worker: Whose value; by default that of the first worker, in sort order, that saved it.
+            mode: The mode the step counts in.
+            worker: Worker whose value to return; by default the first in sort order that saved the value.
 
         Returns:
             A read-only array.
 
         Raises:
             StepUnavailable: The step was not saved.
-            StepNotYetAvailable: The step may still come.
-            TensorUnavailableForStep: The step is there without the tensor's value; `has_reductions` tells whether
-                reductions of it were saved. Or the file that holds it is lost.
+            StepNotYetAvailable: The step may still be written.
+            TensorUnavailableForStep: The step was saved without the value, or the file that holds it is missing. The
+                error's `has_reductions` says whether reductions of the tensor were saved.
             InvalidWorker: The worker did not save the tensor at that step.
             CorruptRecordError: The stored bytes are damaged.
         """
@@ -114,7 +114,7 @@ class Tensor:
         worker: str | None = None,
         steps: Iterable[int] | None = None,
     ) -> dict[int, Array]:
-        """Return the values at many steps, read together; each is what `value` returns.
+        """Return the values at many steps, read together; see `value`.
 
         Args:
             mode: The mode the steps count in.
@@ -140,7 +140,7 @@ class Tensor:
         worker: str | None = None,
         steps: Iterable[int] | None = None,
     ) -> Array:
-        """Return the values at many steps as one array, whose first axis is that of the steps.
+        """Return the values at many steps as one array with steps on the first axis.
 
         Args:
             mode: The mode the steps count in.
@@ -148,7 +148,7 @@ class Tensor:
             steps: The steps; by default all complete ones at which the tensor was saved, as `steps` lists them.
 
         Raises:
-            SMDebugValueError: There are no such steps, or shape or dtype are not the same at all of them.
+            SMDebugValueError: There are no such steps, or shape or dtype differ between steps.
             StepUnavailable: As for `value`, as are the other errors.
         """
         return stack_values(self.name, self.values(mode, worker, steps))
@@ -161,20 +161,20 @@ class Tensor:
         end: int | None = None,
         read_ahead: int = 16,
     ) -> Iterator[tuple[int, Array]]:
-        """Go through the values step by step; the next ones are read in the meantime.
+        """Yield the values step by step, while the next values are read in the background.
 
         Args:
             mode: The mode the steps count in.
             worker: As for `value`.
-            begin: First step to look at; None for the first one there is.
+            begin: First step; None for the first step of the tensor.
             end: Step to stop before; None for no bound.
-            read_ahead: How many steps to read at once; twice as many values may be in memory at a time.
+            read_ahead: Number of steps to read at once; twice as many values may be in memory.
 
         Yields:
             Step and read-only array.
 
         Raises:
-            SMDebugTypeError: A bound, or `read_ahead`, is no number.
+            SMDebugTypeError: A bound or `read_ahead` is not an integer.
             SMDebugValueError: `read_ahead` is below 1.
         """
         check_step(read_ahead, "read_ahead")
@@ -199,9 +199,9 @@ class Tensor:
     @overload
     def __getitem__(self, step: slice) -> dict[int, Array]: ...
     def __getitem__(self, step: int | slice) -> Array | dict[int, Array]:
-        """Return the value at a global step, or step → value for a range of them.
+        """Return the value at a global step, or step → value for a slice of steps.
 
-        The bounds of a range are steps, the end exclusive; its stride counts saved steps.
+        The bounds of a slice are steps, the end exclusive; its stride counts saved steps.
         """
         if isinstance(step, slice):
             bounds = StepRange(step.start, step.stop)
@@ -212,7 +212,7 @@ class Tensor:
         """Return the values at all complete steps as an `xarray.DataArray` with the dimension ``step`` first.
 
         Args:
-            mode: The mode the steps count in; if it is not GLOBAL there is also the coordinate ``global_step``.
+            mode: The mode the steps count in; modes other than GLOBAL add the coordinate ``global_step``.
             worker: As for `value`.
 
         Raises:
@@ -222,10 +222,10 @@ class Tensor:
         return tensor_to_xarray(self, mode, worker)
 
     def shape(self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None) -> tuple[int, ...]:
-        """Return the shape at a step: the saved one, else that of the value.
+        """Return the shape at a step: the saved shape, or else the shape of the value.
 
         Raises:
-            ShapeUnavailableForStep: Neither was saved.
+            ShapeUnavailableForStep: Neither a shape nor a value was saved.
             StepUnavailable: As for `value`, as are the other errors.
         """
         saved = self._saved_by(step_num, mode, worker)
@@ -243,21 +243,21 @@ class Tensor:
         worker: str | None = None,
         abs: bool = False,  # noqa: A002 - name given by the API
     ) -> Any:
-        """Return a reduction at a step: the saved one, else one computed from the value.
+        """Return a reduction at a step: the saved reduction, or else one computed from the value.
 
         Args:
             step_num: The step.
             reduction_name: ``min``, ``max``, ``mean``, ``std``, ``variance``, ``sum``, ``prod``, ``l1`` or ``l2``.
             mode: The mode the step counts in.
-            worker: Whose; by default that of the first worker, in sort order, that saved the tensor.
-            abs: Whether it is of the absolute values.
+            worker: Worker whose reduction to return; by default the first in sort order that saved the tensor.
+            abs: Whether to reduce the absolute values.
 
         Returns:
-            A read-only array of one element if it was saved, a numpy number if it was computed
-            (see `trials.computing.compute_reduction`).
+            A read-only array of one element if the reduction was saved, a NumPy scalar if it was computed
+            (see `trials.values.reductions.compute_reduction`).
 
         Raises:
-            SMDebugValueError: There is no such reduction.
+            SMDebugValueError: The reduction is unknown.
             TensorUnavailableForStep: Neither the reduction nor the value was saved; `tname` is the reduction's name.
             StepUnavailable: As for `value`, as are the other errors.
         """
@@ -273,7 +273,7 @@ class Tensor:
     def reduction_values(
         self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL, worker: str | None = None
     ) -> dict[ReductionKey, Array]:
-        """Return the saved reductions at a step: (name, of absolute values?) → value; none are computed."""
+        """Return the saved reductions at a step as (name, whether of absolute values) → value; computes none."""
         records = self._saved_by(step_num, mode, worker).reductions
         arrays = self._read([step_num] * len(records), mode, list(records.values()))
         return dict(zip(records, arrays, strict=True))
@@ -287,7 +287,7 @@ class Tensor:
         raise SMDebugNotImplementedError("Tensor.step is gone: use value, shape, reduction_values or workers")
 
     def _saved(self, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
-        """Return what was saved at a step, by worker; the trial is only refreshed if nothing is known of it."""
+        """Return the saved tensor at a step by worker; refreshes the trial only if none is known."""
         check_step(step)
         saved = self._reader.find(self.name, step, mode)
         if saved:
@@ -334,12 +334,12 @@ class Tensor:
             raise TensorUnavailableForStep(self.name, step, mode) from error
 
     def _read(self, steps: Sequence[int], mode: ModeKeys, records: Sequence[StoredRecord]) -> list[Array]:
-        """Read records, all in one request; `steps` are theirs, counted in `mode`."""
+        """Read records together; `steps` are the steps of the records in `mode`."""
         arrays = {record: self._cached[record] for record in records if record in self._cached}
         wanted = [record for record in records if record not in arrays]
         read = self._reader.read(wanted, self.trial.dynamic_refresh)
         try:
-            arrays.update(zip(wanted, read, strict=True))  # one by one: an error leaves what was read before it
+            arrays.update(zip(wanted, read, strict=True))  # one by one, so that values read before an error are kept
         except FileNotFoundError as error:
             lost = next(record for record in wanted if record not in arrays)
             raise TensorUnavailableForStep(self.name, steps[records.index(lost)], mode) from error

@@ -1,8 +1,8 @@
-"""The index of a trial, kept on this machine's disk, so that opening it again reads only what is new.
+"""Cache of a trial's index on this machine's disk, so that opening the trial again only reads new index files.
 
-What is kept is found again by the version that the back end gives to each index file; a file that has been replaced
-since does not match, and is read. The cache is a help only: one that is damaged, unwritable or of another version of
-this package is passed over.
+Cached entries are looked up by the version that the back end gives to each index file; the version of a replaced file
+does not match, so the file is read. A cache that is damaged, not writable or of another version of this package is
+ignored.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 LOG = logging.getLogger(__name__)
 
 CACHE_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_CACHE_DIR"
-"""Environment variable with the folder of the cache; ``off`` for none."""
+"""Environment variable with the cache folder; ``off`` disables the cache."""
 
 _SUFFIX: Final = ".index"
 _MAX_CACHES: Final = 200
 
 
 def cache_folder() -> Path | None:
-    """Return where indexes are kept; None if they are not to be."""
+    """Return the cache folder; None if the cache is disabled."""
     chosen = os.environ.get(CACHE_VARIABLE, "").strip()
     if chosen.lower() == "off":
         return None
@@ -44,11 +44,11 @@ def cache_folder() -> Path | None:
 
 
 class IndexCache:
-    """The kept index of one trial.
+    """The cached index of one trial.
 
     Args:
-        folder: Where indexes are kept.
-        place: What names the trial's place; see `Backend.cache_key`.
+        folder: The cache folder.
+        place: Identifies the location of the trial; see `Backend.cache_key`.
     """
 
     def __init__(self, folder: Path, place: str) -> None:
@@ -56,7 +56,7 @@ class IndexCache:
         self._place = place
 
     def load(self) -> dict[str, IndexedFile]:
-        """Return what is kept: key of the index file → what it held. Nothing if there is no sound cache."""
+        """Return key → content of the cached index files; empty if there is no valid cache."""
         try:
             place, files = decode_table(self.path.read_bytes())
         except OSError:
@@ -67,7 +67,7 @@ class IndexCache:
         return files if place == self._place else {}
 
     def save(self, files: Iterable[IndexEntryFile]) -> None:
-        """Keep an index, replacing an earlier one."""
+        """Cache an index, replacing an earlier one."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=self.path.parent)
@@ -78,7 +78,7 @@ class IndexCache:
             LOG.debug("the index is not kept: %s", error)
 
     def _prune(self) -> None:
-        """Drop the indexes that have not been written for longest, beyond a number."""
+        """Remove the caches that were written longest ago, beyond `_MAX_CACHES`."""
         kept = list(self.path.parent.glob("*" + _SUFFIX))
         if len(kept) <= _MAX_CACHES:
             return

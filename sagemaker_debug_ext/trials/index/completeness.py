@@ -1,4 +1,4 @@
-"""Which steps are there, which may still come, and which never will."""
+"""Track which steps are available, which may still be written, and which never will be."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
 class StepState(enum.Enum):
-    """What is known of a step.
+    """State of a step.
 
-    `UNAVAILABLE`: it was not saved and never will be. `AVAILABLE`: it is there, as far as it will ever be.
-    `NOT_YET_AVAILABLE`: it, or some worker's part of it, may still come.
+    `UNAVAILABLE`: the step was not saved and never will be. `AVAILABLE`: the step was saved, and no more workers will
+    add to it. `NOT_YET_AVAILABLE`: the step, or some worker's part of it, may still be written.
     """
 
     UNAVAILABLE = 0
@@ -23,16 +23,16 @@ class StepState(enum.Enum):
 
 
 class Completeness:
-    """Tells complete steps from those that some worker has yet to write (store format, section 7.3).
+    """Tracks which steps are complete (store format, section 7.3).
 
-    A step counts as complete once all workers wrote it, or a later step is complete: workers write in order. So that a
-    worker that died does not hold back the others' steps for ever, no more than `window` steps wait for their missing
-    parts; beyond that the older half of them is given up waiting for.
+    A step is complete once all workers have written it or a later step is complete, because workers write in order. At
+    most `window` steps wait for missing workers; beyond that, the older half of them counts as complete. A dead worker
+    therefore does not block the other workers' steps forever.
 
     Args:
-        index: What was saved so far.
-        num_workers: How many workers write.
-        window: How many incomplete steps may wait, at least 1.
+        index: The index of the trial.
+        num_workers: Number of workers that write.
+        window: Maximum number of incomplete steps that wait, at least 1.
     """
 
     def __init__(self, index: TrialIndex, num_workers: int, window: int) -> None:
@@ -61,11 +61,11 @@ class Completeness:
             self.last_complete_step = max(self.last_complete_step, last_step)
 
     def is_complete(self, global_step: int) -> bool:
-        """Return whether a saved step is as complete as it will ever be."""
+        """Return whether no more workers are expected to write a saved step."""
         return self.has_ended or global_step <= self.last_complete_step
 
     def state(self, step: int, mode: ModeKeys) -> StepState:
-        """Return what is known of a step of a mode."""
+        """Return the state of a step of a mode."""
         following = first_at_or_after(self._index.steps(mode), step)
         if following is None:
             return StepState.UNAVAILABLE if self.has_ended else StepState.NOT_YET_AVAILABLE

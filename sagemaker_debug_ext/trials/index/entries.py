@@ -19,7 +19,7 @@ ModeStep: TypeAlias = tuple[ModeKeys, int]
 
 
 class StoredRecord(NamedTuple):
-    """A record that holds a value, and which worker wrote it at which global step."""
+    """A record with a value, and the worker and global step that it belongs to."""
 
     event_file: str
     location: Location
@@ -32,7 +32,7 @@ class StoredRecord(NamedTuple):
 
 @attrs.frozen
 class SavedTensor:
-    """What one worker saved of one tensor at one step.
+    """The records of one tensor that one worker saved at one step.
 
     Args:
         value: The record of the tensor itself; None if it was not saved.
@@ -46,7 +46,7 @@ class SavedTensor:
 
 
 class TensorSlots:
-    """Positions, in the files of a layout, of what belongs to one tensor; -1 for what was not saved."""
+    """Positions of the records and the shape of one tensor in the files of a layout; -1 if not saved."""
 
     __slots__ = ("reductions", "shape", "value")
 
@@ -61,8 +61,8 @@ class IndexLayout:
 
     Attributes:
         names: Names of the records, reductions included.
-        slots: Tensor name → positions of what belongs to it.
-        steps: Global step → how many files of this layout it has.
+        slots: Tensor name → positions of its records and shape.
+        steps: Global step → number of files of this layout.
     """
 
     __slots__ = ("names", "slots", "steps")
@@ -86,10 +86,9 @@ class IndexLayout:
 
 
 class IndexEntryFile:
-    """One index file: what one worker saved at one step.
+    """One index file, which lists the records that one worker saved at one step.
 
-    `modified_at` is when it was written, in seconds since the epoch by the clock of where it lies; 0 if that is not
-    known.
+    `modified_at` is the time at which it was written, in seconds since the epoch by the back end's clock; 0 if unknown.
     """
 
     __slots__ = ("content", "event_file", "layout", "mode_step", "modified_at", "step", "version", "worker")
@@ -122,7 +121,7 @@ class IndexEntryFile:
         return StoredRecord(self.event_file, location, content.names[position], self.step, self.worker, content.end)
 
     def saved(self, slot: TensorSlots) -> SavedTensor:
-        """Return what was saved of the tensor that a slot belongs to."""
+        """Return the saved records and shape of the tensor that a slot belongs to."""
         return SavedTensor(
             self.record(slot.value) if slot.value >= 0 else None,
             {key: self.record(position) for key, position in slot.reductions.items()},

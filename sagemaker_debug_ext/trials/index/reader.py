@@ -1,4 +1,4 @@
-"""Read a trial's files: its index is held in memory and followed, values are read when asked for."""
+"""Read a trial's files: the index is kept in memory and refreshed, values are read on request."""
 
 from __future__ import annotations
 
@@ -42,33 +42,35 @@ _END_DELAY_VARIABLE: Final = "SMDEBUG_TRAINING_END_DELAY_REFRESH"
 _DEFAULT_END_DELAY_SECONDS: Final = 0
 
 _LOOK_AT_ALL_SECONDS: Final = 30.0
-"""How often files of steps that were complete are looked for, where that costs requests."""
+"""Interval between looks at the files of complete steps, where listing costs requests."""
 
 
 class TrialReader:
-    """Knows what one trial holds and reads it. May be used from several threads.
+    """Reads the index and the values of one trial. May be used from several threads.
 
-    The environment sets three limits when an object is made. ``SMDEBUG_INCOMPLETE_STEP_WAIT_WINDOW`` (default 1000):
-    how many steps may wait for workers that have not written them. ``SMDEBUG_MISSING_EVENT_FILE_RETRY_LIMIT`` (default
-    100): how often, with the polling time in between, to look for an event file that an index file names and that is
-    not there; once the job has ended, or the worker has written a later step, it is not waited for.
-    ``SMDEBUG_TRAINING_END_DELAY_REFRESH`` (default 0): seconds after which an ended trial is looked at once more, for
-    places that list what was written only after a while.
+    Three limits are read from the environment at construction:
+
+    * ``SMDEBUG_INCOMPLETE_STEP_WAIT_WINDOW`` (default 1000): maximum number of steps that wait for missing workers.
+    * ``SMDEBUG_MISSING_EVENT_FILE_RETRY_LIMIT`` (default 100): number of attempts, one per polling interval, to find an
+      event file that an index file names. It is not waited for once the job has ended or its worker has written a later
+      step.
+    * ``SMDEBUG_TRAINING_END_DELAY_REFRESH`` (default 0): seconds after which an ended trial is refreshed once more, for
+      storage that lists new files with a delay.
 
     Args:
-        backend: Where the trial lies.
-        problems: Where to note what cannot be read.
-        num_workers: How many workers write.
-        step_range: Only global steps of it are looked at.
-        polling: How to wait.
-        cache: Where the index is kept on disk; None for nowhere.
+        backend: The back end that holds the trial.
+        problems: Records the files that cannot be read.
+        num_workers: Number of workers that write.
+        step_range: The global steps to read; others are ignored.
+        polling: How to poll.
+        cache: Cache of the index on disk; None for no cache.
 
     Attributes:
-        lock: Hold it while using `index` or `completeness`.
-        index: What was saved so far.
-        completeness: Which steps are complete.
-        events: What reads records.
-        num_news: Grows whenever a refresh finds something new, or the end of the job.
+        lock: Must be held while `index` or `completeness` is used.
+        index: The index of all tensors saved so far.
+        completeness: Tracks which steps are complete.
+        events: Reader of event files.
+        num_news: Counter that grows when a refresh finds a change or the end of the job.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class TrialReader:
         """Read the index files that are new or have changed.
 
         Args:
-            everything: Look at all of them, where by default those of complete steps are looked at now and then only.
+            everything: Whether to check the files of complete steps too, which are otherwise only checked now and then.
         """
         with self.lock:
             now = self._polling.clock()
@@ -111,25 +113,26 @@ class TrialReader:
                 everything, self._looked_at_all_at = True, now
             changed = self._index_reader.refresh(self.completeness.last_complete_step, everything)
             if changed:
-                # At first what is there may be old; what comes later is a sign of life, whatever its time says.
+                # Files found first may be old; files found later prove that the job is alive, whatever their time.
                 age_seconds = 0.0 if self.num_news else self._index_reader.age_seconds()
                 self._alive_at = now - age_seconds
                 self.num_news += 1
             self.completeness.update(changed)
 
     def silent_seconds(self) -> float:
-        """Return for how long nothing new has come, as far as is known."""
+        """Return the time since the last new file, as far as is known."""
         return self._polling.clock() - self._alive_at
 
     def follow(self) -> bool:
-        """Refresh, and take note if the job has ended.
+        """Refresh, and check whether the job has ended.
 
         Returns:
-            Whether everything there will ever be has been read.
+            Whether the job has ended and all its files have been read.
         """
         with self.lock:
             if not self.completeness.has_ended:
-                ended = has_ended(self._backend)  # before the refresh: what was written before the marker is then seen
+                # Checked before the refresh, so that the refresh finds every file written before the marker.
+                ended = has_ended(self._backend)
                 self.refresh(everything=ended)
                 if ended:
                     if self._end_delay_seconds:
@@ -140,7 +143,7 @@ class TrialReader:
             return self.completeness.has_ended
 
     def keep_index(self) -> None:
-        """Keep what was read of the index for the next reader of the trial."""
+        """Cache the index for the next reader of the trial."""
         with self.lock:
             self._index_reader.keep()
 
@@ -161,29 +164,29 @@ class TrialReader:
             return sequence.up_to(self.completeness.last_complete_step)
 
     def steps_near(self, step: int, mode: ModeKeys, name: str | None = None) -> tuple[int, ...]:
-        """Return the steps of a mode right before and after one at which anything, or that tensor, was saved."""
+        """Return the nearest saved steps of a mode before and after `step`; with a name, those of that tensor."""
         with self.lock:
             sequence = self.index.sequence(mode) if name is None else self.index.sequence_of_tensor(name, mode)
             return nearest_steps(sequence.steps, step)
 
     def find(self, name: str, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
-        """Return what was saved of a tensor at a step of a mode: worker → what it saved, sorted by worker."""
+        """Return worker → saved tensor at a step of a mode, sorted by worker."""
         with self.lock:
             return self.index.find(name, step, mode)
 
     def file_of(self, name: str, step: int, mode: ModeKeys, worker: str | None) -> IndexEntryFile | None:
-        """Return where a worker, or the first one, saved anything of a tensor; None if it did not."""
+        """Return the index entry in which a worker, or the first one, saved a tensor; None if it did not."""
         with self.lock:
             return self.index.file_of(name, step, mode, worker)
 
     def visible_since(self, step: int) -> float | None:
-        """Return when the last index file of a global step was written, in seconds since the epoch; None if unknown."""
+        """Return the time of the last index file of a global step, in seconds since the epoch; None if unknown."""
         with self.lock:
             times = [file.modified_at for file in self.index.files_at(step, ModeKeys.GLOBAL)]
         return max(times, default=0.0) or None
 
     def step_after(self, step: int) -> int | None:
-        """Return the first complete global step after another; None if there is none so far."""
+        """Return the first complete global step after `step`; None if there is none so far."""
         with self.lock:
             steps = self.index.sequence(ModeKeys.GLOBAL).steps
             position = bisect.bisect_right(steps, step)
@@ -192,7 +195,7 @@ class TrialReader:
         return found if is_complete else None
 
     def steps_by_tensor(self, names: Iterable[str], worker: str) -> dict[str, list[int]]:
-        """Return the complete global steps at which a worker saved anything of each tensor, ascending."""
+        """Return, for each tensor, the complete global steps at which a worker saved it, ascending."""
         wanted = dict.fromkeys(names)
         found: dict[str, list[int]] = {}
         there: dict[IndexLayout, list[str]] = {}
@@ -207,7 +210,7 @@ class TrialReader:
         return found
 
     def workers(self) -> list[str]:
-        """Return all workers that saved something, sorted."""
+        """Return all workers that saved a tensor, sorted."""
         with self.lock:
             return self.index.workers()
 
@@ -222,14 +225,14 @@ class TrialReader:
         """Read values, in the order of their records.
 
         Args:
-            records: What to read.
-            may_refresh: Whether to look if a record that is damaged has been written anew.
+            records: The records to read.
+            may_refresh: Whether to refresh if a record is damaged, because it may have been rewritten.
 
         Yields:
             Read-only arrays.
 
         Raises:
-            FileNotFoundError: The event file of the next record is lost.
+            FileNotFoundError: The event file of the next record is missing.
             CorruptRecordError: The next record is damaged.
         """
         for record in records:
@@ -243,34 +246,34 @@ class TrialReader:
         worker: str | None,
         reduction: ReductionKey | None = None,
     ) -> Iterator[bulk_reader.Values]:
-        """Read the values of tensors, or a saved reduction of each, at many steps, each event file once.
+        """Read the values, or one saved reduction, of many tensors at many steps; reads each event file once.
 
         Args:
             names: The tensors.
             steps: Steps of the mode; None for all complete ones.
             mode: The mode the steps count in.
-            worker: Whose values; None for each step's first worker, in sort order, that saved the tensor's value.
-            reduction: Which reduction; None for the values themselves.
+            worker: Worker whose values to read; None for, at each step, the first in sort order that saved the value.
+            reduction: The reduction to read; None for the values themselves.
 
         Yields:
-            Values in no particular order, under the names that their records have, None for one that has to be read
-            alone. What was not saved is left out.
+            Values in no particular order, under the names of their records; None for a value that must be read alone.
+            Values that were not saved are skipped.
         """
         return bulk_reader.read_uniform(self.events, self._find_files(names, steps, mode, worker, reduction))
 
     def read_digests(
         self, wishes: Mapping[str, SummaryRequest], steps: Sequence[int], mode: ModeKeys
     ) -> Iterator[tuple[str, SeriesSummary]]:
-        """Go through values that need not be kept, each event file once; see `digests.summarize_series`.
+        """Summarize values without keeping them; reads each event file once; see `summarize_series`.
 
         Args:
-            wishes: What to find out of each tensor.
+            wishes: The summary to compute of each tensor.
             steps: Steps of the mode.
             mode: The mode the steps count in.
 
         Yields:
-            Names and what was found, those of a name in the order of the steps. Values are of each step's first worker,
-            in sort order, that saved the tensor's value; those that are left out have to be read.
+            Names and summaries, in step order for each name. Values are those of each step's first worker in sort order
+            that saved the tensor. Values without a summary must be read.
         """
         if self._backend.is_remote:
             return
@@ -288,7 +291,7 @@ class TrialReader:
         worker: str | None,
         reduction: ReductionKey | None,
     ) -> dict[bulk_reader.Columns, list[bulk_reader.WantedFile]]:
-        """Return what of which files `read_columns` is to read."""
+        """Return the columns to read, with the files that hold them; see `read_columns`."""
         wanted: dict[bulk_reader.Columns, list[bulk_reader.WantedFile]] = {}
         all_names = tuple(dict.fromkeys(names))
         known: dict[tuple[int, IndexLayout], tuple[list[bulk_reader.WantedFile] | None, tuple[str, ...]]] = {}
@@ -357,7 +360,7 @@ class TrialReader:
 def _split(
     names: tuple[str, ...], file: IndexEntryFile, reduction: ReductionKey | None
 ) -> tuple[bulk_reader.Columns, tuple[str, ...]]:
-    """Return what of the tensors a file has values of, and the names of which it has nothing, not even reductions."""
+    """Return the columns of a file that hold the tensors, and the names of tensors that the file lacks entirely."""
     slots = file.layout.slots
     there = {name: slots[name] for name in names if name in slots}
     missing = tuple(name for name in names if name not in there) if there else names

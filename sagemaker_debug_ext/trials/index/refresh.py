@@ -1,4 +1,4 @@
-"""Bring the index in memory up to date with the index files of a trial."""
+"""Update the index in memory from the index files of a trial."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from sagemaker_debug_ext.trials.step_range import StepRange
 _FILES_AT_ONCE: Final = 256
 
 _WORTH_KEEPING: Final = 64
-"""From how many newly read files on the index is kept on disk, or a consolidated one looked for."""
+"""Minimum number of newly read files for which to cache the index or to look for a consolidated index."""
 
 
 class IndexReader:
-    """Reads the index files that are new or have changed since the last time, whatever their step.
+    """Reads index files that are new or have changed since the last refresh, whatever their step.
 
-    A file that cannot be read is noted as a problem and tried again when it changes.
+    A file that cannot be read is recorded as a problem and retried when it changes.
 
     Args:
-        backend: Where the trial lies.
-        index: What to fill.
-        problems: Where to note what cannot be read.
-        step_range: Files of other global steps are passed over.
-        cache: What was read before, by any process; None for none.
-        on_replaced: Called with each file whose index file has been replaced.
+        backend: The back end that holds the trial.
+        index: The index to update.
+        problems: Records the files that cannot be read.
+        step_range: The global steps to read; files of other steps are skipped.
+        cache: Cache of the index on disk; None for no cache.
+        on_replaced: Called with the old entry of each replaced index file.
     """
 
     def __init__(
@@ -61,20 +61,20 @@ class IndexReader:
         self._youngest_at = 0.0
 
     def age_seconds(self) -> float:
-        """Return how long ago the youngest index file was written; 0 where the back end does not tell."""
+        """Return the age of the newest index file; 0 if the back end gives no times."""
         return max(time.time() - self._youngest_at, 0.0) if self._youngest_at else 0.0
 
     def refresh(self, settled_step: int = -1, everything: bool = False) -> set[int]:
-        """Read what is new.
+        """Read new and changed index files.
 
         Args:
-            settled_step: Files of steps up to this one need not be looked for every time.
-            everything: Look for them this time.
+            settled_step: Files of steps up to this one need not be checked at every refresh.
+            everything: Whether to check them at this refresh.
 
         Returns:
-            The global steps that changed, and of which is known that nothing older than them is missing. A place that
-            is not listed at one instant is listed again, since a younger file may have come up without an older one;
-            steps that come up only then are returned the next time.
+            The global steps that changed and before which no file is missing. If the back end does not list at one
+            instant, it is listed twice, because a newer file may appear without an older one. Steps that appear only in
+            the second listing are returned by the next refresh.
         """
         watch = self._watch
         changes = watch.look_at_all() if everything else watch.look(last_index_key(settled_step))
@@ -91,7 +91,7 @@ class IndexReader:
         return steps
 
     def keep(self) -> None:
-        """Keep the index on disk if so much of it was read that the next reader is spared something."""
+        """Cache the index on disk if enough files were read to save the next reader time."""
         if self._cache is not None and self._num_read >= _WORTH_KEEPING:
             files = self._index.files()
             if 10 * self._num_read >= len(files):
@@ -124,7 +124,7 @@ class IndexReader:
     def _take_consolidated(
         self, files: Sequence[tuple[ObjectInfo, StepFile]], steps: set[int]
     ) -> list[tuple[ObjectInfo, StepFile]]:
-        """Add the entries of the consolidated index; return the files that still have to be read."""
+        """Add the entries of the consolidated index; return the files that must still be read."""
         consolidated = ConsolidatedIndex.load(self._backend)
         if consolidated is None:
             return list(files)
@@ -151,7 +151,7 @@ class IndexReader:
         for (info, step_file), content in zip(files, contents, strict=True):
             if isinstance(content, OSError):
                 self._problems.note(info.key, f"cannot be read: {content}")
-                self._watch.forget(info.key)  # what the system refuses now it may grant the next time
+                self._watch.forget(info.key)  # retried at the next refresh, because access may be granted by then
                 continue
             try:
                 read = self._parse(info, step_file, content)

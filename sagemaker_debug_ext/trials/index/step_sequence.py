@@ -1,4 +1,4 @@
-"""Steps in ascending order, within a mode or of one tensor, with the global steps they were saved at."""
+"""Ascending steps of a mode or of a tensor, with the global steps at which they were saved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StepSequence:
 
     @classmethod
     def of(cls, first_global_steps: Mapping[int, int]) -> StepSequence:
-        """Return the sequence of steps, given each with its first global step."""
+        """Return the sequence of the given steps, from step → first global step."""
         sequence = cls()
         sequence.steps = sorted(first_global_steps)
         sequence.global_steps = [first_global_steps[step] for step in sequence.steps]
@@ -29,7 +29,7 @@ class StepSequence:
         return sequence
 
     def add(self, step: int, global_step: int) -> None:
-        """Add a step; cheapest at the end."""
+        """Add a step; appending is the fastest case."""
         steps, global_steps = self.steps, self.global_steps
         if not steps or step > steps[-1]:
             self.is_ascending = self.is_ascending and (not steps or global_step > global_steps[-1])
@@ -55,9 +55,9 @@ class StepSequence:
 
 
 class StepsOfMode:
-    """The steps of one mode, ascending, and at which global steps each was saved.
+    """The steps of one mode, ascending, with the global steps at which each was saved.
 
-    Usually that is one global step; workers that take unequal numbers of batches give several.
+    A step usually has one global step. It has several if workers process unequal numbers of batches.
     """
 
     __slots__ = ("global_steps", "sequence")
@@ -67,7 +67,7 @@ class StepsOfMode:
         self.global_steps: dict[int, list[int]] = {}
 
     def add(self, step: int, global_step: int) -> None:
-        """Add a step of the mode; the same one twice does nothing."""
+        """Add a step of the mode; adding it twice has no effect."""
         known = self.global_steps.get(step)
         if known is None:
             self.global_steps[step] = [global_step]
@@ -78,7 +78,7 @@ class StepsOfMode:
         self.sequence.add(step, global_step)
 
     def remove(self, step: int, global_step: int) -> None:
-        """Remove one global step of a step; the step goes with its last one."""
+        """Remove one global step of a step; a step without global steps is removed."""
         self.global_steps[step].remove(global_step)
         if not self.global_steps[step]:
             del self.global_steps[step]
@@ -88,12 +88,12 @@ class StepsOfMode:
 
 
 def first_at_or_after(steps: list[int], step: int) -> int | None:
-    """Return the first of some ascending steps that is not before `step`; None if all are."""
+    """Return the first of ascending steps that is not before `step`; None if all are before it."""
     position = bisect_left(steps, step)
     return steps[position] if position < len(steps) else None
 
 
 def nearest_steps(steps: list[int], step: int) -> tuple[int, ...]:
-    """Return the last of some ascending steps before `step`, and the first after it."""
+    """Return the last of ascending steps before `step`, and the first after it."""
     before, after = bisect_left(steps, step), bisect_right(steps, step)
     return (*steps[max(before - 1, 0) : before], *steps[after : after + 1])

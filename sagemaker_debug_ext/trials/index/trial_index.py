@@ -1,8 +1,8 @@
-"""What a trial holds, in memory: which worker saved what of which tensor at which step, and where it lies.
+"""The index of a trial in memory: which worker saved which tensor at which step, and where the record is stored.
 
-Only data and look-ups; where index files come from is the business of `trials.refreshing`. A trial may have millions of
-entries, so nothing here is an object for each of them: the names of one file are kept once for all files that list the
-same names (`IndexLayout`), and the places of its records in one array of numbers.
+This module holds data and look-ups only; `trials.index.refresh` reads the index files. A trial may have millions of
+entries, so there is no object per entry. Files that list the same names share one `IndexLayout`, and the places of a
+file's records are one array of numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
 class TrialIndex:
-    """Which worker saved which tensors at which step. Not locked: its owner is."""
+    """Which worker saved which tensors at which step. Callers must hold the owner's lock."""
 
     def __init__(self) -> None:
         self._files: dict[int, dict[str, IndexEntryFile]] = {}
@@ -45,7 +45,7 @@ class TrialIndex:
         """Add the entry of one index file.
 
         Returns:
-            The earlier one of the same step and worker that it replaces.
+            The earlier entry of the same step and worker that this entry replaces.
         """
         mode, mode_step, event_file, content = entry
         files = self._files.get(step)
@@ -96,21 +96,21 @@ class TrialIndex:
         return file
 
     def files(self) -> list[IndexEntryFile]:
-        """Return what index files hold, in the order in which they were added."""
+        """Return the entries of all index files, in the order in which they were added."""
         return list(self._in_order)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def steps(self, mode: ModeKeys = ModeKeys.GLOBAL) -> list[int]:
-        """Return the steps of a mode, ascending; global steps for GLOBAL. Not to be changed, nor kept."""
+        """Return the steps of a mode, ascending; global steps for GLOBAL. Callers must not modify or keep the list."""
         return self.sequence(mode).steps
 
     def sequence(self, mode: ModeKeys = ModeKeys.GLOBAL) -> StepSequence:
-        """Return the steps of a mode. Not to be changed, nor kept."""
+        """Return the steps of a mode. Callers must not modify or keep the sequence."""
         return self._sequence if mode is ModeKeys.GLOBAL else self._of_mode(mode).sequence
 
     def last_step(self, mode: ModeKeys = ModeKeys.GLOBAL) -> int | None:
-        """Return the highest step of a mode; None if it has none."""
+        """Return the highest step of a mode; None if the mode has no steps."""
         steps = self.steps(mode)
         return steps[-1] if steps else None
 
@@ -121,7 +121,7 @@ class TrialIndex:
         return self._of_mode(mode).global_steps.get(step, [])
 
     def modes(self) -> list[ModeKeys]:
-        """Return the modes that steps were saved in; GLOBAL, which means none was set, is not one of them."""
+        """Return the modes of the saved steps, without GLOBAL, which stands for steps saved without a mode."""
         return [mode for mode in ModeKeys if mode is not ModeKeys.GLOBAL and self.steps(mode)]
 
     def mode_step(self, global_step: int) -> ModeStep | None:
@@ -130,19 +130,19 @@ class TrialIndex:
         return files[min(files)].mode_step if files else None
 
     def num_writers(self, global_step: int) -> int:
-        """Return how many workers saved something at a global step."""
+        """Return the number of workers that saved a tensor at a global step."""
         return len(self._files.get(global_step, ()))
 
     def writers(self, global_step: int) -> list[str]:
-        """Return the workers that saved something at a global step, sorted."""
+        """Return the workers that saved a tensor at a global step, sorted."""
         return sorted(self._files.get(global_step, ()))
 
     def workers(self) -> list[str]:
-        """Return all workers that saved something, sorted."""
+        """Return all workers that saved a tensor, sorted."""
         return sorted(self._last_steps)
 
     def has_later_step(self, worker: str, global_step: int) -> bool:
-        """Return whether a worker saved something after a global step."""
+        """Return whether a worker saved a tensor after a global step."""
         return self._last_steps.get(worker, -1) > global_step
 
     def _of_mode(self, mode: ModeKeys) -> StepsOfMode:
@@ -156,7 +156,7 @@ class TrialIndex:
 
     @property
     def num_names(self) -> int:
-        """How many tensors were ever met; grows with every tensor that was not there before."""
+        """Number of tensor names ever added; it never decreases."""
         return len(self._layouts_of)
 
     def tensor_names(self) -> list[str]:
@@ -175,14 +175,14 @@ class TrialIndex:
         return _names(file.layout for file in self._files_at(step, mode))
 
     def has_tensor(self, name: str) -> bool:
-        """Return whether a tensor, a reduction or the shape of it, was saved at any step."""
+        """Return whether a tensor, a reduction of it or its shape was saved at any step."""
         return any(layout.steps for layout in self._layouts_of.get(name, ()))
 
     def sequence_of_tensor(self, name: str, mode: ModeKeys) -> StepSequence:
-        """Return the steps of a mode at which a tensor was saved. Not to be changed, nor kept."""
+        """Return the steps of a mode at which a tensor was saved. Callers must not modify or keep the sequence."""
         sequence = self._sequences.get((name, mode))
         if sequence is None:
-            self._of_mode(mode)  # refuses what is no mode
+            self._of_mode(mode)  # raises if it is not a mode
             if name not in self._layouts_of:
                 return StepSequence()
             sequence = self._sequences[name, mode] = self._make_sequence(name, mode)
@@ -198,7 +198,7 @@ class TrialIndex:
         return sequence
 
     def _make_sequence(self, name: str, mode: ModeKeys) -> StepSequence:
-        """Go through all files that there are, as fast as can be: there may be many thousands."""
+        """Build the sequence from all files in a tight loop, because there may be many thousands."""
         layouts = set(self._layouts_of[name])
         first: dict[int, int] = {}
         if mode is ModeKeys.GLOBAL:
@@ -220,7 +220,7 @@ class TrialIndex:
         return list(zip(sequence.steps, sequence.global_steps, strict=True))
 
     def find(self, name: str, step: int, mode: ModeKeys) -> dict[str, SavedTensor]:
-        """Return what was saved of a tensor at a step of a mode: worker → what it saved, sorted by worker."""
+        """Return worker → saved tensor at a step of a mode, sorted by worker."""
         found: dict[str, SavedTensor] = {}
         for file in self._files_at(step, mode):
             slot = file.layout.slots.get(name)
@@ -229,10 +229,10 @@ class TrialIndex:
         return dict(sorted(found.items()))
 
     def file_of(self, name: str, step: int, mode: ModeKeys, worker: str | None) -> IndexEntryFile | None:
-        """Return where a worker saved anything of a tensor at a step of a mode; None if it did not.
+        """Return the index entry in which a worker saved a tensor at a step of a mode; None if it did not.
 
-        Without a worker it is the first one, in sort order, that saved anything of it. What `find` tells of a worker
-        is in the same file.
+        Without a worker, return the entry of the first worker in sort order that saved the tensor, a reduction of it or
+        its shape. `find` reads a worker's tensor from the same entry.
         """
         if mode is ModeKeys.GLOBAL:
             files = self._files.get(step)
@@ -249,13 +249,13 @@ class TrialIndex:
             for file in self._files_at(step, mode)
             if name in file.layout.slots and (worker is None or file.worker == worker)
         ]
-        if worker is not None:  # of several global steps that are the same step of the mode, the last one counts
+        if worker is not None:  # the last global step counts if several are the same step of the mode
             return found[-1] if found else None
         first = min((file.worker for file in found), default=None)
         return next((file for file in reversed(found) if file.worker == first), None)
 
     def files_at(self, step: int, mode: ModeKeys) -> list[IndexEntryFile]:
-        """Return what each worker saved at a step of a mode, sorted by worker; of several, the last one counts."""
+        """Return each worker's last entry at a step of a mode, sorted by worker."""
         if mode is ModeKeys.GLOBAL:
             files = self._files.get(step, {})
             return list(files.values()) if len(files) < 2 else [files[worker] for worker in sorted(files)]
@@ -269,7 +269,7 @@ class TrialIndex:
         return file.record(file.layout.names.index(name))
 
     def smallest_value_bytes(self, name: str) -> float:
-        """Return how long the shortest record of a tensor's value is, by one file for each layout; or infinity."""
+        """Return the length of the shortest value record of a tensor, from one file per layout; infinity if none."""
         sizes = [math.inf]
         for layout in self._layouts_of.get(name, ()):
             position = layout.slots[name].value

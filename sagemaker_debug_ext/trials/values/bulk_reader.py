@@ -1,8 +1,8 @@
-"""Read many values in one go: files that are laid out alike are read together and taken apart by numpy, not one by one.
+"""Read many values at once: event files of the same layout are read together and decoded as one NumPy matrix.
 
-The event files of a tensor's steps mostly differ in nothing but numbers. Such files become the rows of one matrix; it
-is compared as a whole with what `store.templates` knows of the records, and each tensor's values are some columns of
-it. Rows that do not compare equal are decoded one by one, as `TrialReader.read` does.
+The event files of a tensor's steps mostly differ in numbers only. Such files become the rows of one matrix, which is
+compared as a whole with the templates of the records (`store.format.templates`). Each tensor's values are columns of
+the matrix. Rows that differ from the template are decoded one by one, as `TrialReader.read` does.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from sagemaker_debug_ext.store.reader import EventReader, place_of
 from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 
 Columns: TypeAlias = tuple[tuple[str, int], ...]
-"""Stored name and its position in a file's names, for each value that is wanted of a file."""
+"""Stored name and position in a file's names, for each value to read from a file."""
 
 _CHUNK_BYTES: Final = 2 << 20
 _CHUNK_BYTES_REMOTE: Final = 16 << 20
 _MAX_RECORD_BYTES: Final = 64 << 10
-"""Larger values are read one by one: taking them apart costs less than copying them once more."""
+"""Larger values are read one by one, because decoding them costs less than another copy."""
 
 _FEWEST_ROWS: Final = 4
 _SPARSE: Final = 8
-"""Records that together are smaller than this part of the span they lie in are read one by one."""
+"""Records are read one by one if the span that holds them is longer than this multiple of their bytes."""
 
 
 class WantedFile(NamedTuple):
-    """A file of which values are wanted, and the step they are asked for under."""
+    """A file to read values from, and the step under which to return them."""
 
     step: int
     file: IndexEntryFile
 
 
 class Values(NamedTuple):
-    """Values of one tensor: the steps and, in the same order, an array each; or None for one that must be read alone.
+    """Values of one tensor: the steps and, in the same order, an array per step; None if it must be read alone.
 
-    `values` may be one array whose first axis is that of the steps.
+    `values` may be one array with steps on the first axis.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Values(NamedTuple):
     values: Array | Sequence[Array | None]
 
     def arrays(self) -> Sequence[Array | None]:
-        """Return an array for each step, also of single numbers, of which iterating would make scalars of numpy."""
+        """Return an array for each step, also of single numbers, which iteration would turn into NumPy scalars."""
         if not isinstance(self.values, np.ndarray):
             return self.values
         return [self.values[number, ...] for number in range(len(self.values))]
@@ -61,11 +61,11 @@ def read_uniform(reader: EventReader, wanted: Mapping[Columns, Sequence[WantedFi
     """Read values of many files.
 
     Args:
-        reader: What reads event files.
-        wanted: Which values are wanted of which files.
+        reader: Reader of event files.
+        wanted: The files to read, by the columns to read from them.
 
     Yields:
-        The values, in no particular order; None in place of what has to be read one by one, be it damaged or large.
+        The values, in no particular order; None for damaged or large values, which must be read one by one.
     """
     for columns, files in wanted.items():
         for content, rows in alike(files).items():
@@ -73,7 +73,7 @@ def read_uniform(reader: EventReader, wanted: Mapping[Columns, Sequence[WantedFi
 
 
 def alike(files: Iterable[WantedFile]) -> dict[IndexContent, list[WantedFile]]:
-    """Return the files that are laid out alike, by the places of their records."""
+    """Group files by layout: names and places of their records."""
     found: dict[IndexContent, list[WantedFile]] = {}
     for wanted in files:
         found.setdefault(wanted.file.content, []).append(wanted)
@@ -108,7 +108,7 @@ def _take_apart(
     rows: Sequence[WantedFile],
     blocks: Sequence[Buffer | OSError | None],
 ) -> Iterator[Values]:
-    """Yield the values of rows that were read as blocks of bytes from `begin` on."""
+    """Yield the values of rows that were read as blocks of bytes starting at `begin`."""
     length = max(start + size for start, size in locations) - begin
     sound = [
         number
@@ -166,4 +166,4 @@ def _decode(reader: EventReader, name: str, record: Array, file: IndexEntryFile,
     try:
         return reader.decoder.decode(record.tobytes(), name, place_of(file.event_file or "", start))
     except CorruptRecordError:
-        return None  # is read again, alone, to be described or found replaced
+        return None  # read again alone, which raises the error or finds the replaced record

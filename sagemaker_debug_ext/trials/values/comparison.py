@@ -1,4 +1,4 @@
-"""Compare two trials: what only one of them has, and where their values differ."""
+"""Compare two trials: the tensors and steps that only one has, and the values that differ."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Difference:
-    """Two values that are not the same.
+    """A pair of values that differ.
 
     Args:
         tensor: Name of the tensor.
-        step: The step, in the mode that was compared.
+        step: The step, counted in the compared mode.
         worker: The worker.
-        reason: What differs.
-        max_difference: Largest absolute difference of two elements; None where shapes or kinds differ.
+        reason: Description of the difference.
+        max_difference: Largest absolute difference of two elements; None if shapes or kinds of dtype differ.
     """
 
     tensor: str
@@ -40,15 +40,15 @@ class Difference:
 
 @attrs.frozen
 class Comparison:
-    """What a comparison found.
+    """Result of a comparison of two trials.
 
     Args:
         only_here: Tensors that only the first trial has.
-        only_there: Tensors that only the second one has.
+        only_there: Tensors that only the second trial has.
         steps_only_here: Steps that only the first trial has.
-        steps_only_there: Steps that only the second one has.
+        steps_only_there: Steps that only the second trial has.
         differences: Values that differ, by tensor, step and worker.
-        num_compared: How many pairs of values were compared.
+        num_compared: Number of pairs of values that were compared.
     """
 
     only_here: tuple[str, ...]
@@ -60,7 +60,7 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether neither trial has anything that the other has not, and no values differ."""
+        """Whether both trials have the same tensors and steps, and no values differ."""
         lists = (self.only_here, self.only_there, self.steps_only_here, self.steps_only_there, self.differences)
         return not any(lists)
 
@@ -114,7 +114,7 @@ def compare_trials(
 
 
 def _difference(here: Array | None, there: Array | None, rtol: float, atol: float) -> tuple[str, float | None] | None:
-    """Return what differs, and by how much; None if nothing does."""
+    """Return the reason and the largest difference; None if the values are equal."""
     if here is None or there is None:
         return f"only saved {'here' if there is None else 'there'}", None
     are_texts = here.dtype.kind in "UO" and there.dtype.kind in "UO"

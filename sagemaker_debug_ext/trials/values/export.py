@@ -26,7 +26,7 @@ _ABSOLUTE: Final = "abs_"
 
 _SMALL_BYTES: Final = 64 << 10
 _PORTION_BYTES: Final = 16 << 20
-"""How much is in memory at a time, where reductions are computed."""
+"""Limit of the values in memory at a time while reductions are computed."""
 
 
 class _Reduction(NamedTuple):
@@ -36,7 +36,7 @@ class _Reduction(NamedTuple):
 
 
 _Numbers: TypeAlias = dict[tuple[str, int], dict[str, Any]]
-"""Tensor and step → reduction, as it was asked for → number."""
+"""Tensor and step → requested name of the reduction → number."""
 
 
 def tensor_to_xarray(tensor: ReadableTensor, mode: ModeKeys, worker: str | None) -> xarray.DataArray:
@@ -56,7 +56,7 @@ def tensor_to_xarray(tensor: ReadableTensor, mode: ModeKeys, worker: str | None)
 def scalar_values(
     trial: ReadableTrial, names: Iterable[str], mode: ModeKeys, worker: str | None
 ) -> dict[str, dict[int, float | complex | bool | str]]:
-    """Return the tensors of one element: name → step → number; see `Trial.scalars`."""
+    """Return the values of tensors with one element: name → step → number; see `Trial.scalars`."""
     found: dict[str, dict[int, float | complex | bool | str]] = {}
     for name, values in trial.values(_small(trial, names), mode, worker).items():
         if values and all(value.size == 1 for value in values.values()):
@@ -65,7 +65,7 @@ def scalar_values(
 
 
 def _small(trial: ReadableTrial, names: Iterable[str]) -> list[str]:
-    """Return the tensors that, by what the index says of their size, may have one element."""
+    """Return the tensors that may have one element, judging by the record sizes in the index."""
     reader = trial.index_reader
     with reader.lock:
         return [name for name in names if reader.index.smallest_value_bytes(name) <= 4096]
@@ -104,7 +104,7 @@ def _parse_reduction(text: str) -> _Reduction:
 def _reduction_rows(
     trial: ReadableTrial, names: Sequence[str], reductions: Sequence[_Reduction], worker: str
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield a row for each reduction of what a worker saved; NaN where neither it nor a value was saved."""
+    """Yield a row for each reduction of a worker's tensors; NaN if neither reduction nor value was saved."""
     steps_of = trial.index_reader.steps_by_tensor(names, worker)
     numbers: _Numbers = {(name, step): {} for name, steps in steps_of.items() for step in steps}
     _take_saved(trial, numbers, list(steps_of), reductions, worker)
@@ -146,7 +146,7 @@ def _compute_together(
 
 
 def _portions(trial: ReadableTrial, steps_of: Mapping[str, Sequence[int]]) -> Iterator[tuple[list[str], list[int]]]:
-    """Yield tensors and steps whose small values are worth reading together, and fit into memory."""
+    """Yield groups of tensors and steps whose values are small and fit into memory together."""
     reader = trial.index_reader
     with reader.lock:
         sizes = {name: reader.index.smallest_value_bytes(name) for name, steps in steps_of.items() if steps}
@@ -161,7 +161,7 @@ def _portions(trial: ReadableTrial, steps_of: Mapping[str, Sequence[int]]) -> It
 
 
 def _reduce(there: dict[str, Any], value: Array | None, reductions: Sequence[_Reduction]) -> None:
-    """Add the reductions of a value that are not there; NaN where it is None or has none."""
+    """Add the missing reductions of a value; NaN if the value is None or has no such reduction."""
     for text, operation, absolute in reductions:
         if text not in there:
             try:
@@ -173,7 +173,7 @@ def _reduce(there: dict[str, Any], value: Array | None, reductions: Sequence[_Re
 def _reduce_alone(
     there: dict[str, Any], tensor: ReadableTensor, step: int, worker: str, reductions: Sequence[_Reduction]
 ) -> None:
-    """Add what is not there by reading a large or damaged value, or reduction, alone."""
+    """Add the missing reductions by reading a large or damaged value or reduction alone."""
     saved = tensor.reduction_values(step, worker=worker)
     there.update(
         (text, saved[operation, absolute].item())

@@ -1,4 +1,4 @@
-"""Reductions computed from a saved value, where none were saved."""
+"""Compute reductions that were not saved, from saved values."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ _NOT_A_NUMBER_IF_EMPTY: Final = ("mean", "std", "variance")
 
 
 def check_reduction(name: str) -> None:
-    """Refuse a name that is no reduction.
+    """Raise if a name is not that of a reduction.
 
     Raises:
-        SMDebugValueError: It is none of the reductions and norms.
+        SMDebugValueError: The name is neither a reduction nor a norm.
     """
     if name not in (*REDUCTIONS, *NORMS):
         raise SMDebugValueError(f"reduction_name must be one of {', '.join((*REDUCTIONS, *NORMS))} (got {name!r})")
 
 
 def compute_reduction(name: str, value: Array, absolute: bool = False) -> Any:
-    """Compute a reduction with numpy's meaning of it.
+    """Compute a reduction as NumPy defines it.
 
     Standard deviation and variance are those of the population. The norms of a matrix are matrix norms, the largest
-    column sum and the largest singular value, as analyses of such trials have always had them; those of arrays of any
-    other number of dimensions are taken over all elements. What a hook saved may therefore differ from what is
-    computed here.
+    column sum and the largest singular value, for compatibility with existing analyses. Norms of arrays with any other
+    number of dimensions are taken over all elements. Reductions saved by a hook may therefore differ.
 
     Args:
         name: One of ``REDUCTIONS`` or ``NORMS``.
@@ -48,19 +47,19 @@ def compute_reduction(name: str, value: Array, absolute: bool = False) -> Any:
         absolute: Whether to take absolute values first.
 
     Raises:
-        SMDebugTypeError: The tensor holds texts.
+        SMDebugTypeError: The tensor holds strings.
         SMDebugValueError: The name is unknown, or the tensor is empty and has no smallest and largest element.
     """
     check_reduction(name)
     if value.dtype.kind in "UO":
         raise SMDebugTypeError(f"reduction {name!r} needs numbers (got texts)")
-    if value.dtype.kind == "V":  # the small floats of ml_dtypes, which few numpy functions know
+    if value.dtype.kind == "V":  # extension dtypes of ml_dtypes, which few NumPy functions support
         value = value.astype(np.float32)
     if name in ("min", "max") and not value.size:
         raise SMDebugValueError(f"reduction {name!r} needs at least one element (got shape {value.shape})")
     if name in _NOT_A_NUMBER_IF_EMPTY and not value.size:
         return np.float64("nan")
-    with np.errstate(all="ignore"):  # infinities and overflow are what people look for, not accidents
+    with np.errstate(all="ignore"):  # users look for infinities and overflow, so a warning would not help
         array = np.abs(value) if absolute else value
         return _norm(array, _ORDERS[name]) if name in _ORDERS else _FUNCTIONS[name](array)
 
@@ -68,9 +67,9 @@ def compute_reduction(name: str, value: Array, absolute: bool = False) -> Any:
 def _norm(array: Array, order: int) -> Any:
     if array.ndim != 2 or not array.size:
         return np.linalg.norm(array.reshape(-1), ord=order)
-    if array.dtype == np.float16:  # unknown to the singular value decomposition
+    if array.dtype == np.float16:  # the singular value decomposition does not support it
         array = array.astype(np.float32)
     try:
         return np.linalg.norm(array, ord=order)
-    except np.linalg.LinAlgError:  # it does not converge on NaN
+    except np.linalg.LinAlgError:  # the decomposition does not converge on NaN
         return np.float64("nan")

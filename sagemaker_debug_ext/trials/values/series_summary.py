@@ -1,8 +1,8 @@
-"""Go through large values without keeping them: each is read piece by piece and summed while in the processor's cache.
+"""Summarize large tensors while streaming them through a cache-sized buffer.
 
-Memory that is larger than the cache takes several times as long to fill and to go through, and fresh memory longer
-still. So the values of many steps pass through one small room, and what is left of each are two sums and some of its
-elements.
+Filling and reading memory beyond the processor's cache takes several times as long, and newly allocated memory takes
+longer still. The values of many steps therefore pass through one small buffer, and each leaves two sums and a sample of
+its elements.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Scratch: TypeAlias = npt.NDArray[np.uint8]
 
 _ROOM_BYTES: Final = 1 << 22
-"""What is read by one call: little enough to be gone through in the processor's cache, enough for few calls."""
+"""Bytes read by one call: few enough for the processor's cache, and enough to keep the number of calls low."""
 
 _PIECE: Final = 1 << 13
-"""Elements that are summed in their own precision before the sum goes on in double precision.
+"""Number of elements summed in their own precision, before the partial sums are added in double precision.
 
-So few that a library for linear algebra sums them in the thread that asks, and that the error, however it does so, is
-below a thousandth.
+It is small enough that linear algebra libraries use the calling thread only, and that the error is below a
+thousandth for any order of summation.
 """
 
 _SAMPLE_PLACES: Final = 64
@@ -42,20 +42,20 @@ _SAMPLE_AT_PLACE: Final = 16
 _ALIGNMENT: Final = 64
 
 _MAX_GAP_BYTES: Final = 64 << 10
-"""What lies between two records is read along up to this size."""
+"""Largest gap between two records that is read together with them."""
 
 
 class SeriesSummary(NamedTuple):
-    """What is left of the values of one tensor at some steps.
+    """Summary of the values of one tensor at several steps.
 
     Args:
         steps: The steps.
-        shape: Of each value.
-        leading: ``(N, R, ...)``: the first entries along the first axis of each value, as many as were asked for, or
-            fewer if they are large.
-        sample: ``(N, M)``: elements from all over each value, from the same places of all.
-        sums: ``(N,)``: of the elements.
-        square_sums: ``(N,)``: of their squares, as far as the tensor's type can hold them.
+        shape: Shape of each value.
+        leading: ``(N, R, ...)``: the requested number of first entries along the first axis of each value, or fewer if
+            they are large.
+        sample: ``(N, M)``: elements spread over each value, at the same places in all values.
+        sums: ``(N,)``: sums of the elements.
+        square_sums: ``(N,)``: sums of the squares, within the range of the tensor's dtype.
     """
 
     steps: Sequence[int]
@@ -66,7 +66,7 @@ class SeriesSummary(NamedTuple):
     square_sums: Floats
 
     def rows(self, chosen: npt.NDArray[np.bool_] | Sequence[bool] | slice) -> SeriesSummary:
-        """Return what is left of some of the values."""
+        """Return the summary of the chosen values."""
         leading, sample, sums, squares = (array[chosen] for array in self[2:])
         return SeriesSummary(np.asarray(self.steps)[chosen].tolist(), self.shape, leading, sample, sums, squares)
 
@@ -74,7 +74,8 @@ class SeriesSummary(NamedTuple):
 def row_dots(flat: Array, other: Array | None) -> Floats:
     """Return the scalar product of each row with that of `other`, or with ones.
 
-    Piece by piece, as scalar products, which libraries for linear algebra compute several times as fast as NumPy adds.
+    Rows are processed in chunks as scalar products, which linear algebra libraries compute several times as fast as
+    NumPy adds.
     """
     num_rows, size = flat.shape
     total = np.zeros(num_rows)
@@ -94,11 +95,11 @@ def _ones(length: int, dtype: np.dtype[Any]) -> Array:
 
 
 class SummaryRequest(NamedTuple):
-    """What to find out of a tensor's values.
+    """Requested summary of a tensor's values.
 
     Args:
-        num_leading: Given their number, returns how many entries along the first axis of each value are wanted.
-        has_sums: Whether the sum of the elements is, besides that of their squares.
+        num_leading: Returns how many entries along the first axis of each value to keep, given their number.
+        has_sums: Whether to sum the elements, besides their squares.
     """
 
     num_leading: Callable[[int], int] = lambda _: 0
@@ -106,13 +107,13 @@ class SummaryRequest(NamedTuple):
 
 
 class _Record:
-    """A tensor's record in files that are laid out alike, and what is found out of its values.
+    """A tensor's record in files of the same layout, and the summary of its values.
 
     Args:
-        template: How the record is laid out.
-        location: Where in each file it lies.
+        template: Layout of the record.
+        location: Location of the record in each file.
         num_rows: Number of files.
-        wish: What to find out.
+        wish: The summary to compute.
     """
 
     def __init__(self, template: RecordTemplate, location: Location, num_rows: int, wish: SummaryRequest) -> None:
@@ -135,12 +136,13 @@ class _Record:
         self._square_sums = np.zeros(num_rows)
 
     def keep(self, row: int, values: _Values) -> None:
-        """Add some elements of a value."""
+        """Add elements of a value to the summary."""
         num_leading = self._leading.shape[1]
         if num_leading and not values.first:
             self._leading[row] = values.flat[:num_leading]
         low, high = values.samples
-        values.flat.take(values.places, out=self._sample[row, low:high], mode="clip")  # as none is out of bounds
+        # "clip" avoids the buffer that NumPy needs by default; no place is out of bounds.
+        values.flat.take(values.places, out=self._sample[row, low:high], mode="clip")
         if self._has_sums:
             self._sums[row] += row_dots(values.flat.reshape(1, -1), None)[0]
         self._square_sums[row] += values.sum_squares()
@@ -149,8 +151,8 @@ class _Record:
         """Return a part of the record's content as elements of a value.
 
         Args:
-            content: Where the part is read to.
-            begin: Which byte of the content is the first one.
+            content: Buffer that the part is read into.
+            begin: Offset of the part in the content, in bytes.
         """
         flat = content.view(self.dtype)
         first = begin // self.dtype.itemsize
@@ -158,7 +160,7 @@ class _Record:
         return _Values(self, flat, first, (low, high), self._places[low:high] - first)
 
     def digest(self, steps: Sequence[int], is_read: npt.NDArray[np.bool_]) -> SeriesSummary:
-        """Return what is left of the values that were read and are laid out as expected."""
+        """Return the summary of the values that were read and match the template."""
         leading = self._leading.reshape(len(steps), *self._lead_shape)
         found = SeriesSummary(steps, self._template.shape, leading, self._sample, self._sums, self._square_sums)
         fits = is_read & self._template.fits(self.heads, self.tails)
@@ -174,14 +176,14 @@ def _places(num_elements: int) -> npt.NDArray[np.intp]:
 
 
 class _Values:
-    """Elements of a value, where they are read to again and again.
+    """Elements of a value in a buffer that is reused for each file.
 
     Args:
-        record: Whose they are.
+        record: The record that the elements belong to.
         flat: ``(N,)``: the elements.
-        first: Number of the first one.
-        samples: Which ones of the sample are among them, the last one excluded.
-        places: Where in `flat` these are.
+        first: Position of the first element in the value.
+        samples: Range of positions in the sample that the elements cover, the end exclusive.
+        places: Positions in `flat` of the sampled elements.
     """
 
     def __init__(
@@ -202,16 +204,16 @@ class _Values:
         self._factors = [(rows[:, np.newaxis, :], rows[:, :, np.newaxis]) for rows in chunks if rows.size]
 
     def sum_squares(self) -> float:
-        """Return the sum of the squares, as `row_dots` finds it."""
+        """Return the sum of the squares, computed as in `row_dots`."""
         return sum([float(np.add.reduce(np.matmul(*pair), axis=None, dtype=np.float64)) for pair in self._factors])
 
 
 class _Call:
-    """What one call reads: bytes of a file from `start` on, to several places.
+    """One read call: the bytes of a file from `start` on, read into several buffers.
 
     Args:
-        start: Where the bytes lie in each file.
-        room: Where values go.
+        start: Offset of the bytes in each file.
+        room: Buffer for values.
     """
 
     def __init__(self, start: int, room: Scratch) -> None:
@@ -222,16 +224,16 @@ class _Call:
         self._values: list[_Values] = []
 
     def add_gap(self, num_bytes: int) -> None:
-        """Read something that nobody wants."""
+        """Read bytes that are not used."""
         gap = memoryview(bytearray(num_bytes))
         self._add(num_bytes, lambda _: gap)
 
     def add_rows(self, rows: Array) -> None:
-        """Read a row of an array, ``(files, bytes)``."""
+        """Read into the file's row of an array, ``(files, bytes)``."""
         self._add(rows.shape[1], lambda row: rows[row].data)
 
     def add_content(self, record: _Record, begin: int, num_bytes: int) -> None:
-        """Read a part of a record's content, from a byte on."""
+        """Read a part of a record's content, from byte `begin` on."""
         place = self._room[self.num_used : self.num_used + num_bytes]
         target = place.data
         self._add(num_bytes, lambda _: target)
@@ -239,7 +241,7 @@ class _Call:
         self.num_used += num_bytes + -num_bytes % _ALIGNMENT
 
     def read(self, reader: EventReader, event_file: str, row: int) -> bool:
-        """Read one file, and take in what it holds; False if it does not hold that much."""
+        """Read one file and add its values to the summaries; return False if the file is too short."""
         targets = [target(row) for target in self._targets]
         if reader.backend.read_into(event_file, self.start, targets) != self.end - self.start:
             return False
@@ -253,7 +255,7 @@ class _Call:
 
 
 def _plan(records: Iterable[_Record], room: Scratch) -> list[_Call]:
-    """Return the calls that read some records, which are in the order in which they lie in a file."""
+    """Return the calls that read the records, which are given in file order."""
     calls: list[_Call] = []
     for record in records:
         gap = record.start - calls[-1].end if calls else -1
@@ -272,7 +274,7 @@ def _plan(records: Iterable[_Record], room: Scratch) -> list[_Call]:
 
 
 def can_digest(dtype: np.dtype[Any]) -> bool:
-    """Return whether sums in the type's own precision mean something."""
+    """Return whether sums in the precision of the dtype are meaningful."""
     return dtype.kind == "f" and dtype.itemsize in (4, 8)
 
 
@@ -282,16 +284,16 @@ def summarize_series(
     wishes: Mapping[tuple[str, int], SummaryRequest],
     rows: Sequence[WantedFile],
 ) -> dict[str, SeriesSummary]:
-    """Go through values of files that are laid out alike.
+    """Summarize the values of files of the same layout.
 
     Args:
-        reader: What reads event files.
+        reader: Reader of event files.
         content: The places of the records.
-        wishes: What to find out of each tensor.
+        wishes: The summary to compute of each tensor.
         rows: The files.
 
     Returns:
-        What was found. Values that are damaged, or of a type that cannot be gone through, are missing.
+        The summaries. Values that are damaged or of an unsupported dtype are missing.
     """
     records: dict[str, _Record] = {}
     for (name, position), wish in wishes.items():
@@ -302,14 +304,14 @@ def summarize_series(
     calls = _plan(sorted(records.values(), key=lambda record: record.start), np.empty(_ROOM_BYTES, np.uint8))
     is_read = np.zeros(len(rows), np.bool_)
     for number, row in enumerate(rows):
-        with contextlib.suppress(OSError):  # is read again, alone, to be described
+        with contextlib.suppress(OSError):  # read again alone, which raises the error
             is_read[number] = all(call.read(reader, row.file.event_file or "", number) for call in calls)
     steps = [row.step for row in rows]
     return {name: record.digest(steps, is_read) for name, record in records.items()}
 
 
 def find_template(reader: EventReader, name: str, location: Location, file: IndexEntryFile) -> RecordTemplate | None:
-    """Return how a record is laid out; None if it is damaged, or not laid out like a writer's."""
-    with contextlib.suppress(OSError):  # is read again, alone, to be described
+    """Return the template of a record; None if the record is damaged or has an unknown layout."""
+    with contextlib.suppress(OSError):  # read again alone, which raises the error
         return reader.template(file.event_file or "", location, name)
     return None

@@ -1,4 +1,4 @@
-"""One array from the values of a tensor at several steps."""
+"""Stack the values of a tensor at several steps into one array."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def stack_values(name: str, values: Mapping[int, Array]) -> Array:
-    """Return the values of a tensor as one read-only array, whose first axis is that of the steps.
+    """Return the values of a tensor as one read-only array with steps on the first axis.
 
     Raises:
-        SMDebugValueError: There are none, or shape or dtype are not the same at all steps.
+        SMDebugValueError: There are no values, or shape or dtype differ between steps.
     """
     if not values:
         raise SMDebugValueError(f"tensor {name!r} has no values at the steps asked for")
