@@ -1,4 +1,4 @@
-"""The format of a trial: object names, records, messages, index and collections files, and where their bytes lie.
+"""The format of a trial: object names, records, messages, index and collections files, and the back ends for them.
 
-Nothing here knows rules, configuration or frameworks. Section numbers in this package refer to the store format.
+This package does not depend on rules, configuration or frameworks. Section numbers in it refer to the store format.
 """

@@ -1,7 +1,7 @@
 """One writing process per trial: the claim on a folder (store format, section 1.3).
 
-Two processes that do not know of each other, and so both call themselves ``worker_0``, must not write to one folder.
-The first takes the claim. A claim says whose it is, so that one left behind by a process that was killed is taken over.
+Independent processes that both use the name ``worker_0`` must not write to the same folder. The first process acquires
+the claim. A claim names its owner, so that the claim of a killed process can be taken over.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.format.keys import CLAIM_KEY
 
 _OWN_CLAIMS: dict[str, int] = {}
-"""Root → number of the process that has claimed it and not given it back: this one, or the one it was forked from."""
+"""Root → ID of the process that holds the claim: this process, or the one that it was forked from."""
 
 
 def owns_claim(backend: Backend) -> bool:
-    """Return whether a hook of this very process writes to a trial, and has it for itself."""
+    """Return whether this process, and not only its parent, holds the claim on a trial."""
     return _OWN_CLAIMS.get(backend.url) == os.getpid()
 
 
 def acquire_claim(backend: LocalBackend) -> bool:
-    """Claim a trial for this process; False if a process that may still run has it.
+    """Claim a trial for this process; return False if a process that may still run holds the claim.
 
-    A claim without an owner's name, as other writers leave it, is respected.
+    A claim without an owner's name, which other writers leave, is respected.
 
     Raises:
         OSError: The claim cannot be written.
@@ -37,7 +37,7 @@ def acquire_claim(backend: LocalBackend) -> bool:
         try:
             backend.write(CLAIM_KEY, (_own_name(),))
         except OSError:
-            backend.delete(CLAIM_KEY)  # a claim that does not say whose it is would lock the folder for good
+            backend.delete(CLAIM_KEY)  # a claim without an owner would lock the folder forever
             raise
     elif not _take_over(backend.root / CLAIM_KEY, backend.url):
         return False
@@ -46,19 +46,19 @@ def acquire_claim(backend: LocalBackend) -> bool:
 
 
 def release_claim(backend: Backend) -> None:
-    """Remove the claim that `acquire_claim` took."""
+    """Remove the claim of this process."""
     _OWN_CLAIMS.pop(backend.url, None)
     backend.delete(CLAIM_KEY)
 
 
 def _take_over(path: Path, root: str) -> bool:
-    """Put this process's name into an abandoned claim; of several that try, one wins.
+    """Write this process's name into an abandoned claim; if several processes try, one wins.
 
-    The claim is evaluated and rewritten under a lock, in place: whoever waits for the lock then finds a living owner.
+    The claim is checked and rewritten in place under a lock, so that processes waiting for the lock find a live owner.
     """
     try:
         claim = path.open("r+b")
-    except FileNotFoundError:  # given back this moment
+    except FileNotFoundError:  # released since the attempt to create it
         return False
     with claim:
         fcntl.flock(claim, fcntl.LOCK_EX)
@@ -71,7 +71,7 @@ def _take_over(path: Path, root: str) -> bool:
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:
-    """Return whether an open file still lies at its path, and has not been given back or replaced meanwhile."""
+    """Return whether an open file is still the one at its path, that is, it was not removed or replaced."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -95,7 +95,7 @@ def _is_running(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it runs, and belongs to someone else
+    except OSError:  # the process runs as another user
         return True
     return True
 
@@ -109,7 +109,7 @@ def _identity(pid: int) -> dict[str, Any]:
 
 
 def _start_ticks(pid: int) -> str | None:
-    """Return when a process started, in the kernel's own count; tells it from a later one with its number."""
+    """Return the start time of a process in kernel ticks, which distinguishes it from a later one with its ID."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:  # no such file system, or no such process

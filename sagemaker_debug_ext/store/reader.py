@@ -17,22 +17,22 @@ from sagemaker_debug_ext.store.format.templates import RecordDecoder, RecordTemp
 _MIB: Final = 1 << 20
 
 _LARGE_BYTES: Final = _MIB
-"""Records from this size are read straight to where they stay."""
+"""Records of at least this size are read directly into their final memory."""
 
 _WHOLE_FILE_BYTES: Final = 64 << 10
 _WHOLE_FILE_BYTES_REMOTE: Final = _MIB
-"""Event files up to this size are read as a whole, because the next record that is wanted is likely to be in them."""
+"""Event files up to this size are read whole, because the next requested record is likely to be in them."""
 
 _KEPT_BYTES: Final = 8 * _MIB
 _KEPT_BYTES_REMOTE: Final = 64 * _MIB
-"""How much of such files is kept."""
+"""Cache size for such files."""
 
 _END_BYTES: Final = 16 << 10
-"""How much of each end of a record is read to learn how it is laid out; its name and its shape are there."""
+"""Bytes read at each end of a record to learn its layout; they hold its name and shape."""
 
 
 def list_index(backend: Backend) -> list[ObjectInfo]:
-    """Return the index files, sorted by key; whether a name is well formed is for `keys.parse_index_key` to say."""
+    """Return the index files, sorted by key; names are not checked, see `keys.parse_index_key`."""
     return [info for info in backend.list(INDEX_PREFIX) if info.key.endswith(".json")]
 
 
@@ -40,7 +40,7 @@ def read_index(backend: Backend, key: str) -> IndexFile:
     """Read one index file.
 
     Raises:
-        IndexReaderException: It is gone, or no index file.
+        IndexReaderException: The file does not exist or is not an index file.
     """
     content = backend.read(key)
     if content is None:
@@ -49,17 +49,17 @@ def read_index(backend: Backend, key: str) -> IndexFile:
 
 
 def place_of(event_file: str, start: int) -> str:
-    """Return what to call a record in an error."""
+    """Return the name of a record for errors."""
     return f"{event_file} at byte {start}"
 
 
 class EventReader:
     """Reads records of a trial's event files. May be used from several threads.
 
-    Small event files are kept for a while, at most 8 MiB of them, or 64 MiB where every request costs.
+    Small event files are cached, up to 8 MiB in total, or 64 MiB for remote back ends.
 
     Args:
-        backend: Where the trial lies.
+        backend: The back end that holds the trial.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -75,18 +75,18 @@ class EventReader:
         """Return the value of one record.
 
         Args:
-            event_file: Key of the records.
-            location: Where in it the record lies.
-            name: The stored name the index gives; the record must agree.
-            step: The global step the index gives.
-            file_end: Where the last record of the file ends, as far as is known.
+            event_file: Key of the event file.
+            location: Location of the record in the file.
+            name: The stored name according to the index; the record must have the same.
+            step: The global step according to the index.
+            file_end: End of the last record in the file, as far as is known.
 
         Returns:
             A read-only array.
 
         Raises:
-            FileNotFoundError: The event file is not there.
-            CorruptRecordError: The record is not what the index says, or its bytes are damaged.
+            FileNotFoundError: The event file does not exist.
+            CorruptRecordError: The record does not match the index, or its bytes are damaged.
             MissingDependencyError: The dtype needs a package that is not installed.
             OSError: The back end failed.
         """
@@ -100,7 +100,7 @@ class EventReader:
             raise
 
     def decode(self, record: Buffer, event_file: str, location: Location, name: str, step: int) -> Array:
-        """Return the value of a record that was read; see `value`."""
+        """Return the value of a record from its bytes; see `value`."""
         if len(record) != location.length:
             raise CorruptRecordError(
                 place_of(event_file, location.start),
@@ -112,12 +112,12 @@ class EventReader:
         return value
 
     def template(self, event_file: str, location: Location, name: str) -> RecordTemplate | None:
-        """Return how a record is laid out, by its ends alone if that is not known; None if they do not tell.
+        """Return the template of a record, from the ends of the record if needed; None if its layout is unknown.
 
         Args:
-            event_file: Key of the records.
-            location: Where in it the record lies.
-            name: The stored name the index gives.
+            event_file: Key of the event file.
+            location: Location of the record in the file.
+            name: The stored name according to the index.
 
         Raises:
             OSError: The back end failed.
@@ -148,14 +148,14 @@ class EventReader:
         return self.backend.read(event_file, start, length)
 
     def read_spans(self, spans: Sequence[tuple[str, int, int]], file_end: int) -> list[Buffer | OSError | None]:
-        """Return parts of several event files of the same extent, in as few requests as makes sense.
+        """Return parts of several event files of the same size, with as few requests as is efficient.
 
         Args:
             spans: Key, start and end of each part.
-            file_end: Where the last record of the files ends, as far as is known.
+            file_end: End of the last record in the files, as far as is known.
 
         Returns:
-            What was read; None for a file that is not there, the error for one that cannot be read.
+            The parts; None for a file that does not exist, and the error for one that cannot be read.
         """
         whole = file_end <= self._whole_file_bytes and all(end <= file_end for _, _, end in spans)
         found: list[Buffer | OSError | None] = [None] * len(spans)
@@ -168,7 +168,7 @@ class EventReader:
                 wanted.append(position)
         if not wanted:
             return found
-        # Whole files are worth their room only if they are read again: not if all that is wanted comes at once.
+        # Whole files are only worth caching if they are read again, not if one call reads everything needed.
         keep = whole and sum(end - start for _, start, end in spans) < file_end * len(spans)
         ranges = [self._range(spans[position], file_end if keep else 0) for position in wanted]
         for position, content in zip(wanted, self.backend.read_many(ranges), strict=True):
@@ -193,7 +193,7 @@ class EventReader:
                 self._kept_bytes -= len(self._kept.popitem(last=False)[1])
 
     def forget(self, event_file: str) -> None:
-        """Drop what is kept of an event file, because it may have been replaced."""
+        """Drop the cached content of an event file, because it may have been replaced."""
         with self._lock:
             self._kept_bytes -= len(self._kept.pop(event_file, b""))
 

@@ -1,4 +1,4 @@
-"""Write one worker's part of a trial: each step becomes visible whole or not at all."""
+"""Write one worker's part of a trial; each step becomes visible atomically."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 LOG = logging.getLogger(__name__)
 
 _TOLD: Final[set[str]] = set()
-"""The trials of which was said that smdebug cannot read all of them."""
+"""The trials for which the warning about dtypes unknown to smdebug has been logged."""
 
 _MAX_LAYOUTS: Final = 32
-"""How many kinds of steps are remembered; a job has a few, unless its shapes change all the time."""
+"""Cache size for step layouts; a job has few kinds of steps, unless its shapes change all the time."""
 
 
 class NamedTensor(NamedTuple):
-    """A value to save, as `messages.to_array` returns it, and when it was taken (seconds since the epoch)."""
+    """A value to save, as returned by `messages.to_array`, and its time in seconds since the epoch."""
 
     name: str
     value: Array
@@ -52,7 +52,7 @@ class NamedShape(NamedTuple):
 
 
 class NamedNumbers(NamedTuple):
-    """Several single numbers of one dtype, each to be saved as a tensor of no dimension, and when they were taken."""
+    """Several numbers of one dtype with their times; each is saved as a tensor without dimensions."""
 
     names: tuple[str, ...]
     values: Array
@@ -61,7 +61,7 @@ class NamedNumbers(NamedTuple):
 
 @attrs.define
 class StepData:
-    """What one worker saves at one step; tensors of the same name: the last one counts, numbers after tensors."""
+    """The data of one worker at one step. For equal names the last tensor counts; numbers come after tensors."""
 
     global_step: int
     mode: ModeKeys
@@ -72,7 +72,7 @@ class StepData:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the values, without framing."""
+        """Size of the values in bytes, without framing."""
         return sum(tensor.value.nbytes for tensor in self.tensors) + sum(some.values.nbytes for some in self.numbers)
 
     def __bool__(self) -> bool:
@@ -83,11 +83,11 @@ class TrialWriter:
     """Writes one worker's part of a trial. Use it from one thread at a time.
 
     Args:
-        backend: Where the trial lies.
+        backend: The back end that holds the trial.
         worker: Name of this worker, such as ``worker_0``.
 
     Raises:
-        SMDebugValueError: The worker's name has no place in a file name.
+        SMDebugValueError: The worker's name cannot be part of a file name.
     """
 
     def __init__(self, backend: Backend, worker: str = "worker_0") -> None:
@@ -100,12 +100,12 @@ class TrialWriter:
     def write_step(self, data: StepData) -> int:
         """Write a step and make it visible.
 
-        The records are complete at their final place before the index that points at them appears, so a reader never
-        sees half a step. Writing the same step again replaces it; it is not visible while that goes on. A step without
-        content writes nothing.
+        The records are complete at their final place before the index file that refers to them appears, so readers
+        never see an incomplete step. Writing a step again replaces it; the step is not visible in the meantime. A step
+        without content writes nothing.
 
         Returns:
-            Bytes written.
+            Number of bytes written.
 
         Raises:
             OSError: The back end failed; nothing of the step is visible.
@@ -114,7 +114,7 @@ class TrialWriter:
             return 0
         has_texts = any(tensor.value.dtype.kind == "U" for tensor in data.tensors)
         parts, index = self._encode_texts(data) if has_texts else self._encode(data)
-        if data.global_step in self.visible_steps:  # an old index must not point into new records
+        if data.global_step in self.visible_steps:  # an old index file must not refer to new records
             self.backend.delete(index_key(data.global_step, self.worker))
         if parts:
             self.backend.write(event_key(data.global_step, self.worker), parts)
@@ -124,14 +124,14 @@ class TrialWriter:
 
     @property
     def visible_steps(self) -> set[int]:
-        """The steps of this worker that readers see; the back end is listed the first time."""
+        """The steps of this worker that readers see; the first access lists the back end."""
         if self._visible is None:
             files = (try_parse_index_key(info.key) for info in self.backend.list(INDEX_PREFIX))
             self._visible = {file.step for file in files if file is not None and file.worker == self.worker}
         return self._visible
 
     def _encode(self, data: StepData) -> tuple[list[Buffer], bytes]:
-        """Return the records and the index of a step whose records have the length that dtype and shape give them."""
+        """Return the records and the index of a step whose record lengths follow from dtypes and shapes."""
         tensors, numbers = data.tensors, data.numbers
         step_field = b"\x10" + varint(data.global_step) if data.global_step else b""
         kind = StepKind(
@@ -180,7 +180,7 @@ class TrialWriter:
                 return
 
     def _encode_texts(self, data: StepData) -> tuple[list[Buffer], bytes]:
-        """Return the records and the index of a step with texts, whose length is their own."""
+        """Return the records and the index of a step with strings, whose lengths vary."""
         parts: list[Buffer] = []
         locations: dict[str, Location] = {}
         end = 0
@@ -198,8 +198,8 @@ class TrialWriter:
         """Write this worker's collections file, replacing an earlier one.
 
         Args:
-            collections: Dictionaries with at least a ``name`` each.
-            num_workers: How many workers write to the trial.
+            collections: Dictionaries that each have at least a ``name``.
+            num_workers: Number of workers that write to the trial.
         """
         content = manifest.CollectionsFile({item["name"]: item for item in collections}, num_workers)
         self.backend.write(collections_key(self.worker), (content.to_json().encode(),))
@@ -218,7 +218,7 @@ def _entries(data: StepData) -> list[Entry]:
 
 
 def _content(array: Array) -> Buffer:
-    """Return the bytes of an array in C order, sharing its memory where it is laid out so already."""
+    """Return the bytes of an array in C order, without a copy if the array is C-contiguous."""
     if not array.size:
         return b""
     if array.ndim and array.dtype.isbuiltin == 1 and array.dtype.kind in "biuf" and array.flags.c_contiguous:

@@ -1,4 +1,4 @@
-"""Where a trial's bytes lie: one small interface, and the places behind it."""
+"""Back ends that store the bytes of a trial: one small interface and its implementations."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["Backend", "Buffer", "LocalBackend", "MemoryBackend", "ObjectInfo", "
 
 
 def open_backend(path: str | os.PathLike[str], s3: S3Options | None = None) -> Backend:
-    """Return the back end for a path; blanks around it are dropped and ``~`` is expanded.
+    """Return the back end for a path; surrounding whitespace is dropped and ``~`` is expanded.
 
     Args:
         path: A folder of this machine, or ``s3://bucket/prefix``.
-        s3: How to reach S3.
+        s3: How to connect to S3.
 
     Raises:
-        SMDebugValueError: The path names a place this version cannot reach.
+        SMDebugValueError: The path is of an unsupported kind.
         StorageError: There are no credentials for S3.
     """
     text = os.fspath(path).strip()
     if text.startswith(SCHEME):
-        from sagemaker_debug_ext.store.backends.s3 import S3Backend  # noqa: PLC0415 - boto3 takes long
+        from sagemaker_debug_ext.store.backends.s3 import S3Backend  # noqa: PLC0415 - importing boto3 is slow
 
         return S3Backend(*split_s3_url(text), s3)
     is_meant_for_s3 = text[:3].casefold() == "s3:"  # path objects turn s3:// into s3:/

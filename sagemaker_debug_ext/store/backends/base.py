@@ -1,4 +1,4 @@
-"""The interface to where a trial's bytes lie."""
+"""The interface of back ends, which store the bytes of a trial."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 class ObjectInfo(NamedTuple):
     """A listed object.
 
-    `version` changes whenever its content may have. `modified_at` is when it was written, in seconds since the epoch by
-    the back end's clock; 0 where that is not known. `md5` is the checksum of the content in hexadecimal digits, where
-    the back end gives it without reading.
+    `version` changes whenever the content may have changed. `modified_at` is the time of writing, in seconds since the
+    epoch by the back end's clock; 0 if unknown. `md5` is the checksum of the content in hexadecimal digits, if the back
+    end gives it without reading.
     """
 
     key: str
@@ -27,7 +27,7 @@ class ObjectInfo(NamedTuple):
 
 
 class ByteRange(NamedTuple):
-    """Part of an object; None for `length` means to its end."""
+    """Part of an object; a `length` of None means to the end of the object."""
 
     key: str
     start: int = 0
@@ -35,10 +35,10 @@ class ByteRange(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a look at a prefix found to be new or changed, sorted by key.
+    """New and changed objects below a prefix, sorted by key.
 
-    `is_snapshot` tells whether nothing that was there when the look began, and no object older than one that is
-    listed, can be missing.
+    `is_snapshot` is True if no object can be missing that existed when the look began or that is older than a listed
+    object.
     """
 
     objects: list[ObjectInfo]
@@ -46,51 +46,51 @@ class Changes(NamedTuple):
 
 
 class Backend(abc.ABC):
-    """Bytes under keys below one root.
+    """A store of objects, which are bytes under keys below one root.
 
     Keys are relative and joined by ``/``. Several processes may use the same root, each writing keys of its own.
-    Implementations must make `write` atomic, so that `list`, `read` and `exists` only ever show complete objects; an
-    object that is not there is a return value, not an error. Methods may be called from several threads.
+    Implementations must make `write` atomic, so that `list`, `read` and `exists` only show complete objects. A missing
+    object is a return value, not an error. Methods may be called from several threads.
     """
 
     url: str
-    """The root, for messages."""
+    """The root, as shown in messages."""
 
     is_remote: ClassVar[bool] = False
-    """Whether every request takes long or costs money, so that few large ones are better than many small ones."""
+    """Whether requests are slow or cost money, so that few large requests are better than many small ones."""
 
     cache_key: str | None = None
-    """What names this place for as long as it exists, on this machine; None if nothing of it may be kept on disk."""
+    """Permanent identifier of the root on this machine; None if its content must not be cached on disk."""
 
     @abc.abstractmethod
     def list(self, prefix: str = "") -> list[ObjectInfo]:
-        """Return every object whose key starts with `prefix` (a folder's name with its ``/``), sorted by key."""
+        """Return the objects whose keys start with `prefix` (a folder name that ends in ``/``), sorted by key."""
 
     @abc.abstractmethod
     def read(self, key: str, start: int = 0, length: int | None = None) -> Buffer | None:
-        """Return the bytes from `start`, at most `length` of them; None if there is no such object.
+        """Return at most `length` bytes from `start` on; None if the object does not exist.
 
-        Fewer bytes come back where the object ends early.
+        The result is shorter if the object ends earlier.
         """
 
     @abc.abstractmethod
     def write(self, key: str, parts: Sequence[Buffer]) -> None:
-        """Store the parts one after the other as one object, replacing an earlier one, whole or not at all."""
+        """Write the concatenated parts as one object, atomically, replacing an earlier one."""
 
     @abc.abstractmethod
     def create(self, key: str) -> bool:
-        """Create an empty object; False if the key exists already."""
+        """Create an empty object; return False if the object exists already."""
 
     @abc.abstractmethod
     def exists(self, key: str) -> bool:
-        """Return whether there is such an object."""
+        """Return whether an object exists."""
 
     @abc.abstractmethod
     def delete(self, key: str) -> None:
-        """Remove an object; it is fine if there is none."""
+        """Delete an object, if it exists."""
 
     def read_many(self, ranges: Iterable[ByteRange]) -> Sequence[Buffer | OSError | None]:
-        """Return what `read` gives for each range, in their order; a failure is returned in its place, not raised."""
+        """Return the result of `read` for each range, in order; errors are returned instead of raised."""
         return [self._read_or_fail(byte_range) for byte_range in ranges]
 
     def _read_or_fail(self, wanted: ByteRange) -> Buffer | OSError | None:
@@ -104,26 +104,26 @@ class Backend(abc.ABC):
         key: str,
         start: int,
         length: int,
-        find_content: Callable[[Buffer], int | None],  # noqa: ARG002 - for back ends that can make use of it
+        find_content: Callable[[Buffer], int | None],  # noqa: ARG002 - used by back ends that can align the content
     ) -> Buffer | None:
-        """Return what `read` does, for large ranges with one content of interest.
+        """Return the same bytes as `read`, for a large range with an array in it.
 
         Args:
             key: The object.
-            start: Where the range begins.
-            length: Its length.
-            find_content: Tells from the first bytes of the range where in it the content begins; back ends that can do
-                so without a further copy put that place at an address that suits every type of number.
+            start: Start of the range.
+            length: Length of the range.
+            find_content: Returns the offset of the array in the range, from the first bytes of the range. Back ends
+                that can do so without another copy align the array in memory for every dtype.
         """
         return self.read(key, start, length)
 
     def read_into(self, key: str, start: int, targets: Sequence[memoryview]) -> int:
-        """Read one range into several places, one after the other; return how many bytes of it there were.
+        """Read one range into consecutive buffers; return the number of bytes read.
 
         Args:
             key: The object; nothing is read if it does not exist.
-            start: Where the range begins.
-            targets: The places; their sizes together are the length of the range.
+            start: Start of the range.
+            targets: The buffers; their total size is the length of the range.
         """
         content = memoryview(self.read(key, start, sum(map(len, targets))) or b"")
         at = 0
@@ -134,7 +134,7 @@ class Backend(abc.ABC):
         return at
 
     def watch(self, prefix: str) -> Watch:
-        """Return what tells, again and again, which objects below `prefix` are new or have changed."""
+        """Return a watch that reports, at each look, the new and changed objects below `prefix`."""
         return Watch(self, prefix)
 
     def __repr__(self) -> str:
@@ -142,11 +142,11 @@ class Backend(abc.ABC):
 
 
 class Watch:
-    """Tells which objects below a prefix are new or have changed since it last looked. Not locked: its owner is.
+    """Reports the objects below a prefix that are new or have changed since the last look. Callers must hold a lock.
 
     Args:
-        backend: Where to look.
-        prefix: A folder's name with its ``/``.
+        backend: The back end to list.
+        prefix: A folder name that ends in ``/``.
     """
 
     def __init__(self, backend: Backend, prefix: str) -> None:
@@ -154,17 +154,17 @@ class Watch:
         self._prefix = prefix
         self._versions: dict[str, str] = {}
 
-    def look(self, settled: str = "") -> Changes:  # noqa: ARG002 - for back ends where listing costs
-        """Return what is new or has changed.
+    def look(self, settled: str = "") -> Changes:  # noqa: ARG002 - used by back ends where listing costs
+        """Return the new and changed objects.
 
         Args:
-            settled: Keys up to this one need not be looked at every time; those that lie before it and change
-                nevertheless are found at a later look.
+            settled: Keys up to this one need not be checked at every look; if they change nevertheless, a later look
+                finds them.
         """
         return Changes(self._take_in(self._backend.list(self._prefix)), is_snapshot=True)
 
     def look_at_all(self) -> Changes:
-        """Return what is new or has changed, whatever was said to be settled, and trusting nothing but the objects."""
+        """Return the new and changed objects after checking every object, including settled ones."""
         return self.look()
 
     def forget(self, key: str) -> None:
@@ -181,7 +181,7 @@ def check_key(key: str) -> str:
     """Return `key` if it stays below the root.
 
     Raises:
-        SMDebugValueError: It is empty, absolute, or climbs up.
+        SMDebugValueError: The key is empty or absolute, or contains ``..``.
     """
     if not key or key.startswith("/") or "\\" in key or "\0" in key or ".." in key.split("/"):
         raise SMDebugValueError(f"a key must be a relative path without '..' (got {key!r})")

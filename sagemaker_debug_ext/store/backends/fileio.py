@@ -1,4 +1,4 @@
-"""Files: many buffers at one descriptor, and writes that are visible whole or not at all."""
+"""File I/O: scattered reads and gathered writes at one descriptor, and atomic writes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Final
 from sagemaker_debug_ext.store.backends.base import Buffer
 
 _MAX_PARTS_PER_CALL: Final = 1024
-"""What Linux and macOS take in one call."""
+"""Maximum number of buffers per call on Linux and macOS."""
 
 _MAX_BYTES_PER_CALL: Final = 1 << 19
-"""A long call holds nothing up on hardware, but on a virtual machine on which training works beside it, each byte of
-four megabytes and more in one call was measured to cost three times as much as in calls of up to one."""
+"""Long calls are slow on virtual machines that train at the same time: each byte of calls of four megabytes and more
+was measured to cost three times as much as in calls of up to one megabyte. On hardware there is no difference."""
 
 _RESERVE_FROM_BYTES: Final = 1 << 20
 _NOT_SUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
@@ -40,7 +40,7 @@ def renamed_at_end(temporary: str | os.PathLike[str], path: str | os.PathLike[st
 
 
 def atomic_write(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a small file so that readers see the old content or the new, never a part of it.
+    """Write a small file atomically: readers see either the old or the new content.
 
     Raises:
         OSError: The file cannot be written.
@@ -56,7 +56,7 @@ def _remove(path: str | os.PathLike[str]) -> None:
 
 
 def read_exactly(descriptor: int, start: int, length: int) -> bytes:
-    """Return `length` bytes from `start` on, or as many as there are."""
+    """Return `length` bytes from `start` on, or fewer at the end of the file."""
     content = os.pread(descriptor, length, start)
     if len(content) == length:
         return content
@@ -72,7 +72,7 @@ def read_exactly(descriptor: int, start: int, length: int) -> bytes:
 
 
 def read_scattered(descriptor: int, start: int, targets: Sequence[memoryview]) -> int:
-    """Fill `targets`, one after the other; return how many bytes there were."""
+    """Fill `targets` one after the other; return the number of bytes read."""
     left = deque(targets)
     got = 0
     while left:
@@ -88,21 +88,21 @@ def read_scattered(descriptor: int, start: int, targets: Sequence[memoryview]) -
 
 
 def write_gathered(descriptor: int, start: int, parts: Sequence[Buffer]) -> None:
-    """Write `parts`, one after the other, from `start` on."""
+    """Write `parts` one after the other, from `start` on."""
     views = [memoryview(part).cast("B") for part in parts if len(part)]
     total = sum(map(len, views))
     if total >= _RESERVE_FROM_BYTES:
         _reserve(descriptor, start, total)
     for batch in _batches(views):
         left = batch
-        while left:  # a disk that is nearly full takes less than it is given
+        while left:  # a nearly full disk accepts only part of the bytes
             written = os.pwritev(descriptor, left, start)
             start += written
             left = _without_start(left, written)
 
 
 def _batches(views: Iterable[memoryview]) -> Iterator[list[memoryview]]:
-    """Cut what is to be written into what one call takes."""
+    """Yield batches of the views that fit into one call each."""
     batch: list[memoryview] = []
     room = _MAX_BYTES_PER_CALL
     for view in views:
@@ -128,7 +128,7 @@ def _without_start(views: list[memoryview], num_bytes: int) -> list[memoryview]:
 
 
 def _reserve(descriptor: int, start: int, num_bytes: int) -> None:
-    """Ask for the space at once: faster than growing, and a full disk shows before anything is written."""
+    """Reserve disk space: this is faster than growing the file, and a full disk raises before anything is written."""
     if not hasattr(os, "posix_fallocate"):
         return
     try:

@@ -1,4 +1,4 @@
-"""Trials in a folder of this machine."""
+"""A back end in a folder of this machine."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ _MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno
 _NOT_PLAIN: Final = (errno.EISDIR, errno.ESPIPE)
 
 _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Links are not followed, and a pipe under a file's name does not hold the reader up."""
+"""Links are not followed, and opening a pipe does not block."""
 
 _SMALL_BYTES: Final = 64 << 10
-"""Up to this size memory is allocated on the word of whoever asks, without looking at the size of the file."""
+"""Up to this size, memory is allocated as requested, without checking the size of the file."""
 
 _MOST_START: Final = 1 << 62
-"""Beyond this the system knows no places."""
+"""Largest file offset of the system."""
 
 _ALIGNMENT: Final = 64
 _HEAD_BYTES: Final = 1 << 12
-"""Where the content of a record begins; only the longest names put it further back, which costs a copy."""
+"""Bytes that are searched for the start of a record's content; longer names cost a copy."""
 
 _FINE_CLOCK_NS: Final = 20_000_000
 _COARSE_CLOCK_NS: Final = 2_100_000_000
-"""How old a folder's time must be to prove that nothing has come since: more than a tick of the file system's clock."""
+"""Minimum age of a folder's time that proves that nothing was added since: one tick of the file system's clock."""
 
 _NUM_RECENT: Final = 16
 
 _FEW_FOLDERS: Final = 16
-"""How many folders may be asked for their times at every look."""
+"""Maximum number of folders whose times are read at every look."""
 
 _LOOK_ANYWAY_NS: Final = 30_000_000_000
-"""Folders are looked at this often whatever their time says, for file systems that keep it badly."""
+"""Interval at which folders are read whatever their time, because some file systems update it unreliably."""
 
 
 class LocalBackend(Backend):
     """Objects are files below a folder.
 
-    A file is written under a temporary name beside its final place and renamed when complete; the names of half-written
-    files end in ``.tmp`` and are never listed. Files are not synchronised to the disk: what a killed *process* wrote
-    stays whole, a crash of the machine may lose the last seconds.
+    A file is written under a temporary name next to its final path and renamed when complete. Names of incomplete files
+    end in ``.tmp`` and are never listed. Files are not synchronised to disk: files of a killed *process* stay complete,
+    but a crash of the machine may lose the last seconds.
 
-    The folder itself may be a link. Links below it are passed over, and so is everything that is no plain file: what a
-    trial holds cannot make a reader open, or wait for, anything outside of it.
+    The folder itself may be a link. Links below it, and all objects other than plain files, are ignored. A trial
+    therefore cannot make a reader open, or wait for, anything outside of the folder.
 
     Args:
         root: The folder; it need not exist before the first write.
@@ -86,7 +86,7 @@ class LocalBackend(Backend):
             return None
         descriptor, size = opened
         try:
-            # The file's own size bounds what is allocated, whatever a damaged index asks for.
+            # A damaged index may ask for any length, so the size of the file bounds the allocation.
             available = max(size - start, 0)
             wanted = available if length is None else min(length, available)
             return read_exactly(descriptor, start, wanted)
@@ -94,7 +94,7 @@ class LocalBackend(Backend):
             os.close(descriptor)
 
     def _read_small(self, key: str, start: int, length: int) -> bytes | None:
-        """Read without asking what kind of file it is: folders and pipes say so when they are read."""
+        """Read without checking the kind of file, because reading a folder or pipe raises."""
         descriptor = self._open_any(key)
         if descriptor is None:
             return None
@@ -117,7 +117,7 @@ class LocalBackend(Backend):
         try:
             wanted = min(length, max(size - start, 0))
             content = find_content(os.pread(descriptor, min(wanted, _HEAD_BYTES), start)) or 0
-            # numpy's memory comes in large pages, which makes reading into it several times as fast as into bytes
+            # NumPy allocates large pages, so reading into its memory is several times as fast as into bytes
             room = np.empty(wanted + _ALIGNMENT, np.uint8)
             lead = -(room.ctypes.data + content) % _ALIGNMENT
             target = room[lead : lead + wanted].data
@@ -139,7 +139,7 @@ class LocalBackend(Backend):
         return _LocalWatch(self, prefix)
 
     def _open(self, key: str) -> tuple[int, int] | None:
-        """Open a plain file of the trial, and return its size as well; None if there is none."""
+        """Open a plain file of the trial and return descriptor and size; None if there is none."""
         descriptor = self._open_any(key)
         if descriptor is None:
             return None
@@ -150,7 +150,7 @@ class LocalBackend(Backend):
         return None
 
     def _open_any(self, key: str) -> int | None:
-        """Open what has the name of a file of the trial; None if there is nothing, or a link on the way."""
+        """Open an object of any kind below the root; None if it does not exist or its path has a link."""
         path = self._path(key)
         folder = key.rpartition("/")[0]
         if folder not in self._plain_folders and not self._find_plain(folder):
@@ -163,7 +163,7 @@ class LocalBackend(Backend):
             raise
 
     def _is_plain(self, folder: str) -> bool:
-        """Return whether a folder below the root is reached without a link; looked up once for each that is."""
+        """Return whether the path of a folder below the root has no link; caches positive results."""
         return folder in self._plain_folders or self._find_plain(folder)
 
     def _find_plain(self, folder: str) -> bool:
@@ -171,7 +171,7 @@ class LocalBackend(Backend):
             return False
         try:
             is_plain = stat.S_ISDIR(os.lstat(f"{self.url}/{folder}").st_mode)
-        except OSError:  # not there, or not ours to see: opening the file says so
+        except OSError:  # missing or not readable: opening the file raises
             return True
         if is_plain:
             self._plain_folders.add(folder)
@@ -234,7 +234,7 @@ def _describe(key: str, status: os.stat_result) -> ObjectInfo:
 
 
 class _Folder:
-    """What was seen of one folder: number and version of each file by name, and which folders it holds."""
+    """State of one folder at the last look: inode and version of each file by name, and its folders."""
 
     __slots__ = ("changed_at_ns", "folders", "looked_at_ns", "numbers", "recent", "versions")
 
@@ -253,17 +253,17 @@ class _Folder:
         return not self.was_still()
 
     def was_still(self) -> bool:
-        """Return whether the folder was unchanged at the last look for long enough that a later change would show."""
+        """Return whether the folder was unchanged for so long at the last look that a later change alters its time."""
         is_coarse = self.changed_at_ns % 1_000_000 == 0
         return self.looked_at_ns - self.changed_at_ns >= (_COARSE_CLOCK_NS if is_coarse else _FINE_CLOCK_NS)
 
 
 class _LocalWatch(Watch):
-    """Looks only into folders whose time has changed, and only at files that are new or may have been replaced.
+    """Reads only folders whose time has changed, and only files that are new or may have been replaced.
 
-    A file is replaced by renaming another one onto it, which gives its name another file number. One that was removed
-    first may get its number back, so if nothing else explains why a folder has changed, those that came last, the
-    likeliest to be written again, are looked at, and the others when everything is.
+    A file is replaced by renaming another file onto it, which changes the inode of its name. If a file is removed
+    first, the new file may get the same inode. If nothing else explains a folder's change, the newest files are
+    therefore checked, because they are most likely to be rewritten. The others are checked when all objects are.
     """
 
     def __init__(self, backend: LocalBackend, prefix: str) -> None:
@@ -290,7 +290,7 @@ class _LocalWatch(Watch):
         return Changes(sorted(found), is_snapshot=not found or self._is_still())
 
     def _look_into(self, key: str, found: list[ObjectInfo], begin: str, thoroughly: bool) -> None:
-        """Look into a folder and those below it, but for those that sort before `begin`."""
+        """Look into a folder and the folders below it, except those that sort before `begin`."""
         path = f"{self._root}/{key}"
         now_ns = time.time_ns()
         try:
@@ -310,9 +310,10 @@ class _LocalWatch(Watch):
                 self._look_into(f"{key}/{name}", found, begin, thoroughly)
 
     def _is_still(self) -> bool:
-        """Return whether nothing has changed in any folder since before it was read.
+        """Return whether no folder has changed since before it was read.
 
-        A folder is not read at one instant: a file may be missing although a younger one is listed, here or in another.
+        A folder is not read at one instant, so a file may be missing although a newer file is listed, in this folder or
+        in another one.
         """
         if len(self._folders) > _FEW_FOLDERS or not all(folder.was_still() for folder in self._folders.values()):
             return False
@@ -326,7 +327,7 @@ class _LocalWatch(Watch):
 
     @staticmethod
     def _read(path: str, key: str, folder: _Folder, found: list[ObjectInfo], thoroughly: bool) -> None:
-        """Note what is new in one folder."""
+        """Add the new and changed files of one folder to `found`."""
         numbers, versions = folder.numbers, folder.versions
         news: list[ObjectInfo] = []
         folders: list[str] = []
@@ -364,10 +365,10 @@ def _open_new(path: str) -> int:
 
 
 def _make_folder(folder: str) -> None:
-    """Make a folder; every step has one of its own, beside that of the step before."""
+    """Make a folder and its missing parents; each step's folder is usually next to an existing one."""
     try:
         os.mkdir(folder)
-    except FileExistsError:  # somebody else was faster
+    except FileExistsError:  # another writer was faster
         pass
     except FileNotFoundError:
         os.makedirs(folder, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Trials in this process's memory, for tests."""
+"""A back end in the memory of this process, for tests."""
 
 from __future__ import annotations
 
