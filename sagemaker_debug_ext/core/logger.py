@@ -1,4 +1,4 @@
-"""The logger, at the place where scripts for Debugger import it from."""
+"""The logger, under the module path from which scripts for Debugger import it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class FileReader:
         fname: The file.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
 
     def __init__(self, fname: str | os.PathLike[str]) -> None:
@@ -37,7 +37,7 @@ class FileReader:
         """Yield name, global step, value, mode and step within the mode of each tensor.
 
         Raises:
-            CorruptRecordError: A record is damaged or cut off; those before it have been given.
+            CorruptRecordError: A record is damaged or truncated; the tensors before it have been yielded.
         """
         at = 0
         while at < len(self._content):

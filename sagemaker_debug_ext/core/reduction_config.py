@@ -1,4 +1,4 @@
-"""Public face of what to save of tensors."""
+"""Public face of `ReductionConfig`."""
 
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 

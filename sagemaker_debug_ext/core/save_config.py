@@ -1,4 +1,4 @@
-"""Public face of when to save."""
+"""Public face of `SaveConfig` and `SaveConfigMode`."""
 
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 

@@ -1,4 +1,4 @@
-"""Public face of the state of a step."""
+"""Public face of `StepState`."""
 
 from sagemaker_debug_ext.trials.index.completeness import StepState
 

@@ -18,13 +18,13 @@ __all__ = ["FileWriter"]
 
 
 class FileWriter:
-    """Collects what one worker saves at one step, and writes it when it is flushed, closed or left.
+    """Collects the tensors of one worker at one step, and writes them on flush, close or exit of the context.
 
     Args:
-        trial_dir: Where the trial lies.
+        trial_dir: Folder of the trial.
         worker: Name of the worker, such as ``worker_0``.
         step: Global step.
-        mode: Mode of the step, unless a tensor says otherwise.
+        mode: Mode of the step, unless it is given with a tensor.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class FileWriter:
         self._is_written = True
 
     def name(self) -> str:
-        """Return where the event file lies."""
+        """Return the path of the event file."""
         return f"{self._writer.backend.url}/{event_key(self._data.global_step, self._writer.worker)}"
 
     def write_tensor(
@@ -51,16 +51,16 @@ class FileWriter:
         """Add a tensor.
 
         Args:
-            tdata: An array, number, text, or list of these.
-            tname: Its name.
-            write_index: Must be true: what has no index cannot be found.
+            tdata: An array, number, string, or list of these.
+            tname: Name of the tensor.
+            write_index: Must be true, because readers find tensors by the index only.
             mode: Mode of the step, the same for all its tensors.
-            mode_step: Step within the mode; the global one when not given.
-            timestamp: When it was taken, in seconds since the epoch; now when not given.
+            mode_step: Step within the mode; by default the global step.
+            timestamp: Time of the value, in seconds since the epoch; by default now.
 
         Raises:
             SMDebugTypeError: The value cannot be saved.
-            SMDebugValueError: The tensors of the step are of different modes, or `write_index` is false.
+            SMDebugValueError: The tensors of the step have different modes or mode steps, or `write_index` is false.
         """
         if not write_index:
             raise SMDebugValueError(f"write_index must be true (got {write_index!r})")
@@ -80,13 +80,13 @@ class FileWriter:
         self._data.shapes.append(NamedShape(name, tuple(shape), original_name or name))
 
     def flush(self) -> None:
-        """Write what was added; readers see all of the step or nothing."""
+        """Write the added tensors; the step becomes visible atomically."""
         if not self._is_written:
             self._writer.write_step(self._data)
             self._is_written = True
 
     def close(self) -> None:
-        """Write what was added and has not been written yet."""
+        """Write the tensors that have been added but not written yet."""
         self.flush()
 
     def __enter__(self) -> FileWriter:

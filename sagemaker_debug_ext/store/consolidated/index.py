@@ -1,7 +1,7 @@
-"""The consolidated index: all index files of a trial once more, as one object beside them.
+"""The consolidated index: one object with the content of all index files of a trial.
 
-The original library does not look where it lies. A reader lists the index files as ever, and spares itself reading
-those that the consolidated index surely holds as they are. So it is never wrong to have one, or to have an old one.
+smdebug ignores it. A reader lists the index files as usual, and skips reading those whose current content is known to
+be in the consolidated index. An outdated consolidated index is therefore harmless.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from sagemaker_debug_ext.store.format.keys import CONSOLIDATED_KEY, INDEX_PREFIX
 LOG = logging.getLogger(__name__)
 
 CONSOLIDATE_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_CONSOLIDATE_INDEX"
-"""Environment variable that has the worker that marks the end of a job write the consolidated index as well."""
+"""Environment variable that makes the worker that marks the end of a job also write the consolidated index."""
 
 _OFF: Final = ("", "0", "false", "off", "no")
 _FILES_AT_ONCE: Final = 256
 _MARGIN_SECONDS: Final = 1.0
-"""How long writing the object may take; files that were written meanwhile are not taken for those that it holds."""
+"""Allowance for the time to write the object; files written in the meantime do not count as included."""
 
 
 def is_wanted() -> bool:
@@ -40,10 +40,10 @@ def is_wanted() -> bool:
 def consolidate(backend: Backend) -> int:
     """Write the consolidated index of a trial, replacing an earlier one.
 
-    Index files that cannot be read, and foreign files, are left out: readers look at them as if there were none.
+    Index files that cannot be read, and foreign files, are skipped; readers read them individually.
 
     Returns:
-        How many index files it holds.
+        Number of index files in the consolidated index.
 
     Raises:
         OSError: The back end failed.
@@ -66,7 +66,7 @@ def _read(backend: Backend, listed: Sequence[tuple[str, StepFile]]) -> Iterator[
     for (key, step_file), content in zip(listed, contents, strict=True):
         if isinstance(content, OSError):
             raise content
-        if content is None:  # written again at this moment
+        if content is None:  # being rewritten
             continue
         try:
             entry = parser.parse(bytes(content), key)
@@ -82,11 +82,12 @@ def _version(content: Buffer) -> str:
 
 @attrs.frozen
 class ConsolidatedIndex:
-    """What a consolidated index holds.
+    """The content of a consolidated index.
 
     Args:
-        files: Key of the index file → what it held.
-        as_of: What was written before, by the back end's clock, is held as it was; 0 if it tells no times.
+        files: Key → content of each index file.
+        as_of: Files written before this time, by the back end's clock, are included in their final state; 0 if the
+            back end gives no times.
     """
 
     files: dict[str, IndexedFile]
@@ -94,7 +95,7 @@ class ConsolidatedIndex:
 
     @classmethod
     def load(cls, backend: Backend) -> ConsolidatedIndex | None:
-        """Read a trial's; None if there is none that is sound."""
+        """Read the consolidated index of a trial; None if there is no valid one."""
         info = next(iter(backend.list(CONSOLIDATED_KEY)), None)
         if info is None or info.key != CONSOLIDATED_KEY:
             return None
@@ -107,10 +108,10 @@ class ConsolidatedIndex:
             return None
 
     def find(self, info: ObjectInfo) -> IndexedFile | None:
-        """Return what an index file holds, with the version it is listed with; None if that is not sure.
+        """Return the content of an index file, with its listed version; None if it may have changed.
 
-        It is sure if the size is the same and the back end gives the same checksum, or where it gives none, if the file
-        was written before the consolidated index was begun.
+        The content is current if the size is the same and the back end gives the same checksum. If the back end gives
+        no checksum, the file must have been written before the consolidated index was begun.
         """
         known = self.files.get(info.key)
         if known is None:

@@ -1,7 +1,7 @@
-"""Many index files as one file of arrays, so that a reader needs to open only one.
+"""Encode many index files as one file of arrays, so that a reader opens only one file.
 
-Names, shapes and places that are the same in many files are kept once. What is kept can be found again by the version
-that each file had.
+Names, shapes and places that many files share are stored once. Each entry holds the version of its index file, by which
+readers recognize replaced files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sagemaker_debug_ext.store.format.records import masked_crc
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 DAMAGE: Final = (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError)
-"""What `decode_table` raises for bytes that are no table."""
+"""Errors that `decode_table` raises for bytes that are not a table."""
 
 _MAGIC: Final = b"sagemaker_debug_ext index 2\n"
 _LIMIT: Final = 1 << 63
@@ -34,7 +34,7 @@ _COLUMNS: Final = (
 
 
 class IndexedFile(NamedTuple):
-    """One index file as it was when it was read."""
+    """The content of one index file, with its version."""
 
     version: str
     step: int
@@ -43,7 +43,7 @@ class IndexedFile(NamedTuple):
 
 
 class _Table:
-    """Numbers values by the order in which they are first seen."""
+    """Assigns numbers to values in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
@@ -53,11 +53,11 @@ class _Table:
 
 
 def encode_table(files: Iterable[IndexedFile], label: str) -> bytes:
-    """Return the bytes of a table; files under unusual names, and such without a version, are left out.
+    """Return the bytes of a table; files with unusual names and files without a version are skipped.
 
     Args:
-        files: What to keep.
-        label: What else to keep.
+        files: The index files to store.
+        label: Text to store with them.
     """
     names, shapes, workers, contents = _Table(), _Table(), _Table(), _Table()
     columns = {name: array(code) for name, code in _COLUMNS}
@@ -104,7 +104,7 @@ def encode_table(files: Iterable[IndexedFile], label: str) -> bytes:
 def _mangle(worker: str) -> str:
     try:
         return mangle_worker(worker)
-    except SMDebugValueError:  # no writer of ours
+    except SMDebugValueError:  # not a name that writers of this package use
         return ""
 
 
@@ -120,10 +120,10 @@ def _can_be_kept(file: IndexedFile, mangled: str) -> bool:
 
 
 def decode_table(data: bytes) -> tuple[str, dict[str, IndexedFile]]:
-    """Return what `encode_table` was given: the label, and key of the index file → what it held.
+    """Return the label and key → content of each index file; the inverse of `encode_table`.
 
     Raises:
-        ValueError: These are not the bytes of a table; so are the others of `DAMAGE` to be taken.
+        ValueError: The bytes are not a table; the other errors in `DAMAGE` mean the same.
     """
     start = len(_MAGIC) + 4
     body = memoryview(data)[start:]

@@ -1,4 +1,4 @@
-"""Index files: which tensor lies where in the event file of one step and worker (store format, section 4)."""
+"""Index files: where each tensor lies in the event file of one step and worker (store format, section 4)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
 class Location(NamedTuple):
-    """Where a record lies in its event file, in bytes, framing included."""
+    """Start and length of a record in its event file, in bytes, including framing."""
 
     start: int
     length: int
 
 
 class SavedShape(NamedTuple):
-    """A shape that was saved instead of, or beside, a value; the framework's own name of the tensor may differ."""
+    """A shape saved instead of or besides a value, with the framework's name of the tensor, which may differ."""
 
     shape: tuple[int, ...]
     original_name: str
@@ -34,13 +34,13 @@ class SavedShape(NamedTuple):
 
 @attrs.frozen
 class IndexFile:
-    """What one worker saved at one step.
+    """Content of an index file: the records and shapes that one worker saved at one step.
 
     Args:
         mode: Mode of the step.
         mode_step: Step within the mode.
-        event_file: Key of the records; None if only shapes were saved.
-        tensors: Stored name, reductions included → place of its record.
+        event_file: Key of the event file; None if only shapes were saved.
+        tensors: Stored name, including reductions → location of the record.
         shapes: Tensor name → saved shape.
     """
 
@@ -66,16 +66,16 @@ class IndexFile:
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str) -> IndexFile:
-        """Read the text of a file.
+        """Parse the text of a file.
 
-        A name that occurs twice means its last entry; unknown keys are ignored (section 12).
+        If a name occurs twice, the last entry counts; unknown keys are ignored (section 12).
 
         Args:
             text: The whole file.
-            where: What to call it in an error.
+            where: Name of the file in errors.
 
         Raises:
-            IndexReaderException: The text is no index file.
+            IndexReaderException: The text is not an index file.
         """
         try:
             return cls._from_object(json.loads(text))
@@ -108,15 +108,15 @@ class IndexFile:
 
 
 class IndexContent:
-    """What an index file lists, without the step it belongs to; files with the same text share one.
+    """Content of an index file without its step; files with the same text share one instance.
 
     Args:
-        names: Names of the records, reductions included.
+        names: Names of the records, including reductions.
         places: Start and length of each record, one after the other.
         shapes: Names and saved shapes.
 
     Attributes:
-        end: Where the last record ends in the event file.
+        end: End of the last record in the event file.
     """
 
     __slots__ = ("end", "names", "places", "shapes")
@@ -130,12 +130,12 @@ class IndexContent:
         self.end = max(map(operator.add, places[::2], places[1::2]), default=0)
 
     def location(self, position: int) -> Location:
-        """Return where the record at a position of `names` lies."""
+        """Return the location of the record at a position in `names`."""
         return Location(self.places[2 * position], self.places[2 * position + 1])
 
 
 class IndexEntry(NamedTuple):
-    """One index file, in the form that is kept: see `IndexFile`."""
+    """Compact form of an `IndexFile`, which is kept in memory."""
 
     mode: ModeKeys
     mode_step: int
@@ -144,10 +144,10 @@ class IndexEntry(NamedTuple):
 
     @classmethod
     def of(cls, file: IndexFile) -> IndexEntry:
-        """Return the same in the form that is kept.
+        """Return the compact form of an index file.
 
         Raises:
-            OverflowError: A place is beyond what a file can hold.
+            OverflowError: A location is beyond 2^64 bytes.
         """
         places = array("Q", (number for location in file.tensors.values() for number in location))
         content = IndexContent(tuple(file.tensors), places, tuple(file.shapes.items()))
@@ -158,7 +158,7 @@ _HEAD: Final = re.compile(
     rb'\{"meta": \{"mode": "(TRAIN|EVAL|PREDICT|GLOBAL)", "mode_step": (\d{1,18})'
     rb'(?:, "event_file_name": "(events/[0-9A-Za-z_./-]+)")?\}, (?="tensor_payload": )'
 )
-"""How the files of all known writers begin; what follows is often the same for many steps."""
+"""Start of the files of all known writers; the rest is often the same for many steps."""
 
 _TEXT: Final = rb'"([^"\\\x00-\x1f]{0,4096}(?:\\.[^"\\\x00-\x1f]{0,4096}){0,1000})"'
 _PLACES: Final = b'"tensor_payload": ['
@@ -171,16 +171,16 @@ _SHAPE: Final = re.compile(
     rb'\{"tensorname": ' + _TEXT + rb', "originalname": ' + _TEXT + rb', "shape": \[((?:' + _COUNT
     + rb"(?:, " + _COUNT + rb"){0,63})?)\]\}"
 )  # fmt: skip
-"""How all known writers write an entry. Reading these without a parser for all of JSON keeps no objects in between."""
+"""Form in which all known writers write an entry. Matching it needs no intermediate objects, unlike a JSON parser."""
 
 _MAX_KEPT_BYTES: Final = 4 << 20
 _LONG_BYTES: Final = 16 << 10
 
 
 class IndexParser:
-    """Reads index files, fast where many are alike: what follows the step is read once for all files that share it.
+    """Parses index files; text after the step that several files share is parsed once.
 
-    Not locked: its owner is.
+    Callers must hold a lock.
     """
 
     def __init__(self) -> None:
@@ -188,13 +188,13 @@ class IndexParser:
         self._kept_bytes = 0
 
     def parse(self, text: bytes, where: str) -> IndexEntry:
-        """Read the text of a file, as `IndexFile.from_json` does.
+        """Parse the text of a file, as `IndexFile.from_json` does.
 
-        Files of the form that all known writers use take no more memory than twice their size; others take what the
-        objects of their JSON take.
+        Parsing takes at most twice the file's size in memory for the form that all known writers use. Files of another
+        form need memory for the objects of their JSON.
 
         Raises:
-            IndexReaderException: The text is no index file.
+            IndexReaderException: The text is not an index file.
         """
         head = _HEAD.match(text)
         if head is None:
@@ -229,19 +229,19 @@ class IndexParser:
 
 
 def _key(text: bytes, at: int) -> bytes:
-    """Return what is the same if, and only if, the rest of a file is: itself, or a digest where that is long."""
+    """Return a key that identifies the rest of a file: the bytes themselves, or a digest if they are long."""
     if len(text) - at <= _LONG_BYTES:
         return text[at:]
     return hashlib.blake2b(memoryview(text)[at:]).digest()
 
 
 def _tells_the_step(tail: bytes) -> bool:
-    """Return whether the rest of a file says again, and otherwise, which step it belongs to."""
+    """Return whether the rest of a file repeats the keys of the step, possibly with other values."""
     return (b"meta" in tail or b"\\u" in tail) and "meta" in json.loads(b"{" + tail)
 
 
 def _read_plainly(text: bytes, at: int) -> IndexContent | None:
-    """Read what follows the step, entry by entry; None if it is not of the form of the known writers."""
+    """Parse the text after the step entry by entry; None if it does not have the form of the known writers."""
     names: list[str] = []
     places = array("Q")
     shapes: list[tuple[str, SavedShape]] = []
@@ -271,7 +271,7 @@ def _read_list(
     """Parse the entries of a list; return the position of its end.
 
     Raises:
-        ValueError: It is not of that form.
+        ValueError: The list has another form.
     """
     if not text.startswith(begin, at):
         raise ValueError("another list was expected")
@@ -291,7 +291,7 @@ def _decode(text: bytes) -> str:
 
 
 def _has_duplicates(names: Sequence[str]) -> bool:
-    """Return whether a name may occur twice, in a few bytes a name."""
+    """Return whether a name may occur twice, using only a few bytes of memory per name."""
     hashes = np.fromiter(map(hash, names), np.int64, len(names))
     hashes.sort()
     return bool((hashes[1:] == hashes[:-1]).any())
@@ -310,6 +310,6 @@ def _count(value: object) -> int:
 
 
 def _check_event_file(key: object) -> None:
-    """Refuse names that would lead out of the trial."""
+    """Raise if an event file name leads out of the trial."""
     if not isinstance(key, str) or not key.startswith(EVENTS_PREFIX) or ".." in key.split("/"):
         raise ValueError(f"event_file_name must lie below {EVENTS_PREFIX!r} (got {key!r})")

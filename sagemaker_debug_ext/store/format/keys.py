@@ -1,4 +1,4 @@
-"""Names of a trial's objects: build and parse, inverse of each other (store format, section 1).
+"""Build and parse the names of a trial's objects (store format, section 1).
 
 Keys are relative to the trial's root and joined by ``/`` on every platform.
 """
@@ -18,13 +18,13 @@ END_KEY: Final = "training_job_end.ts"
 CLAIM_KEY: Final = "claim.smd"
 
 FINISHED_PREFIX: Final = "finished/"
-"""Where workers say that they are done, as long as others are not; the original reader does not look there."""
+"""Marks of finished workers while other workers still write; smdebug ignores them."""
 
 CONSOLIDATED_KEY: Final = "consolidated/index"
-"""All index files as one; the original reader does not look there."""
+"""The consolidated index; smdebug ignores it."""
 
 RECORDING_REQUEST: Final = "recording-request.json"
-"""Asks hooks to write what their flight recorders keep; the original reader does not look there."""
+"""Requests that hooks write the steps in their flight recorders; smdebug ignores it."""
 
 STEPS_PER_INDEX_FOLDER: Final = 1000
 _REDUCTION_PREFIX: Final = "smdebug/reductions/"
@@ -36,19 +36,19 @@ _STEP_FILE = re.compile(r"(?P<step>\d+)_(?P<worker>[^/]+)\.(?P<kind>json|tfevent
 
 
 class StepFile(NamedTuple):
-    """What one worker wrote at one step."""
+    """Step and worker of an index or event file."""
 
     step: int
     worker: str
 
 
 def mangle_worker(worker: str) -> str:
-    """Turn a worker's name into the form file names carry (section 1.2).
+    """Return the form of a worker's name in file names (section 1.2).
 
     Device strings such as ``/job:worker/task:1`` lose their separators; other names stay as they are.
 
     Raises:
-        SMDebugValueError: The name could not be read back from a file name.
+        SMDebugValueError: The name cannot be restored from a file name.
     """
     if _DEVICE.fullmatch(worker):
         return worker.replace("/", "_").replace(":", "-")
@@ -60,7 +60,7 @@ def mangle_worker(worker: str) -> str:
 
 
 def unmangle_worker(name: str) -> str:
-    """Turn the form of file names back into a worker's name; only the name itself is looked at, never its folder."""
+    """Return the worker's name for its form in file names; the folder of the file is not considered."""
     if name.startswith("_"):
         return name.replace("_", "/").replace("-", ":")
     return name
@@ -73,27 +73,27 @@ def _check_step(step: int) -> int:
 
 
 def event_key(step: int, worker: str) -> str:
-    """Return the key of the records that `worker` wrote at global step `step`."""
+    """Return the key of the event file that `worker` wrote at global step `step`."""
     return join_event_key(_check_step(step), mangle_worker(worker))
 
 
 def join_event_key(step: int, mangled_worker: str) -> str:
-    """Return what `event_key` does, without checking anything."""
+    """Return the key of an event file, without checks; see `event_key`."""
     return f"{EVENTS_PREFIX}{step:012d}/{step:012d}_{mangled_worker}.tfevents"
 
 
 def index_key(step: int, worker: str) -> str:
-    """Return the key of the index of `event_key`'s object."""
+    """Return the key of the index file that `worker` wrote at global step `step`."""
     return join_index_key(_check_step(step), mangle_worker(worker))
 
 
 def join_index_key(step: int, mangled_worker: str) -> str:
-    """Return what `index_key` does, without checking anything."""
+    """Return the key of an index file, without checks; see `index_key`."""
     return f"{INDEX_PREFIX}{step // STEPS_PER_INDEX_FOLDER:09d}/{step:012d}_{mangled_worker}.json"
 
 
 def last_index_key(step: int) -> str:
-    """Return what sorts after the keys of all index files up to a global step, and before those of later ones."""
+    """Return a key that sorts after all index files up to a global step and before those of later steps."""
     return f"{INDEX_PREFIX}{step // STEPS_PER_INDEX_FOLDER:09d}/{step:012d}_~" if step >= 0 else ""
 
 
@@ -110,16 +110,16 @@ def _parse_step_file(key: str, kind: str) -> StepFile:
 
 
 def parse_index_key(key: str) -> StepFile:
-    """Read step and worker off the key of an index file.
+    """Return step and worker from the key of an index file.
 
     Raises:
-        IndexReaderException: It is no index file's name.
+        IndexReaderException: The key is not that of an index file.
     """
     return _parse_step_file(key, "json")
 
 
 def try_parse_index_key(key: str) -> StepFile | None:
-    """Read step and worker off the key of an index file; None if it is no index file's name."""
+    """Return step and worker from the key of an index file; None if it is not the key of one."""
     try:
         return parse_index_key(key)
     except IndexReaderException:
@@ -127,19 +127,19 @@ def try_parse_index_key(key: str) -> StepFile | None:
 
 
 def parse_event_key(key: str) -> StepFile:
-    """Read step and worker off the key of an event file.
+    """Return step and worker from the key of an event file.
 
     Raises:
-        IndexReaderException: It is no event file's name.
+        IndexReaderException: The key is not that of an event file.
     """
     return _parse_step_file(key, "tfevents")
 
 
 def parse_collections_key(key: str) -> str:
-    """Read the worker off the key of a collections file.
+    """Return the worker from the key of a collections file.
 
     Raises:
-        IndexReaderException: It is no collections file's name.
+        IndexReaderException: The key is not that of a collections file.
     """
     name = key.rpartition("/")[2]
     worker = name.removesuffix(_COLLECTIONS_SUFFIX)
@@ -153,16 +153,16 @@ def reduction_tensor_name(reduction: str, absolute: bool, tensor_name: str) -> s
 
     Args:
         reduction: One of ``REDUCTIONS`` or ``NORMS``, without the ``_norm`` of configuration strings.
-        absolute: Whether it is of the absolute values.
-        tensor_name: The tensor.
+        absolute: Whether the absolute values are reduced.
+        tensor_name: Name of the tensor.
     """
     return f"{_REDUCTION_PREFIX}{'abs_' if absolute else ''}{reduction}/{tensor_name}"
 
 
 def split_reduction_name(name: str) -> tuple[str, bool, str] | None:
-    """Return reduction, absolute flag and tensor of a stored name; None if it names no reduction.
+    """Return reduction, absolute flag and tensor of a stored name; None if it is not a reduction.
 
-    Unlike the original only names that *begin* as a reduction's name are taken for one.
+    Unlike in smdebug, the name must *begin* like the name of a reduction.
     """
     if not name.startswith(_REDUCTION_PREFIX):
         return None

@@ -1,7 +1,7 @@
-"""How the records of one step lie behind each other, worked out once for all steps that look alike.
+"""Layout of the records of a step, computed once for all steps of the same kind.
 
-Steps of one job mostly hold the same tensors in the same shapes. Their records then differ in time, step number and
-content alone, and their index in two numbers, so everything else is encoded once.
+Steps of one job mostly hold the same tensors in the same shapes. Their records then differ only in time, step number
+and content, and their index files in two numbers. Everything else is encoded once.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _Positions: TypeAlias = npt.NDArray[np.intp]
 
 _WALL_TIME: Final = struct.Struct("<d")
 _WALL_TIME_START: Final = 13
-"""Where the time stands in every record: behind the framing and the number of its field (section 2.3)."""
+"""Offset of the time in every record, after the framing and the field number (section 2.3)."""
 
 _STEP_START: Final = _WALL_TIME_START + _WALL_TIME.size
 _INDEX_SPLIT: Final = ', "tensor_payload": '
 _MIN_OWN_PART_BYTES: Final = 1 << 14
-"""Smaller contents are joined with their neighbours: copying them costs less than handing them over one by one."""
+"""Smaller contents are copied into one buffer, because copying costs less than passing many buffers."""
 
 
 class StepKind(NamedTuple):
-    """Steps of one kind share a layout: same names, dtypes and shapes, and numbers of the same length."""
+    """Kind of a step; steps with the same names, dtypes, shapes and lengths of numbers share a layout."""
 
     names: tuple[str, ...]
     specs: tuple[Spec, ...]
@@ -49,7 +49,7 @@ class StepKind(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One record to come: its name, value and time."""
+    """Name, value and time of a record to write."""
 
     name: str
     value: Array
@@ -60,12 +60,12 @@ _NOTHING: Final = np.zeros((), np.uint8)
 
 
 def record_tail(mode: ModeKeys, mode_step: int) -> bytes:
-    """Return what ends every record of a step: mode, step within the mode, footer."""
+    """Return the end of every record of a step: mode, step within the mode, and footer."""
     return encode_record("", _NOTHING, 0, mode, mode_step, 0.0)[2]
 
 
 class _Part(NamedTuple):
-    """The content of one tensor: where it begins in the template, and how long it is there; None if it is left out."""
+    """The content of one tensor: its start in the template and its length there; None if it is not in it."""
 
     entry: int
     start: int
@@ -73,7 +73,7 @@ class _Part(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """The contents of numbers of one dtype: which of them count, and where each of their bytes goes."""
+    """The contents of numbers of one dtype: which of them are written, and the place of each byte."""
 
     rows: _Positions
     places: _Positions
@@ -81,12 +81,12 @@ class _Group(NamedTuple):
 
 @attrs.frozen(eq=False)
 class StepLayout:
-    """Where the records of a step lie, and all of them that does not change from step to step.
+    """Places of the records of a step, and the bytes that all steps of a kind share.
 
-    Of entries with the same name the last one counts; `kept` lists the indices of those that are written.
+    If entries have the same name, the last one counts; `kept` lists the indices of the entries that are written.
 
-    The template holds all records of a step except large contents, which are written from where they lie. In it a
-    step's times, step number, step within the mode and small contents are put into their places.
+    The template holds all records of a step except large contents, which are written without a copy. Times, step
+    number, step within the mode and small contents are filled in for each step.
     """
 
     kept: _Positions
@@ -101,7 +101,7 @@ class StepLayout:
 
     @classmethod
     def build(cls, entries: Sequence[Entry], kind: StepKind, step: int, mode_step: int) -> StepLayout:
-        """Encode a step once, and keep what all steps of its kind share."""
+        """Encode a step and return the layout that all steps of its kind share."""
         last = {entry.name: at for at, entry in enumerate(entries)}
         kept = sorted(last.values())
         num_tensors = len(kind.names)
@@ -152,14 +152,14 @@ class StepLayout:
         step_field: bytes,
         tail: bytes,
     ) -> list[Buffer]:
-        """Return a step's records as buffers to be written one after the other; large contents are not copied.
+        """Return a step's records as consecutive buffers; large contents are not copied.
 
         Args:
-            contents: The bytes of each tensor, those left out included.
-            numbers: The numbers, one array for each dtype.
-            wall_times: The time of each tensor, and then of each number.
-            step_field: The step as records spell it.
-            tail: What ends each record of this step, see `record_tail`.
+            contents: The bytes of each tensor, including tensors that are not written.
+            numbers: The numbers, one array per dtype.
+            wall_times: The time of each tensor, then of each number.
+            step_field: The step as encoded in records.
+            tail: The end of each record of this step; see `record_tail`.
         """
         whole = bytearray(self.template)
         target = np.frombuffer(whole, np.uint8)
@@ -193,12 +193,12 @@ def _positions(numbers: Sequence[int]) -> _Positions:
 
 
 def _spans(starts: Sequence[int], offset: int, length: int) -> _Positions:
-    """Return the places of `length` bytes at `offset` behind each start."""
+    """Return the places of `length` bytes at `offset` after each start."""
     return _positions(starts)[:, None] + (offset + np.arange(length, dtype=np.intp))
 
 
 def _digit_places(kind: StepKind) -> tuple[int, ...]:
-    """Return where in the end of a record the digits of the step within the mode stand."""
+    """Return the places, in the end of a record, of the digits of the step within the mode."""
     ones, twos = (record_tail(kind.mode, int(digit * kind.mode_step_digits)) for digit in "12")
     return tuple(at for at, (one, two) in enumerate(zip(ones, twos, strict=True)) if one != two)
 
@@ -208,7 +208,7 @@ def _groups(kind: StepKind, contents: dict[int, int]) -> tuple[_Group, ...]:
 
     Args:
         kind: The kind of step.
-        contents: Where the content of each entry begins that is kept.
+        contents: Start of the content of each entry that is written.
     """
     found = []
     ends = itertools.accumulate((len(names) for names, _ in kind.numbers), initial=len(kind.names))

@@ -16,11 +16,11 @@ from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, parse_coll
 
 @attrs.frozen
 class CollectionsFile:
-    """The collections that one worker knew.
+    """Content of a collections file, written by one worker.
 
     Args:
-        collections: Name → the collection's own dictionary, not interpreted here.
-        num_workers: How many workers write; a reader waits for as many.
+        collections: Name → dictionary of the collection, not interpreted here.
+        num_workers: Number of workers that write; a reader waits for the files of all of them.
     """
 
     collections: Mapping[str, Mapping[str, Any]]
@@ -32,10 +32,10 @@ class CollectionsFile:
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str) -> CollectionsFile:
-        """Read the text of a file; a missing worker count means one.
+        """Parse the text of a file; a missing number of workers means one.
 
         Raises:
-            SMDebugValueError: The text is no collections file.
+            SMDebugValueError: The text is not a collections file.
         """
         try:
             content = json.loads(text)
@@ -55,7 +55,7 @@ def _text(name: object) -> str:
 
 
 def list_collections(backend: Backend) -> dict[str, str]:
-    """Return worker → key of its collections file, sorted by key; other files there are passed over."""
+    """Return worker → key of its collections file, sorted by key; other files are ignored."""
     found = {}
     for info in backend.list(COLLECTIONS_PREFIX):
         with contextlib.suppress(IndexReaderException):
@@ -67,7 +67,7 @@ def read_collections(backend: Backend, key: str) -> CollectionsFile:
     """Read one collections file.
 
     Raises:
-        SMDebugValueError: The file is gone, or is no collections file.
+        SMDebugValueError: The file does not exist or is not a collections file.
     """
     content = backend.read(key)
     if content is None:

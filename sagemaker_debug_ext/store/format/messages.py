@@ -1,7 +1,7 @@
-"""Tensors and events ↔ bytes: the protobuf messages the format needs, encoded and decoded by hand.
+"""Encode and decode tensors and events as the protobuf messages of the format, without protobuf.
 
 The five messages are wire-compatible with TensorFlow's of the same names (store format, sections 2.2 to 2.5). Tensor
-bytes are never copied: encoding hands out the array's own memory, decoding a read-only view of what was read.
+bytes are never copied: encoding returns the array's own memory, and decoding returns a read-only view of the record.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _NUMBERS: Final = {
     "float8_e5m2": 24,
     "float8_e4m3fn": 25,
 }
-"""dtype → number in the file (section 2.4)."""
+"""dtype → dtype number in the file (section 2.4)."""
 
 _QUANTISED: Final = {11: "int8", 12: "uint8", 13: "int32", 15: "int16", 16: "uint16"}
 _NAMES: Final = {number: name for name, number in _NUMBERS.items()} | _QUANTISED
 EXTENSION_DTYPES: Final = ("bfloat16", "float8_e5m2", "float8_e4m3fn")
-"""Those that NumPy itself does not know, nor the original reader."""
+"""dtypes that neither NumPy itself nor smdebug supports."""
 
 _TEXT_NUMBERS: Final = (0, 7)
-"""Texts carry no dtype in this format, and DT_STRING in files of TensorFlow itself."""
+"""Strings have no dtype number in this format, and DT_STRING in files written by TensorFlow itself."""
 
 _VARINT: Final = 0
 _BYTES: Final = 2
@@ -60,7 +60,7 @@ _MODES: Final = {str(mode.value): mode for mode in ModeKeys}
 
 
 class DecodedTensor(NamedTuple):
-    """One record: a tensor's value and where in the job it belongs."""
+    """Content of a record: a tensor's value, with its name, step and mode."""
 
     name: str
     value: Array
@@ -74,13 +74,13 @@ class DecodedTensor(NamedTuple):
 
 
 def to_array(value: object) -> Array:
-    """Turn what a user may save into the array that is stored (section 2.4).
+    """Return a value that a user saves as the array to store (section 2.4).
 
-    An array stays as it is; a number, a boolean or a text becomes an array of one element and shape (1,); lists and
-    tuples become arrays. Foreign byte orders become the machine's own.
+    Arrays are returned as they are. A number, a boolean or a string becomes an array of shape (1,). Lists and tuples
+    become arrays. Other byte orders are converted to the machine's.
 
     Raises:
-        SMDebugTypeError: The value has no place in the format (None, bytes, texts in more than one dimension, dates).
+        SMDebugTypeError: The format has no form for the value (None, bytes, multi-dimensional strings, dates).
     """
     if isinstance(value, (bool, int, float, complex, str, np.generic)):
         array = np.asarray([value])
@@ -113,7 +113,7 @@ def _numpy_dtype(number: int, where: str) -> np.dtype[Any]:
 
 
 def varint(number: int) -> bytes:
-    """Encode a whole number as protobuf does."""
+    """Encode an integer as a protobuf varint."""
     encoded = bytearray()
     number &= 0xFFFFFFFFFFFFFFFF
     while number > 0x7F:
@@ -129,7 +129,7 @@ def _delimited(field: int, content: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=1024)
 def _metadata(mode: ModeKeys, mode_step: int) -> bytes:
-    """Encode the two plug-in entries that hold mode step and mode (section 2.5)."""
+    """Encode the two plug-in entries with mode step and mode (section 2.5)."""
     entries = (("mode_step", str(mode_step)), ("mode", str(mode.value)))
     plugins = (_delimited(1, _delimited(1, name.encode()) + _delimited(2, text.encode())) for name, text in entries)
     return _delimited(9, b"".join(plugins))
@@ -137,7 +137,7 @@ def _metadata(mode: ModeKeys, mode_step: int) -> bytes:
 
 @functools.lru_cache(maxsize=16384)
 def _value_head(name: str, dtype_number: int, shape: tuple[int, ...], content_bytes: int, typed: bool) -> bytes:
-    """Encode what precedes the content of a tensor: tag, dtype, shape and the lengths around them (section 2.3)."""
+    """Encode the bytes before the content of a tensor: tag, dtype, shape and the lengths (section 2.3)."""
     dims = b"".join(
         _delimited(2, (b"\x08" + varint(size) if size else b"") + _delimited(2, f"{name}_{size}".encode()))
         for size in shape
@@ -154,7 +154,7 @@ def _value_head(name: str, dtype_number: int, shape: tuple[int, ...], content_by
 
 
 def _content(array: Array) -> memoryview | bytes:
-    """Return the bytes of an array in C order, sharing its memory where it is laid out so already."""
+    """Return the bytes of an array in C order, without a copy if the array is C-contiguous."""
     contiguous = np.ascontiguousarray(array)
     return contiguous.reshape(-1).view(np.uint8).data if contiguous.size else b""
 
@@ -166,14 +166,14 @@ def encode_record(
 
     Args:
         name: The tensor's name.
-        array: Its value, as `to_array` returns it.
+        array: The value, as returned by `to_array`.
         step: Global step.
         mode: Mode of the step.
         mode_step: Step within the mode.
         wall_time: Seconds since the epoch.
 
     Returns:
-        Three buffers to be written one after the other; the middle one is the array's own memory.
+        Three consecutive buffers; the middle one is the array's own memory.
     """
     if array.dtype.kind == "U":
         content: memoryview | bytes = b"".join(_delimited(8, text.encode()) for text in array.reshape(-1).tolist())
@@ -199,19 +199,20 @@ def array_bytes(content: memoryview | bytes) -> int:
 
 
 _MAX_FIELDS: Final = 512
-"""The format needs far fewer in one message; each costs a hundred times the two bytes that it may take in a file."""
+"""Limit of fields per message, because a field of two bytes takes a hundred times as much memory; the format needs far
+fewer."""
 
 _MAX_PADDING: Final = 4
 _FREE_PADDING: Final = 1 << 14
-"""How much longer than the texts together an array of them may be."""
+"""Limit of the size of an array of strings, relative to the total length of the strings."""
 
 
 class _WireError(ValueError):
-    """The bytes are no message of the format; becomes a `CorruptRecordError` that says where."""
+    """The bytes are not a message of the format; converted into a `CorruptRecordError` that names the record."""
 
 
 def read_varint(data: memoryview, at: int) -> tuple[int, int]:
-    """Decode a whole number; return it and where it ends."""
+    """Decode a varint; return the number and the offset of its end."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -225,11 +226,11 @@ def read_varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 class _Message:
-    """The fields of one message: numbers of varints, views of the bytes of everything else; repeated ones in order.
+    """The fields of one message: integers for varints, views of the bytes for other fields; repeated fields in order.
 
     Args:
         data: The bytes of the message.
-        lists: Fields that may occur any number of times; of all others together there are few.
+        lists: Fields that may occur any number of times; the number of other fields is limited.
     """
 
     def __init__(self, data: memoryview, lists: frozenset[int] = frozenset()) -> None:
@@ -262,40 +263,40 @@ class _Message:
         raise _WireError(f"wire type {wire_type} is not used by the format")
 
     def number(self, field: int, default: int = 0) -> int:
-        """Return a number; the last one counts if there are several."""
+        """Return a number; if the field is repeated, the last number counts."""
         value = self._fields.get(field, [default])[-1]
         if not isinstance(value, int):
             raise _WireError(f"field {field} must hold a number")
         return value
 
     def all_bytes(self, field: int) -> list[memoryview]:
-        """Return every occurrence of a field of bytes."""
+        """Return all occurrences of a field of bytes."""
         values = [value for value in self._fields.get(field, ()) if isinstance(value, memoryview)]
         if len(values) != len(self._fields.get(field, ())):
             raise _WireError(f"field {field} must hold bytes")
         return values
 
     def view(self, field: int) -> memoryview | None:
-        """Return the bytes of a field, the last occurrence; None if it is not there."""
+        """Return the bytes of the last occurrence of a field; None if the field is missing."""
         values = self.all_bytes(field)
         return values[-1] if values else None
 
     def text(self, field: int) -> str:
-        """Return a text; empty if it is not there."""
+        """Return a string; empty if the field is missing."""
         return bytes(self.view(field) or b"").decode("utf-8", "surrogatepass")
 
     def messages(self, field: int) -> list[_Message]:
-        """Return every occurrence of a field that is itself a message."""
+        """Return all occurrences of a field that is a message."""
         return [_Message(value) for value in self.all_bytes(field)]
 
     def message(self, field: int, what: str, lists: frozenset[int] = frozenset()) -> _Message:
-        """Return the first occurrence of a field that must be there and is itself a message."""
+        """Return the first occurrence of a required field that is a message."""
         for value in self.all_bytes(field)[:1]:
             return _Message(value, lists)
         raise _WireError(f"{what} is missing")
 
     def numbers(self, field: int) -> list[int]:
-        """Return a repeated number, whether written one by one or packed."""
+        """Return a repeated number, written separately or packed."""
         numbers: list[int] = []
         for value in self._fields.get(field, ()):
             if isinstance(value, int):
@@ -317,7 +318,7 @@ _VARINT_FIELDS: Final = (7, 10, 11, _HALF_FIELD, 16, 17)
 
 _TEXT_FIELD: Final = 8
 _VALUE_FIELDS: Final = frozenset({_TEXT_FIELD, *_FLOAT_FIELDS, *_VARINT_FIELDS})
-"""Those that hold one entry for each text or number."""
+"""Fields that hold one entry per string or number."""
 
 
 def _shape(tensor: _Message) -> tuple[int, ...]:
@@ -326,14 +327,14 @@ def _shape(tensor: _Message) -> tuple[int, ...]:
     if any(size >> 63 for size in sizes):
         raise _WireError("an axis has a negative length")
     for size, dim in zip(sizes, dims, strict=True):
-        named = dim.text(2).rpartition("_")[2]  # this format's writers say every length twice
+        named = dim.text(2).rpartition("_")[2]  # writers of this format store every length twice
         if named.isdecimal() and int(named) != size:
             raise _WireError(f"an axis has the length {size} and is named after the length {named}")
     return sizes
 
 
 def _typed_values(tensor: _Message, dtype: np.dtype[Any]) -> Array | None:
-    """Return the values of the typed field that is filled, as TensorFlow writes small tensors; None if none is."""
+    """Return the values of the typed field in which TensorFlow stores small tensors; None if there is none."""
     for field, wire_dtype in _FLOAT_FIELDS.items():
         if parts := tensor.all_bytes(field):
             return np.frombuffer(b"".join(parts), wire_dtype).astype(dtype)
@@ -349,7 +350,7 @@ def _typed_values(tensor: _Message, dtype: np.dtype[Any]) -> Array | None:
 def _fill(values: Array, shape: tuple[int, ...]) -> Array:
     if values.size == math.prod(shape):
         return values.reshape(shape)
-    if values.size == 1:  # stands for a whole tensor of equal values; a view, so that no length can exhaust memory
+    if values.size == 1:  # a tensor of equal values; returned as a view, so that no length can exhaust memory
         return np.broadcast_to(values.reshape(()), shape)
     raise _WireError(f"{values.size} values do not fill the shape {shape}")
 
@@ -357,7 +358,7 @@ def _fill(values: Array, shape: tuple[int, ...]) -> Array:
 def _texts(tensor: _Message) -> Array:
     texts = [bytes(text).decode() for text in tensor.all_bytes(_TEXT_FIELD)]
     num_characters = sum(map(len, texts))
-    # numpy gives all texts the room of the longest, so that a long one among many would take any amount of memory
+    # NumPy stores all strings with the length of the longest, so one long string among many could exhaust memory.
     is_even = len(texts) * max(map(len, texts), default=0) <= _MAX_PADDING * num_characters + _FREE_PADDING
     return np.array(texts, dtype=str if is_even else object)
 
@@ -381,7 +382,7 @@ def _array(tensor: _Message, where: str) -> Array:
 
 
 def _mode(value: _Message, step: int) -> tuple[ModeKeys, int]:
-    """Read the two plug-in entries; without them the mode is GLOBAL (section 2.5)."""
+    """Decode the two plug-in entries; without them the mode is GLOBAL (section 2.5)."""
     entries = {entry.text(1): entry.text(2) for metadata in value.messages(9) for entry in metadata.messages(1)}
     return _MODES.get(entries.get("mode", ""), ModeKeys.GLOBAL), int(entries.get("mode_step", step))
 
@@ -390,14 +391,14 @@ def decode_payload(payload: memoryview, where: str) -> DecodedTensor:
     """Decode the payload of one record.
 
     Args:
-        payload: What `records.unframe` returns.
-        where: What to call the record in an error.
+        payload: The payload, as returned by `records.unframe`.
+        where: Name of the record in errors.
 
     Returns:
-        The tensor; its value is read-only, a view of `payload` wherever the content is stored as plain bytes.
+        The tensor. Its value is read-only, and a view of `payload` if the content is stored as plain bytes.
 
     Raises:
-        CorruptRecordError: The bytes are no event with one tensor.
+        CorruptRecordError: The bytes are not an event with one tensor.
         MissingDependencyError: The dtype needs a package that is not installed.
     """
     try:

@@ -20,7 +20,7 @@ _FOOTER: Final = struct.Struct("<I")
 HEADER_BYTES: Final = _HEADER.size
 FOOTER_BYTES: Final = _FOOTER.size
 FRAMING_BYTES: Final = HEADER_BYTES + FOOTER_BYTES
-"""What framing adds to a payload."""
+"""Size of the framing of a payload, in bytes."""
 
 _MASK_DELTA: Final = 0xA282EAD8
 _UINT32: Final = 0xFFFFFFFF
@@ -32,7 +32,8 @@ _CHUNK_BYTES: Final = 1 << 20
 def masked_crc(data: Buffer) -> int:
     """Return the CRC32C of `data`, rotated right by 15 bits and shifted by a constant, as the format stores it."""
     crc: int = 0
-    for start in range(0, len(data), _CHUNK_BYTES):  # the library wants bytes: large data are copied piece by piece
+    # In chunks, because the library only accepts bytes, which are a copy.
+    for start in range(0, len(data), _CHUNK_BYTES):
         crc = google_crc32c.extend(crc, bytes(data[start : start + _CHUNK_BYTES]))
     rotated = (crc >> 15) | (crc << 17)
     return (rotated + _MASK_DELTA) & _UINT32
@@ -55,10 +56,10 @@ def unframe(record: Buffer, where: str) -> memoryview:
 
     Args:
         record: The whole record and nothing else.
-        where: What to call the record in an error.
+        where: Name of the record in errors.
 
     Raises:
-        CorruptRecordError: The record is cut off, or a length or checksum does not agree.
+        CorruptRecordError: The record is truncated, or a length or checksum does not match.
     """
     if len(record) < FRAMING_BYTES:
         raise CorruptRecordError(where, f"record of {len(record)} bytes is shorter than its framing")

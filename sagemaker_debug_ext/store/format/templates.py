@@ -1,9 +1,9 @@
-"""Decode records that look like an earlier one: same name, dtype, shape and length, other content.
+"""Decode records by a template: an earlier record of the same name, dtype, shape and length.
 
 Between two steps, the records of a tensor differ in four places only: wall time, global step, mode step and content.
-Once a record has been decoded field by field, `RecordTemplate` knows these places; in the next one everything else is
-compared, and the content is taken from where it lies. What does not compare equal is decoded field by field again, so
-that damage is found and described as ever.
+After a record has been decoded field by field, its `RecordTemplate` holds these places. All other bytes of the next
+record are compared with the template, and the content is read from its known place. Records that do not match are
+decoded field by field, which detects and describes damage.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def _step_field(step: int) -> bytes:
 
 
 def find_content(record: Buffer) -> int | None:
-    """Return where in a record the plain bytes of its tensor begin; None if it is not laid out like a writer's.
+    """Return the offset of the tensor's bytes in a record; None if the record has an unknown layout.
 
     Args:
-        record: The record, or its first bytes.
+        record: The record or its first bytes.
     """
     data = memoryview(record)
     try:
@@ -47,7 +47,7 @@ def find_content(record: Buffer) -> int | None:
 
 
 def _content_span(data: memoryview) -> tuple[int, int, int]:
-    """Return where the step's field ends, and where the content begins and ends (store format, section 2.3)."""
+    """Return the end of the step field, and start and end of the content (store format, section 2.3)."""
     at = _expect(data, HEADER_BYTES, 0x09) + 8
     if data[at] == 0x10:
         _, at = read_varint(data, at + 1)
@@ -74,12 +74,12 @@ def _skip(data: memoryview, at: int) -> int:
 
 
 class RecordTemplate:
-    """What is the same in all records of one tensor of one length, and where the rest lies.
+    """The bytes that all records of one tensor and one length share, and the places of the others.
 
     Attributes:
-        dtype: Of the tensor.
-        shape: Of the tensor.
-        content: Where the content begins and ends.
+        dtype: Dtype of the tensor.
+        shape: Shape of the tensor.
+        content: Start and end of the content.
     """
 
     __slots__ = ("_after_mode_step", "_before_mode_step", "_head", "_middle", "_samples", "content", "dtype", "shape")
@@ -100,15 +100,15 @@ class RecordTemplate:
         self._after_mode_step = (end + mode_step_end, tail[mode_step_end:])
         head_mask, tail_mask = np.full(begin, 0xFF, np.uint8), np.full(len(tail), 0xFF, np.uint8)
         head_mask[HEADER_BYTES + 1 : _WALL_TIME_END] = 0
-        head_mask[_WALL_TIME_END + 1 : step_end] = 0x80  # the bits that say how long the number is
+        head_mask[_WALL_TIME_END + 1 : step_end] = 0x80  # the bits that hold the length of the number
         tail_mask[mode_step:mode_step_end] = 0
         self._samples = [(np.frombuffer(head, np.uint8), head_mask), (np.frombuffer(tail, np.uint8), tail_mask)]
 
     @classmethod
     def of(cls, record: Buffer, value: Array) -> RecordTemplate | None:
-        """Return the template of a record that was decoded; None if it is not laid out like a writer's.
+        """Return the template of a decoded record; None if the record has an unknown layout.
 
-        A record with a true checksum has no template, because the checksum says more than a comparison.
+        A record with a true checksum has no template, because a checksum detects more damage than a comparison.
         """
         if not value.size or value.dtype.kind in "UO" or bytes(record[-FOOTER_BYTES:]) != CONSTANT_FOOTER:
             return None
@@ -122,7 +122,7 @@ class RecordTemplate:
             return None
 
     def value(self, record: Buffer, step: int) -> Array | None:
-        """Return the tensor of a record of the same length; None unless all else is as in the template."""
+        """Return the tensor of a record of the same length; None if the record does not match the template."""
         begin, end = self.content
         (mode_step, before), (after, rest) = self._before_mode_step, self._after_mode_step
         if (
@@ -132,7 +132,7 @@ class RecordTemplate:
             or record[after:] != rest
         ):
             return None
-        if end - begin <= _COPIED_BYTES:  # a copy of the content alone is aligned, and keeps nothing else alive
+        if end - begin <= _COPIED_BYTES:  # a copy of the content is aligned and keeps no other bytes alive
             array: Array = np.frombuffer(bytes(record[begin:end]), self.dtype)
         else:
             array = np.frombuffer(record, np.uint8)[begin:end].view(self.dtype)
@@ -145,8 +145,8 @@ class RecordTemplate:
         """Return which records of the same length match the template.
 
         Args:
-            heads: ``(N, ...)``: their bytes before the content.
-            tails: ``(N, ...)``: their bytes behind it.
+            heads: ``(N, ...)``: bytes of the records before the content.
+            tails: ``(N, ...)``: bytes of the records after the content.
         """
         (head, head_mask), (tail, tail_mask) = self._samples
         parts = (heads ^ head) & head_mask, (tails ^ tail) & tail_mask
@@ -162,32 +162,32 @@ class RecordDecoder:
         self._lock = threading.Lock()
 
     def decode_with_template(self, record: Buffer, name: str, step: int) -> Array | None:
-        """Return the value of a record that looks like an earlier one; None if none does, or if it is damaged.
+        """Return the value of a record that matches a template; None if none matches or the record is damaged.
 
         Args:
-            record: The whole record and nothing else.
-            name: The stored name the index gives.
-            step: The global step the index gives.
+            record: The whole record, without other bytes.
+            name: The stored name according to the index.
+            step: The global step according to the index.
         """
         template = self.template(name, len(record))
         return None if template is None else template.value(record, step)
 
     def template(self, name: str, num_bytes: int) -> RecordTemplate | None:
-        """Return the template of the records of a name and size; None if none like that has been decoded."""
+        """Return the template for a name and a size; None if no such record has been decoded."""
         return self._templates.get((name, num_bytes))
 
     def learn(self, head: Buffer, tail: Buffer, num_bytes: int, name: str, where: str) -> RecordTemplate | None:
-        """Return the template of a record of which only the ends were read; None if these do not tell.
+        """Return the template of a record from its first and last bytes; None if these do not suffice.
 
         Args:
-            head: Its first bytes.
-            tail: Its last bytes.
-            num_bytes: How long it is.
-            name: The stored name the index gives.
-            where: What to call the record in an error.
+            head: The first bytes.
+            tail: The last bytes.
+            num_bytes: Length of the record.
+            name: The stored name according to the index.
+            where: Name of the record in errors.
         """
         if bytes(tail[-FOOTER_BYTES:]) == CONSTANT_FOOTER:
-            record = np.zeros(num_bytes, np.uint8).data  # the system gives no memory for what is not touched
+            record = np.zeros(num_bytes, np.uint8).data  # the system allocates no memory for untouched pages
             record[: len(head)] = head
             record[num_bytes - len(tail) :] = tail
             with contextlib.suppress(CorruptRecordError):
@@ -198,15 +198,15 @@ class RecordDecoder:
         """Return the value of a record, decoded field by field.
 
         Args:
-            record: The whole record and nothing else.
-            name: The stored name the index gives; the record must agree.
-            where: What to call the record in an error.
+            record: The whole record, without other bytes.
+            name: The stored name according to the index; the record must have the same.
+            where: Name of the record in errors.
 
         Returns:
-            A read-only array, aligned, that shares no memory with other records.
+            A read-only, aligned array that shares no memory with other records.
 
         Raises:
-            CorruptRecordError: The record is not what the index says, or its bytes are damaged.
+            CorruptRecordError: The record does not match the index, or its bytes are damaged.
             MissingDependencyError: The dtype needs a package that is not installed.
         """
         value = self._decode(record, name, where)
@@ -215,7 +215,7 @@ class RecordDecoder:
         return value
 
     def _decode(self, record: Buffer, name: str, where: str) -> Array:
-        """Return the value where it lies in the record, and keep its template."""
+        """Return the value as a view of the record, and keep the template of the record."""
         decoded = decode_payload(unframe(record, where), where)
         if decoded.name != name:
             raise CorruptRecordError(where, f"record holds tensor {decoded.name!r}, the index says {name!r}")
@@ -231,7 +231,7 @@ class RecordDecoder:
 
 def _copy(value: Array) -> Array:
     if math.prod(value.strides) == 0 and value.size > 1:
-        return value  # one number that stands for many takes no room
+        return value  # a broadcast number takes no memory
     copy: np.ndarray[Any, Any] = value.copy()
     copy.flags.writeable = False
     return copy

@@ -1,4 +1,4 @@
-"""Trials on S3, or on anything that speaks its protocol."""
+"""The back end for S3 and compatible servers."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ _LONGEST_PAUSE_SECONDS: Final = 5.0
 class S3Backend(Backend):
     """Objects are S3 objects below a prefix of a bucket, which is never created.
 
-    Requests are tried again after throttling, server errors and time-outs; a body that breaks off is continued where it
-    broke, as long as the object is still the same.
+    Requests are retried after throttling, server errors and timeouts. An interrupted download resumes where it stopped,
+    as long as the object is still the same.
 
     Args:
         bucket: The bucket.
-        prefix: What all keys begin with, without the last slash.
-        options: How to reach it.
-        sleep: Sleeps for so many seconds, between two attempts to read a body.
+        prefix: Prefix of all keys, without the last slash.
+        options: How to connect to S3.
+        sleep: Sleeps for the given number of seconds between two attempts to read a body.
 
     Raises:
         StorageError: There are no credentials, no region, or no such profile.
@@ -123,7 +123,7 @@ class S3Backend(Backend):
         return content
 
     def _read_parts(self, key: str, start: int, length: int) -> bytes | None:
-        """Read a large range by several requests, no more than the object has bytes for."""
+        """Read a large range with several requests, none of them beyond the end of the object."""
         first, size = self._get(key, start, PART_BYTES)
         end = min(start + length, size)
         if first is None or start + len(first) >= end:
@@ -165,7 +165,7 @@ class S3Backend(Backend):
         return list(self._executor.map(attempt, questions))
 
     def _get(self, key: str, start: int, length: int | None) -> tuple[bytes | None, int]:
-        """Return part of an object, and the size of all of it; None and 0 if there is none."""
+        """Return part of an object and the size of the whole object; None and 0 if it does not exist."""
         body = ResumableBody(start, length)
         for attempt in itertools.count(1):
             try:
@@ -182,7 +182,7 @@ class S3Backend(Backend):
                     raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
                 body = ResumableBody(start, length)
                 continue
-            except botocore.exceptions.BotoCoreError as error:  # tried again and again already
+            except botocore.exceptions.BotoCoreError as error:  # botocore has already retried it
                 raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
             try:
                 body.take_in(response)
@@ -191,7 +191,7 @@ class S3Backend(Backend):
                 if attempt >= _BODY_ATTEMPTS:
                     raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
                 longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
-                self._sleep(random.uniform(0, longest))  # noqa: S311 - spreads attempts, keeps no secret
+                self._sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not cryptography
         raise AssertionError("unreachable")
 
     def exists(self, key: str) -> bool:
@@ -232,8 +232,8 @@ class S3Backend(Backend):
                 self._knows_conditions = False
             else:
                 return True
-        # Of two processes that create an object at the same moment, both believe to have been first. The marks of a
-        # trial that are made here mean the same whoever made them; only claims do not, and those are for local folders.
+        # Without conditional writes, two processes that create an object at once both get True. This is harmless,
+        # because the marks of a trial do not depend on who made them. Only claims do, and those are for local folders.
         with self._lock:
             if self.exists(key):
                 return False

@@ -1,4 +1,4 @@
-"""Error codes of S3, and advice for those that the user can mend."""
+"""Error codes of S3, with advice for errors that users can fix."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def error_code(error: BaseException) -> str:
 
 
 def storage_error(location: str, bucket: str, error: BaseException) -> StorageError:
-    """Return the error to raise for a failed request to an object, with advice if the user can mend it."""
+    """Return the error to raise for a failed request to an object, with advice if users can fix it."""
     code = error_code(error)
     return StorageError(location, f"{error}{_advice(code, str(error), bucket)}", code)
 

@@ -13,7 +13,7 @@ _S = TypeVar("_S")
 _T = TypeVar("_T")
 
 _MD5_TAG: Final = re.compile(r'"?[0-9a-f]{32}"?')
-"""ETag of an object that was uploaded in one part. With a KMS key it looks the same, but is no checksum."""
+"""ETag of an object that was uploaded in one part. With a KMS key it has the same form but is not a checksum."""
 
 
 class _Parallel(Protocol):
@@ -35,13 +35,13 @@ class Listing:
         self._parallel = parallel
 
     def pages(self, prefix: str, after: str = "") -> Iterator[Sequence[ObjectInfo]]:
-        """Yield the objects whose keys start with `prefix`, for each request.
+        """Yield the objects whose keys start with `prefix`, one sequence per request.
 
-        What does not fit into one answer is asked for folder by folder, many at a time.
+        If one response does not hold all objects, the rest is listed folder by folder, in parallel.
 
         Args:
-            prefix: As for `list`.
-            after: Only keys after this one.
+            prefix: As for `Backend.list`.
+            after: Only list keys after this one.
         """
         found, token = self._page(prefix, after)
         yield found
@@ -53,9 +53,9 @@ class Listing:
             yield found
 
     def _list_folders(self, prefix: str, after: str) -> Iterator[Sequence[ObjectInfo]]:
-        """Yield what comes after a key, all folders right below `prefix` at once; no order is kept between them."""
+        """Yield the objects after a key, listing the folders directly below `prefix` in parallel, in any order."""
         name, slash, _ = after.removeprefix(prefix).partition("/")
-        folders = {prefix + name + slash} if slash else set()  # the rest of it, whether or not the server counts it
+        folders = {prefix + name + slash} if slash else set()  # even if the server does not list it
         more = {"StartAfter": self._root + after}
         while more:
             page = self._request_page(prefix, Delimiter="/", **more)
@@ -77,7 +77,7 @@ class Listing:
         return pages
 
     def _page(self, prefix: str, after: str = "", token: str = "") -> tuple[Sequence[ObjectInfo], str | None]:
-        """Return what one request lists, and what to ask for the rest with; None if that was all."""
+        """Return the objects of one response, and the token for the next page; None if there is none."""
         more = {"ContinuationToken": token} if token else {"StartAfter": self._root + after} if after else {}
         page = self._request_page(prefix, **more)
         return [self._info(item) for item in page.get("Contents", ())], page.get("NextContinuationToken")

@@ -1,4 +1,4 @@
-"""How to reach S3."""
+"""Options of connections to S3."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 @attrs.frozen(kw_only=True)
 class S3Options:
-    """How to reach S3, where boto3's own configuration does not say it.
+    """How to connect to S3; defaults come from boto3's own configuration.
 
     Args:
-        endpoint_url: Another endpoint than AWS's.
+        endpoint_url: Endpoint to use instead of that of AWS.
         region_name: Region of the bucket.
         profile_name: Profile with the credentials to use.
-        session: A boto3 session to use, instead of region and profile.
-        client: An S3 client to use as it is, instead of all of the above and of the time-outs.
-        requester_pays: Whether this account pays for requests to somebody else's bucket.
-        encryption: Encryption of what is written, such as ``aws:kms``; by default the bucket's.
-        kms_key_id: Key of that encryption.
-        num_connections: How many requests may run at once.
-        num_attempts: How often a request is tried, with growing, random pauses in between.
-        connect_seconds: How long to wait for a connection.
-        read_seconds: How long to wait for bytes of a response.
+        session: A boto3 session to use instead of region and profile.
+        client: An S3 client to use as it is, instead of all options above and of the timeouts.
+        requester_pays: Whether this account pays for requests to another account's bucket.
+        encryption: Encryption of written objects, such as ``aws:kms``; by default that of the bucket.
+        kms_key_id: KMS key of the encryption.
+        num_connections: Maximum number of concurrent requests.
+        num_attempts: Maximum number of attempts per request, with growing random delays.
+        connect_seconds: Timeout for a connection.
+        read_seconds: Timeout for bytes of a response.
     """
 
     endpoint_url: str | None = None
@@ -46,7 +46,7 @@ class S3Options:
     read_seconds: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
 
     def make_client(self) -> S3Client:
-        """Return a client."""
+        """Return an S3 client with these options."""
         if self.client is not None:
             return self.client
         session = self.session or boto3.Session(profile_name=self.profile_name, region_name=self.region_name)

@@ -100,6 +100,6 @@ def merge_near(ranges: Sequence[ByteRange]) -> tuple[list[ByteRange], list[tuple
 
 
 def total_size(response: Mapping[str, Any]) -> int:
-    """Return the size of the whole object, from the response for a range of it."""
+    """Return the size of the whole object from the response for a range."""
     total = str(response.get("ContentRange", "")).rpartition("/")[2]
     return int(total) if total.isdecimal() else int(response.get("ContentLength", 0))
