@@ -1,8 +1,8 @@
-"""Copies of PyTorch tensors in memory that is used again and again.
+"""Buffer pool for copies of PyTorch tensors.
 
-Fresh memory is what makes copying slow: the system hands it out page by page, which takes ten times as long as the
-copying itself. A job captures the same shapes at every saved step, so the memory of a step that has been written serves
-a later one.
+Fresh memory makes copying slow, because the operating system allocates it page by page, which takes ten times as long
+as the copy itself. A job captures the same shapes at every saved step, so the buffers of a written step serve a later
+one.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from sagemaker_debug_ext.hooks.pytorch.tensors import PlainTensor, shares_memory
 from sagemaker_debug_ext.store.format.messages import Array
 
 _IDLE_STEPS: Final = 100
-"""In so many steps in a row without a copy, the memory is handed back."""
+"""After this many consecutive steps without a copy, the memory is freed."""
 
 
 _COPY_ALL: Final = getattr(torch, "_foreach_copy_", None)
-"""Not a public function, and so not counted on."""
+"""A private function of PyTorch, and therefore optional."""
 
 
 _WORTH_SHARING: Final = 1 << 18
-"""From this many elements on, several threads copy faster than one."""
+"""At or above this many elements, several threads copy faster than one."""
 
 _AT_ONCE_BYTES: Final = 4 << 20
-"""So much one thread copies without letting others run, which takes half a millisecond at most.
+"""Up to this many bytes are copied in one call without releasing the GIL, which takes at most half a millisecond.
 
-To let them run takes longer: they have to be waited for, and leave other things in the processor's cache.
+Releasing the GIL takes longer, because it has to be acquired again and other threads evict the processor's cache.
 """
 
 _copy_bytes: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(
     ctypes.cast(ctypes.memmove, ctypes.c_void_p).value or 0
 )
-"""`ctypes.memmove`, but for letting other threads run."""
+"""`ctypes.memmove` without releasing the GIL."""
 
 
 def _is_shared(num_elements: int) -> bool:
-    """Return whether PyTorch shares the copying of so many elements out among threads."""
+    """Return whether PyTorch copies this many elements on several threads."""
     return num_elements >= _WORTH_SHARING and torch.get_num_threads() > 1
 
 
 class _Kind(NamedTuple):
-    """Which tensors memory serves; `device` is where they come from if copying them may take longer than the call."""
+    """The tensors that a buffer fits; `device` is the source if the copy may outlast the call."""
 
     dtype: torch.dtype
     shape: torch.Size
@@ -61,7 +61,7 @@ _ArrayKind: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 
 
 class PooledArray(PooledValue):
-    """The copy of one array."""
+    """A copy of one array in a pooled buffer."""
 
     __slots__ = ("_kind", "_pool", "address", "array", "nbytes", "shape")
 
@@ -84,12 +84,12 @@ class PooledArray(PooledValue):
 
 
 class PooledTensor(PooledValue):
-    """The copy of one tensor, in the memory of the CPU."""
+    """A copy of one tensor in a pooled CPU buffer."""
 
     __slots__ = ("_array", "_arrival", "_kind", "_pool", "nbytes", "shape", "tensor")
 
     def __init__(self, kind: _Kind, pool: BufferPool) -> None:
-        with torch.inference_mode(False):  # memory made in inference mode could not be written to outside of it
+        with torch.inference_mode(False):  # inference tensors cannot be written to outside inference mode
             self.tensor = torch.empty(kind.shape, dtype=kind.dtype, device="cpu", pin_memory=kind.device is not None)
         self.nbytes: int = self.tensor.nbytes
         self.shape = tuple(kind.shape)
@@ -99,12 +99,12 @@ class PooledTensor(PooledValue):
         self._arrival: Any = None if kind.device is None else torch.cuda.Event()  # type: ignore[no-untyped-call]
 
     def note_arrival(self) -> None:
-        """Mark the place in the device's work at which the copy will have arrived."""
+        """Record the event on the device stream after which the copy is complete."""
         if self._arrival is not None:
             self._arrival.record(torch.cuda.current_stream(self._kind.device))
 
     def to_array(self) -> Array:
-        """Return the copy as an array, which shares its memory wherever numpy has the dtype."""
+        """Return the copy as an array, which shares its memory if NumPy has the dtype."""
         if self._arrival is not None:
             self._arrival.synchronize()
         if self._array is not None:
@@ -120,10 +120,10 @@ class PooledTensor(PooledValue):
 
 
 class BufferPool:
-    """Makes copies of tensors, and keeps the memory of those that are no longer needed for the next ones.
+    """Copies tensors into reusable buffers.
 
     Args:
-        max_free_bytes: How much unused memory to keep at most.
+        max_free_bytes: The most unused memory to keep.
     """
 
     def __init__(self, max_free_bytes: int) -> None:
@@ -132,13 +132,12 @@ class BufferPool:
         self._free_bytes = 0
         self._num_idle_steps = 0
         self._is_resting = False
-        self._lock = threading.Lock()  # copies are taken on the training thread and come back from the writing one
+        self._lock = threading.Lock()  # the training thread takes buffers, and the writing thread returns them
 
     def copy(self, tensor: Tensor) -> PooledTensor:
-        """Copy a tensor, which must be detached.
+        """Copy a detached tensor.
 
-        What comes from another device is copied in the order of that device's work, and may still be on its way when
-        this returns.
+        A tensor of another device is copied in stream order, and the copy may be incomplete when this returns.
         """
         made = self._find_memory(tensor)
         made.tensor.copy_(tensor, non_blocking=tensor.is_cuda)
@@ -146,7 +145,7 @@ class BufferPool:
         return made
 
     def copy_array(self, source: Array | PlainTensor) -> PooledArray:
-        """Copy an array, or an ordinary tensor of the CPU."""
+        """Copy an array or an ordinary CPU tensor."""
         kind = (source.dtype, source.shape)
         made: PooledArray = self._take(kind) or PooledArray(kind, self)
         if not isinstance(source, PlainTensor):
@@ -160,7 +159,7 @@ class BufferPool:
         return made
 
     def copy_all(self, tensors: Sequence[Tensor]) -> list[PooledTensor]:
-        """Copy several tensors as `copy` does, in one call into PyTorch where it has one."""
+        """Copy several tensors as `copy` does, in one call if PyTorch has a function for it."""
         made = [self._find_memory(tensor) for tensor in tensors]
         if _COPY_ALL is None or len(made) < 2:
             for copy, tensor in zip(made, tensors, strict=True):
@@ -178,7 +177,7 @@ class BufferPool:
         return made or PooledTensor(kind, self)
 
     def _take(self, kind: _Kind | _ArrayKind) -> Any:
-        """Return memory of that kind that nobody uses; None if there is none."""
+        """Return an unused buffer of a kind, or None if there is none."""
         self._num_idle_steps = 0
         with self._lock:
             self._is_resting = False
@@ -190,14 +189,14 @@ class BufferPool:
         return made
 
     def take_back(self, copy: PooledTensor | PooledArray, kind: _Kind | _ArrayKind) -> None:
-        """Keep the memory of a copy; where that is too much, hand back what has not been used for longest."""
+        """Return the buffer of a copy to the pool; above the limit, free the least recently used buffers."""
         with self._lock:
             if not self._is_resting:
                 self._keep(copy, kind)
 
     def _keep(self, copy: PooledTensor | PooledArray, kind: _Kind | _ArrayKind) -> None:
         self._free_bytes += copy.nbytes
-        # The kinds are in the order of their last use.
+        # The dictionary is ordered by last use, so that the first kind is the oldest.
         free = self._free.pop(kind, None) or deque()
         free.append(copy)
         self._free[kind] = free
@@ -209,9 +208,9 @@ class BufferPool:
                 del self._free[next(iter(self._free))]
 
     def rest(self, num_more: int = 0) -> None:
-        """Note a step without copies, and how many more are known to follow.
+        """Count a step without copies, and the known number of such steps to follow.
 
-        If that makes many, all memory is handed back, that of copies not yet written as soon as they are.
+        After many such steps all memory is freed; the buffers of unwritten copies are freed once they are written.
         """
         self._num_idle_steps += 1
         if self._num_idle_steps + num_more >= _IDLE_STEPS:
@@ -219,7 +218,7 @@ class BufferPool:
             self.clear()
 
     def clear(self) -> None:
-        """Hand all unused memory back."""
+        """Free all unused memory."""
         with self._lock:
             self._free.clear()
             self._free_bytes = 0

@@ -1,4 +1,4 @@
-"""PyTorch tensors: copied, reduced where they live, and turned into arrays."""
+"""Copy PyTorch tensors, reduce them on their device, and convert them to arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OPERATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
 """Spread is unbiased and norms are entrywise (store format, section 2.6)."""
 
 _COUNTING: Final = frozenset({"min", "max", "sum", "prod"})
-"""Operations whose result over whole numbers is a whole number."""
+"""Operations that return an integer for integers."""
 
 _WIDENED: Final = {
     torch.uint16: torch.int32,
@@ -41,14 +41,14 @@ _WIDENED: Final = {
     torch.uint64: torch.float64,
     torch.complex32: torch.complex64,
 }
-"""The types of which PyTorch finds no least and no greatest, or no sum, and those in which they are reduced instead."""
+"""dtypes for which PyTorch has no min and max, or no sum, and the wider dtypes in which they are reduced."""
 
 _WITHOUT_NUMPY: Final = {
     torch.bfloat16: ("bfloat16", torch.int16),
     torch.float8_e5m2: ("float8_e5m2", torch.uint8),
     torch.float8_e4m3fn: ("float8_e4m3fn", torch.uint8),
 }
-"""dtypes that numpy has from ml_dtypes only: their name there, and whole numbers of the same size."""
+"""dtypes that NumPy gets from ml_dtypes only: their name in ml_dtypes, and an integer dtype of the same size."""
 
 _NUMPY_DTYPES: Final = frozenset(
     {
@@ -76,16 +76,16 @@ _PLAIN_TYPES: Final = (Tensor, torch.nn.Parameter)
 
 
 class PlainTensor:
-    """A tensor of the CPU of which numpy has the dtype: where its numbers are, without a call into PyTorch for each.
+    """The memory of a CPU tensor whose dtype NumPy has, with few calls into PyTorch.
 
-    Keeps the tensor alive. `Tensor.numpy` would fix the size of that memory for good, and libraries that shard models
-    free it by resizing.
+    It keeps the tensor alive. `Tensor.numpy` is not used because it makes the memory permanently non-resizable, and
+    sharding libraries free memory by resizing it.
 
     Args:
         tensor: The tensor.
 
     Raises:
-        RuntimeError: It is that of a transformed function, which has no memory of its own.
+        RuntimeError: The tensor belongs to a function transform, and has no memory of its own.
     """
 
     __slots__ = ("address", "dtype", "shape", "tensor")
@@ -103,7 +103,7 @@ class PlainTensor:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the numbers lie in their order and without gaps."""
+        """Whether the elements are in order and without gaps."""
         return self.tensor.is_contiguous()
 
     @property
@@ -119,20 +119,20 @@ class PlainTensor:
 
     def to_array(self) -> Array:
         """Return an array that shares the memory."""
-        if 0 in self.shape:  # without memory, which earlier releases of numpy want
+        if 0 in self.shape:  # an empty tensor has no memory, which earlier NumPy releases require
             return np.empty(self.shape, self.dtype)
         return np.asarray(self)
 
 
 def array_over(tensor: Tensor) -> Array:
-    """Return an array that shares the memory of a tensor of the CPU, whose dtype numpy has."""
+    """Return an array that shares the memory of a CPU tensor whose dtype NumPy has."""
     return PlainTensor(tensor).to_array()
 
 
 def plain_tensor(tensor: Tensor) -> PlainTensor | None:
-    """Return where the numbers of an ordinary tensor of the CPU are; None if it is anything else.
+    """Return the memory of an ordinary CPU tensor, or None for any other tensor.
 
-    This is the quick way for what most tensors are: no call in here lets other threads run.
+    This is the fast path for most tensors, because no call in it releases the GIL.
     """
     if (
         type(tensor) not in _PLAIN_TYPES
@@ -151,15 +151,15 @@ def plain_tensor(tensor: Tensor) -> PlainTensor | None:
 
 
 def is_plain(array: Array) -> bool:
-    """Return whether PyTorch has the dtype of an array, in this byte order."""
+    """Return whether PyTorch has the dtype of an array, including its byte order."""
     return array.dtype in _PLAIN_DTYPES
 
 
 def can_capture(tensor: Tensor) -> bool:
-    """Return whether a tensor holds numbers of its own that this process can read.
+    """Return whether a tensor holds data of its own that this process can read.
 
-    Not so: tensors without data, or whose memory has been freed, quantised ones, nested ones, those of libraries that
-    keep the data elsewhere or in pieces, and those of functions that `torch.func` transforms.
+    Tensors without data or with freed memory cannot be captured. Neither can quantised and nested tensors, tensors of
+    libraries that keep the data elsewhere or in parts, and tensors of functions transformed by `torch.func`.
     """
     if tensor.is_meta or tensor.is_quantized or tensor.is_nested:
         return False
@@ -173,7 +173,7 @@ def can_capture(tensor: Tensor) -> bool:
 
 @functools.cache
 def can_store(dtype: torch.dtype) -> bool:
-    """Return whether PyTorch can copy tensors of a dtype and turn them into arrays that can be stored."""
+    """Return whether tensors of a dtype can be copied and converted to arrays that the store accepts."""
     if dtype in _NUMPY_DTYPES or dtype in _WITHOUT_NUMPY:
         return True
     try:
@@ -187,17 +187,17 @@ def check_can_store(dtype: torch.dtype) -> None:
     """Raise if a dtype cannot be stored.
 
     Raises:
-        SMDebugTypeError: It cannot.
+        SMDebugTypeError: The dtype cannot be stored.
     """
     if not can_store(dtype):
         raise SMDebugTypeError(f"there is no way to store {dtype}")
 
 
 def capturable(tensor: Tensor) -> Tensor | None:
-    """Return a tensor as PyTorch's own class; None if it holds no numbers that this process can read.
+    """Return a tensor as a plain `Tensor`, or None if it holds no data that this process can read.
 
     Raises:
-        SMDebugTypeError: There is no way to store its dtype.
+        SMDebugTypeError: The dtype cannot be stored.
     """
     plain = without_subclass(tensor)
     if not can_capture(plain):
@@ -212,32 +212,32 @@ def is_single(tensor: Tensor) -> bool:
 
 
 def without_subclass(tensor: Tensor) -> Tensor:
-    """Return a tensor as PyTorch's own class, detached, if its class only adds to that one; the tensor itself if not.
+    """Return a detached plain `Tensor` if the subclass only extends `Tensor`; otherwise return the tensor itself.
 
-    Nothing of that class is called: it may note, or change, what is done with its tensors.
+    No method of the subclass is called, because it may record or change operations on its tensors.
     """
     kind = type(tensor)
     if kind in _PLAIN_TYPES or kind.__torch_dispatch__ is not Tensor.__torch_dispatch__:
         return tensor
-    with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001 - the documented way
+    with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001 - the documented API
         return Tensor.detach(tensor)
 
 
 def copy_tensor(tensor: Tensor) -> Tensor:
-    """Copy a tensor into the memory of the CPU, in one pass."""
+    """Copy a tensor to the CPU in one pass."""
     dense = as_dense(tensor)
     if dense.device.type != "cpu":
         return dense.to("cpu")
     if tensor.layout is not torch.strided:
-        return dense  # made just now, and nobody else's
+        return dense  # a new tensor that nothing else references
     return dense.clone(memory_format=torch.contiguous_format)
 
 
 def tensor_to_array(tensor: Tensor) -> Array:
-    """Turn a copied or reduced tensor into an array.
+    """Convert a copied or reduced tensor to an array.
 
-    bfloat16 and the float8 types keep their type if ml_dtypes is installed, and become float32 otherwise, which holds
-    all their values.
+    bfloat16 and float8 dtypes are kept if ml_dtypes is installed. Otherwise they become float32, which represents all
+    their values.
     """
     tensor = tensor.cpu()
     if tensor.dtype in _WITHOUT_NUMPY:
@@ -255,15 +255,15 @@ def tensor_to_array(tensor: Tensor) -> Array:
 
 
 def shares_memory(dtype: torch.dtype) -> bool:
-    """Return whether `tensor_to_array` makes arrays of that dtype without a copy."""
+    """Return whether `tensor_to_array` converts tensors of a dtype without a copy."""
     return dtype in _NUMPY_DTYPES
 
 
 def reduce_tensor(tensor: Tensor, reductions: Iterable[Reduction]) -> Iterator[tuple[Reduction, Tensor]]:
-    """Yield reductions of a tensor as tensors of no dimension on its device.
+    """Yield reductions of a tensor as zero-dimensional tensors on its device.
 
-    Whole numbers are reduced in float64 where the result need not be whole, and floats below 32 bits in float32. The
-    spread of a single number is NaN. Complex numbers have no least and greatest.
+    Integers are reduced in float64 if the result need not be an integer, and floats below 32 bits in float32. The
+    spread of a single element is NaN. Complex tensors have no min and max.
     """
     dense = as_dense(tensor)
     if dense.dtype is torch.bool:
@@ -290,7 +290,7 @@ def _reduce(tensor: Tensor, reduction: Reduction) -> Tensor:
 
 
 def as_dense(tensor: Tensor) -> Tensor:
-    """Return a tensor's own numbers, laid out in full; being detached, nothing made of them has a gradient."""
+    """Return a tensor's own data, dense and detached, so that no result derived from it has a gradient."""
     if tensor.requires_grad:
         tensor = tensor.detach()
     if tensor.layout is not torch.strided:
@@ -303,26 +303,26 @@ def as_dense(tensor: Tensor) -> Tensor:
 def flatten_tensors(values: Any) -> list[Tensor]:
     """Return the tensors in nested tuples, lists, mappings and dataclasses.
 
-    What holds itself is gone through once.
+    A container that contains itself is visited once.
     """
     if isinstance(values, Tensor):
         return [values]
     found: list[Tensor] = []
     if not _collect(values, found, set(), each_once=False):
         found.clear()
-        # There may be more ways through it than can be gone: from here on nothing is entered twice.
+        # A cyclic structure may have exponentially many paths, so that the second pass enters each container once.
         _collect(values, found, set(), each_once=True)
     return found
 
 
 def _collect(values: Any, found: list[Tensor], entered: set[int], each_once: bool) -> bool:
-    """Add the tensors in `values`, which is none itself; tell whether nothing held itself.
+    """Add the tensors in `values`, which is not a tensor itself; return whether no container contains itself.
 
     Args:
-        values: Where to look.
-        found: What to add them to.
-        entered: The `id` of all that `values` is in.
-        each_once: Pass over what has been entered before, instead of what `values` is in.
+        values: The container to search.
+        found: The list to which tensors are added.
+        entered: The `id` of every container around `values`.
+        each_once: Skip every container entered before, not only the containers around `values`.
     """
     members: Iterable[Any]
     if isinstance(values, (tuple, list)):
@@ -330,7 +330,7 @@ def _collect(values: Any, found: list[Tensor], entered: set[int], each_once: boo
     elif isinstance(values, Mapping):
         members = values.values()
     elif dataclasses.is_dataclass(values) and not isinstance(values, type):
-        # A field that is not for `__init__` may be unset.
+        # A field with `init=False` may be unset.
         members = [getattr(values, field.name, None) for field in dataclasses.fields(values)]
     else:
         return True

@@ -1,8 +1,8 @@
-"""Reductions of tensors of the CPU, all that are wanted in one pass over the memory.
+"""Compute all reductions of a CPU tensor in one pass over its memory.
 
-With Numba one compiled loop finds everything. Without it a tensor is read in pieces that stay in the cache until all is
-known of them, so that six reductions cost little more than one. Sums of a piece are made in the tensor's own precision,
-and put together in float64. Where squares leave the range of float32, everything is done again in float64.
+With Numba one compiled loop computes every reduction. Without it a tensor is read in chunks that fit the processor's
+cache, so that six reductions cost little more than one. Sums of a chunk use the tensor's own precision, and are
+combined in float64. If squares leave the range of float32, the tensor is reduced again in float64.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from sagemaker_debug_ext.store.format.messages import Array
 
 _PIECE: Final = 1 << 16
 _NUMPY_IS_FASTER_UP_TO: Final = 4096
-"""Below this many elements numpy's calls cost less, and its dot product runs on one thread."""
+"""Up to this many elements NumPy's calls cost less than PyTorch's, and its dot product runs on one thread."""
 
 _ROW: Final = 1 << 13
 _VECDOT: Final[Any] = getattr(np, "vecdot", None)
-"""Dot products of rows, on one thread; older versions of numpy do without."""
+"""Row-wise dot product on one thread; None in older NumPy versions."""
 
 _LIMITS: Final = {torch.float32: (LEAST_SQUARES, MOST_SQUARES), torch.float64: (1e-200, 1e300)}
-"""Sums of squares outside of these have lost digits, or everything, in the dtype."""
+"""Sums of squares outside these limits have lost precision, or underflow or overflow, in the dtype."""
 
 _ANY: Final = (0.0, math.inf)
-"""The squares of float32 never leave the range of float64."""
+"""No limits: squares of float32 never leave the range of float64."""
 
 _NEEDS_ORDER: Final = frozenset({"min", "max"})
 _NEEDS_SQUARES: Final = frozenset({"l2", "std", "variance"})
 
 
 class PrecisionLossError(Exception):
-    """The sums left the range in which they are exact; the tensor is to be reduced one operation at a time."""
+    """A sum left the range in which it is exact; the tensor must be reduced one operation at a time."""
 
 
 @attrs.define
 class _Sums:
-    """What is known of the values, or the absolute values, of the pieces read so far."""
+    """Running sums and extremes of the values, or of the absolute values, of the chunks read so far."""
 
     count: int = 0
     least: float = math.inf
@@ -71,16 +71,16 @@ class _Sums:
 
 
 class TensorSummary:
-    """All that the wanted reductions need to know of a tensor.
+    """The sums and extremes from which the requested reductions of a tensor are computed.
 
     Args:
-        tensor: Floats of 32 or 64 bits on the CPU, detached, at least one.
-        reductions: What is wanted.
-        is_alone: Whether the calling thread is to do all the work: one in the background must not hold up training by
-            asking for the threads that train.
+        tensor: A detached, non-empty CPU tensor of 32-bit or 64-bit floats.
+        reductions: The requested reductions.
+        is_alone: Whether to use the calling thread only. A background thread must, because it would slow training down
+            by using PyTorch's thread pool.
 
     Raises:
-        PrecisionLossError: The tensor is of 64 bits, and so large or small that squares leave the range of that.
+        PrecisionLossError: Squares of the 64-bit values leave the range of float64.
     """
 
     def __init__(self, tensor: Tensor, reductions: Sequence[Reduction], is_alone: bool = False) -> None:
@@ -100,7 +100,7 @@ class TensorSummary:
             self._look_through_in_pieces(flat, np.dtype(np.float64), _ANY)
 
     def value(self, reduction: Reduction) -> float:
-        """Return one of the wanted reductions."""
+        """Return one of the requested reductions."""
         return _VALUES[reduction.name](self, self._absolute if reduction.abs else self._plain)
 
     @property
@@ -114,7 +114,7 @@ class TensorSummary:
         return math.sqrt(self._squares)
 
     def product(self, sums: _Sums) -> float:
-        """Return the product of the values, or of the absolute values if `sums` is theirs."""
+        """Return the product of the values, or of the absolute values if `sums` holds their sums."""
         tensor = self._tensor.abs() if sums is self._absolute else self._tensor
         return float(tensor.prod().item())
 
@@ -126,16 +126,16 @@ class TensorSummary:
             self._take(flat.size, kernels.summarise(flat))
 
     def _look_through_in_pieces(self, flat: Array, dtype: np.dtype[Any], limits: tuple[float, float]) -> None:
-        """Find everything anew, in the precision of `dtype`."""
+        """Compute all sums again chunk by chunk, in the precision of `dtype`."""
         self._plain, self._absolute, self._squares = _Sums(), _Sums(), 0.0
         self._tiny, self._huge = limits
         scratch = np.empty(min(flat.size, _PIECE), dtype)
-        with np.errstate(all="ignore"):  # an overflow is a finding for rules, not a warning for the script
+        with np.errstate(all="ignore"):  # rules report overflows, so that the script needs no warning
             for start in range(0, flat.size, _PIECE):
                 self._read(flat[start : start + _PIECE].astype(dtype, copy=False), scratch)
 
     def _take(self, count: int, sums: Any) -> None:
-        """Use the sums that a compiled loop found for the whole tensor."""
+        """Store the sums that the compiled loop computed over the entire tensor."""
         if self._needs_squares and not sums.is_exact:
             raise PrecisionLossError
         self._plain, self._absolute = _Sums(count, *sums.plain), _Sums(count, *sums.absolute)
@@ -205,7 +205,7 @@ def _sum_alone(values: Array) -> float:
     if _VECDOT is None or values.size <= _ROW:
         return float(np.add.reduce(values))
     rows, rest = _rows(values)
-    sums = _VECDOT(rows, _ones(values.dtype))  # takes two thirds of the time of numpy's own sum
+    sums = _VECDOT(rows, _ones(values.dtype))  # takes two thirds of the time of `np.sum`
     return float(np.add.reduce(sums, dtype=np.float64)) + float(np.add.reduce(rest))
 
 
@@ -220,7 +220,7 @@ def _dot(values: Array) -> float:
 
 
 def _rows(values: Array) -> tuple[Array, Array]:
-    """Return what can be summed row by row, and the rest."""
+    """Split values into a matrix that can be summed row by row, and the remaining values."""
     whole = values.size - values.size % _ROW
     return values[:whole].reshape(-1, _ROW), values[whole:]
 
@@ -231,7 +231,7 @@ def _ones(dtype: np.dtype[Any]) -> Array:
 
 
 def _spread(values: Array, total: float, squares: float, scratch: Array) -> float:
-    """Return the sum of squared distances from the mean, without losing digits; may overwrite `scratch`."""
+    """Return the sum of squared distances from the mean without losing precision; may overwrite `scratch`."""
     spread = squares - total * total / values.size
     if spread >= CANCELLING * squares:
         return spread
@@ -239,5 +239,5 @@ def _spread(values: Array, total: float, squares: float, scratch: Array) -> floa
 
 
 def can_summarise(tensor: Tensor) -> bool:
-    """Return whether `TensorSummary` knows the dtype and reaches the memory."""
+    """Return whether `TensorSummary` supports the dtype and can access the memory."""
     return tensor.dtype in _LIMITS and tensor.device.type == "cpu"

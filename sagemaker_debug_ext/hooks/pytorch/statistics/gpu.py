@@ -1,8 +1,7 @@
-"""Reductions of the tensors of one step that lie on a device: worked out there, brought over in one transfer.
+"""Compute the reductions of a step's device tensors on their device, and copy them to the CPU in one transfer.
 
-Nothing in here waits for the device on the training thread. What a tensor's reductions need is noted in the device's
-memory, in the order of the device's own work; at the end of the step all of it is sent to the memory of the CPU, and
-the writing thread waits for its arrival.
+The training thread never waits for the device. Each tensor is summarized into device memory in stream order. At the end
+of the step one transfer sends all summaries to the CPU, and the writing thread waits for it.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ LOG = logging.getLogger(__name__)
 _KERNELS: Final = "sagemaker_debug_ext.hooks.pytorch.statistics.triton_kernels"
 _FIRST_ROWS: Final = 1 << 12
 _COLUMNS: Final = 10
-"""How many results the kernels have of each part."""
+"""Number of results that the kernels return for each part."""
 
 _LEAST, _GREATEST, _LEAST_ABS, _TOTAL, _TOTAL_ABS = range(5)
 _SPREAD, _NUM_NAN, _NUM_NONFINITE, _NUM_ZERO, _SQUARES = range(5, _COLUMNS)
-"""In which column each result is, as `device_kernels.summarise` says."""
+"""Column of each result, in the order of `triton_kernels.summarise`."""
 
 _SUMMARISED: Final = frozenset({torch.float32, torch.float16, torch.bfloat16})
-"""The types that Triton reads on every device; it depends on the device which smaller ones it reads."""
+"""dtypes that Triton reads on every device; support for smaller dtypes depends on the device."""
 
 _NOT_SUMMARISED: Final = "prod"
-"""The one reduction that cannot be had from the results of parts without leaving the range of floats."""
+"""The one reduction that cannot be combined from parts without leaving the range of floats."""
 
 _Row = npt.NDArray[np.float64]
 
 
 @functools.cache
 def find_kernels(device: torch.device) -> ModuleType | None:
-    """Return the kernels, if this machine can compile them for a device; found out once."""
+    """Return the kernels if this machine can compile them for a device, else None; the result is cached."""
     try:
         import_optional("triton", "Summarising tensors on a device")
     except MissingDependencyError:
@@ -58,7 +57,7 @@ def find_kernels(device: torch.device) -> ModuleType | None:
     try:
         kernels = importlib.import_module(_KERNELS)
         kernels.summarise(torch.zeros(1, device=device), torch.zeros((1, _COLUMNS), device=device))
-    except Exception as error:  # noqa: BLE001 - compilers and drivers fail in ways of their own, and there is another way
+    except Exception as error:  # noqa: BLE001 - compilers and drivers raise errors of any class, and a fallback exists
         LOG.warning("tensors on %s are reduced one operation at a time: %s", device, error)
         return None
     return kernels
@@ -78,8 +77,8 @@ class DeviceReductions:
 
     Args:
         device: The device.
-        kernels: See `find_kernels`; None has each reduction be an operation of its own.
-        expected_rows: How many parts the tensors of the step are expected to have in all.
+        kernels: See `find_kernels`; None computes each reduction as a separate operation.
+        expected_rows: The expected total number of parts of the step's tensors.
     """
 
     def __init__(self, device: torch.device, kernels: ModuleType | None, expected_rows: int = _FIRST_ROWS) -> None:
@@ -95,12 +94,12 @@ class DeviceReductions:
 
     @property
     def num_rows(self) -> int:
-        """How many parts the tensors so far have in all."""
+        """Total number of parts of the tensors so far."""
         return sum([each.num_rows for each in self._summarised])
 
     @property
     def nbytes(self) -> int:
-        """Memory of the CPU that the results take."""
+        """CPU memory of the results."""
         return 4 * (len(self._scalars) + _COLUMNS * self.num_rows)
 
     def has(self, name: str) -> bool:
@@ -108,7 +107,7 @@ class DeviceReductions:
         return any(each.name == name for each in self._summarised)
 
     def can_summarise(self, tensor: Tensor, reductions: Iterable[Reduction]) -> bool:
-        """Return whether one pass over a tensor is enough for its reductions."""
+        """Return whether one pass over a tensor computes all its reductions."""
         return (
             self._kernels is not None
             and tensor.dtype in _SUMMARISED
@@ -128,13 +127,13 @@ class DeviceReductions:
         Args:
             name: Name of the tensor.
             tensor: The tensor, detached; it may change as soon as this returns.
-            reductions: What is wanted, statistics that are single numbers included.
-            now: When the tensor was taken.
-            names: Names of the results, which then are stored in double precision; those of the tensor's reductions
-                when not given.
+            reductions: The requested reductions, including statistics that are single numbers.
+            now: The time at which the tensor was captured.
+            names: Names of the results, which are then stored in double precision; by default the names of the tensor's
+                reductions.
         """
         assert self._kernels is not None
-        if not tensor.is_contiguous():  # the order does not matter, but gaps do
+        if not tensor.is_contiguous():  # the kernel ignores the order of elements, but reads no gaps
             tensor = tensor.contiguous()
         count = tensor.numel()
         num_rows = self._kernels.num_parts(count)
@@ -158,7 +157,7 @@ class DeviceReductions:
         """Wait for the results and return the reductions; runs on the writing thread.
 
         Args:
-            ddof: What to subtract from the count in `std` and `variance`.
+            ddof: The delta degrees of freedom of `std` and `variance`.
         """
         assert self._arrived is not None
         rows, scalars = self._arrived()
@@ -181,14 +180,14 @@ class DeviceReductions:
         return room[first : first + num_rows]
 
     def _drop_unused(self) -> None:
-        """Cut the last room down to what is used of it, before another one is begun."""
+        """Shrink the last buffer to its used rows before another one is allocated."""
         if self._room:
             room = self._room[-1]
             self._room[-1] = room[: len(room) - self._num_free]
 
 
 def _bring(rows: Tensor, scalars: Tensor) -> Callable[[], tuple[Array, Array]]:
-    """Begin a transfer; return what waits for its end and gives the results as arrays."""
+    """Start a transfer; return a function that waits for its end and returns the results as arrays."""
     if not rows.is_cuda:
         return lambda: (rows.numpy(), scalars.numpy())
     here = [torch.empty(found.shape, dtype=found.dtype, device="cpu", pin_memory=True) for found in (rows, scalars)]
@@ -207,9 +206,9 @@ def _bring(rows: Tensor, scalars: Tensor) -> Callable[[], tuple[Array, Array]]:
 def _reductions(
     summarised: Sequence[_Summarised], rows: _Row, ddof: int, kernels: ModuleType | None
 ) -> list[NamedNumbers]:
-    """Put the parts of each tensor together, and compute what is wanted of all tensors."""
+    """Combine the parts of each tensor, and compute the requested reductions of all tensors."""
     assert kernels is not None
-    with np.errstate(all="ignore"):  # an overflow is a finding for rules, not a warning for the script
+    with np.errstate(all="ignore"):  # rules report overflows, so that the script needs no warning
         whole = _Whole(summarised, rows, ddof, kernels.PART)
         wanted = {reduction for each in summarised for reduction in each.columns}
         table = {(name, absolute): whole.find(name, absolute) for name, absolute in wanted}
@@ -225,7 +224,7 @@ def _reductions(
 
 
 class _Whole:
-    """The tensors of a step, put together from their parts in double precision."""
+    """Summaries of a step's tensors, combined from their parts in double precision."""
 
     def __init__(self, summarised: Sequence[_Summarised], rows: _Row, ddof: int, part: int) -> None:
         self._ddof = ddof
@@ -262,7 +261,7 @@ class _Whole:
         means = self.totals[absolute] / self.counts
         part_means = self._rows[:, _TOTAL_ABS if absolute else _TOTAL] / self._sizes
         spread = self._rows[:, _SPREAD]
-        if absolute:  # from the squares, which are the same, and the means, which are not
+        if absolute:  # squares are the same for absolute values, but means are not
             spread = np.maximum(spread + self._rows[:, _TOTAL] ** 2 / self._sizes - self._sizes * part_means**2, 0)
         distances = part_means - np.repeat(means, self._num_rows)
         free = self.counts - self._ddof

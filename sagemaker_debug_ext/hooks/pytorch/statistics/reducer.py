@@ -1,8 +1,8 @@
-"""Reductions and statistics of tensors, each worked out where and when it costs training least.
+"""Compute each reduction and statistic of tensors where and when it costs training least.
 
-What is small is copied, and reduced on the writing thread together with all else that is small; what fits into the
-processor's cache is copied and reduced there, too, as long as copying takes a fraction of the time. Of other tensors of
-the CPU all reductions are had at once, and those of a device are worked out there.
+Small arrays are copied, and reduced together on the writing thread. Arrays that fit the processor's cache are also
+copied and reduced there, if copying takes a fraction of the time. All reductions of larger CPU tensors are computed in
+one pass, and reductions of device tensors on their device.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _DTYPES: Final[dict[torch.dtype, np.dtype[Any]]] = {
 }
 
 _SHORT_FLOATS: Final = frozenset("ef")
-"""The dtypes, by their `char`, of which small arrays are reduced together: of 16 and 32 bits."""
+"""16-bit and 32-bit float dtypes, by `char`; small arrays of these dtypes are reduced together."""
 
 _FLOATS: Final = frozenset("efd")
-"""The dtypes of which `TensorSummary` knows the reductions, as they are or widened: those, and of 64 bits."""
+"""16-bit, 32-bit and 64-bit float dtypes, by `char`; `TensorSummary` supports them, 16-bit floats when widened."""
 
 COPY_THRESHOLD: Final = 1 << 18
-"""Up to so many elements an array is worth a copy to have its reductions worked out later by numpy."""
+"""Up to this many elements, copying an array and reducing it later in NumPy is faster for training."""
 
 _MIDDLING_COMPILED: Final = 1 << 15
-"""The same where a compiled loop is there, which takes no longer than a copy of more."""
+"""The same limit with a compiled loop, which reduces larger arrays as fast as they are copied."""
 
 
 class _Copied(NamedTuple):
@@ -59,14 +59,14 @@ class _Copied(NamedTuple):
 
 
 class DeferredSummaries:
-    """Reductions of arrays that were copied, worked out on the writing thread."""
+    """Reductions of copied arrays, computed on the writing thread."""
 
     def __init__(self) -> None:
         self._copied: dict[str, _Copied] = {}
 
     @property
     def nbytes(self) -> int:
-        """Memory that the copies take."""
+        """Memory of the copies."""
         return sum([copied.copy.nbytes for copied in self._copied.values()])
 
     def has(self, name: str) -> bool:
@@ -78,10 +78,10 @@ class DeferredSummaries:
         self._copied[name] = _Copied(name, copy, reductions, now)
 
     def send(self) -> None:
-        """Do nothing: the copies are where they are needed."""
+        """Do nothing, because the copies are on the CPU already."""
 
-    def numbers(self, ddof: int) -> list[NamedNumbers]:  # noqa: ARG002 - PyTorch's own is what `TensorSummary` knows
-        """Return the reductions, and give the copies' memory back; runs on the writing thread."""
+    def numbers(self, ddof: int) -> list[NamedNumbers]:  # noqa: ARG002 - `TensorSummary` always uses PyTorch's
+        """Compute the reductions, and return the buffers to the pool; runs on the writing thread."""
         found = [_summarise(copied) for copied in self._copied.values()]
         for copied in self._copied.values():
             copied.copy.release()
@@ -90,7 +90,7 @@ class DeferredSummaries:
 
 
 def _summarise(copied: _Copied) -> NamedNumbers:
-    """Return the reductions of one array, those that exist for it."""
+    """Return the reductions that exist for one array."""
     tensor = torch.from_numpy(copied.copy.array)
     if tensor.element_size() < 4:
         tensor = tensor.to(torch.float32)
@@ -101,13 +101,13 @@ def _summarise(copied: _Copied) -> NamedNumbers:
         found = {reduction: number.item() for reduction, number in reduce_tensor(tensor, copied.reductions)}
     named = zip(reduction_names(copied.name, copied.reductions), copied.reductions, strict=True)
     names, values = zip(*[(name, found[reduction]) for name, reduction in named if reduction in found], strict=True)
-    with np.errstate(over="ignore"):  # what is too large for the dtype becomes infinite, as PyTorch's own would
+    with np.errstate(over="ignore"):  # values too large for the dtype become infinite, as in PyTorch
         numbers = np.array(values).astype(_DTYPES[tensor.dtype])
     return NamedNumbers(names, numbers, [copied.wall_time] * len(names))
 
 
 def _summarise_now(step: StepBuffer, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float) -> bool:
-    """Save all reductions of a tensor of the CPU with a step; False if they need care."""
+    """Save all reductions of a CPU tensor with a step; return False if one pass would lose precision."""
     dense = as_dense(value)
     if dense.element_size() < 4:
         dense = dense.to(torch.float32)
@@ -123,11 +123,11 @@ def _summarise_now(step: StepBuffer, name: str, value: Tensor, reductions: tuple
 
 
 class Reducer:
-    """Knows the quick ways; tensors that none of them is for are left to the hook.
+    """Fast paths of reductions; the hook reduces the remaining tensors.
 
     Args:
-        copies: Makes the copies of what is small.
-        may_copy: Whether what is not small may be copied as well: not where steps are kept, which copies would fill.
+        copies: The pool for copies of small arrays.
+        may_copy: Whether larger arrays may be copied as well; False with a flight recorder, whose memory copies fill.
     """
 
     def __init__(self, copies: BufferPool, may_copy: bool = True) -> None:
@@ -136,7 +136,7 @@ class Reducer:
         self._num_device_rows = 0
 
     def take(self, step: StepBuffer, name: str, value: Any, reductions: tuple[Reduction, ...], now: float) -> bool:
-        """Save reductions of a tensor, or an array, with a step; False if there is no quick way for it."""
+        """Save reductions of a tensor or an array with a step; return False if no fast path applies."""
         if isinstance(value, Tensor) and self._reduce_on_device(step, name, value, reductions, now):
             return True
         is_array = isinstance(value, (PlainTensor, np.ndarray))
@@ -149,7 +149,7 @@ class Reducer:
             if self._may_copy and value.size <= (COPY_THRESHOLD if kernels_for(value) is None else _MIDDLING_COMPILED):
                 self._later(step).add(name, self._copies.copy_array(value), reductions, now)
                 return True
-            if value.flags.writeable:  # PyTorch warns of others
+            if value.flags.writeable:  # because PyTorch warns about read-only arrays
                 value = torch.from_numpy(value)
         if isinstance(value, Tensor) and value.device.type == "cpu" and value.is_floating_point():
             return _summarise_now(step, name, value, reductions, now)
@@ -158,7 +158,7 @@ class Reducer:
     def take_statistics(
         self, step: StepBuffer, name: str, value: Tensor, statistics: tuple[str, ...], now: float
     ) -> bool:
-        """Save statistics of a tensor with a step; False if it does not lie on a device that can compute them."""
+        """Save statistics of a tensor with a step; return False if its device cannot compute them."""
         batch = self._device_batch(step, value)
         single = tuple([Reduction(each) for each in statistics if each != "histogram"])
         if batch is None or not batch.can_summarise(value, single):
@@ -172,7 +172,7 @@ class Reducer:
         return True
 
     def send(self, deferred: Iterable[DeferredReductions]) -> None:
-        """Send the results of the devices to the CPU at the end of a step."""
+        """Start the transfer of device results to the CPU at the end of a step."""
         for some in deferred:
             if isinstance(some, DeviceReductions):
                 self._num_device_rows = max(self._num_device_rows, some.num_rows)
@@ -197,7 +197,7 @@ class Reducer:
         return True
 
     def _device_batch(self, step: StepBuffer, value: Tensor) -> DeviceReductions | None:
-        """Return what collects the reductions of a tensor's device; None if that is the CPU."""
+        """Return the collector of reductions on a tensor's device, or None for a CPU tensor."""
         if not self._is_on_device(value):
             return None
         for some in step.deferred:
@@ -208,7 +208,7 @@ class Reducer:
         return batch
 
     def _later(self, step: StepBuffer) -> DeferredSummaries:
-        """Return what collects the copies of a step."""
+        """Return the collector of the copies of a step."""
         for some in step.deferred:
             if isinstance(some, DeferredSummaries):
                 return some

@@ -1,6 +1,6 @@
-"""The kernel that reads a tensor once and says what reductions need of each of its parts (Triton).
+"""Triton kernel that summarizes each part of a tensor in one pass, for reductions.
 
-Imported only where tensors lie on a device that Triton writes code for.
+Import it only if tensors are on a device that Triton supports.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 PART: Final = 1 << 14
-"""Elements of a part: few enough to stay in registers, enough that the results are next to nothing beside them."""
+"""Elements of a part: few enough to stay in registers, and enough to keep the results small in comparison."""
 
 
 @triton.jit  # type: ignore[untyped-decorator]
@@ -41,18 +41,18 @@ def _summarise(source, count, results, PART: tl.constexpr, COLUMNS: tl.constexpr
 
 
 def num_parts(count: int) -> int:
-    """Return how many parts a tensor of `count` elements has."""
+    """Return the number of parts of a tensor of `count` elements."""
     return -(-count // PART)
 
 
 def summarise(source: Tensor, results: Tensor) -> None:
-    """Launch a kernel that summarizes a tensor; return before it has finished.
+    """Launch a kernel that summarizes a tensor, without waiting for it to finish.
 
     Args:
         source: Floats in memory without gaps, in any order.
-        results: ``(num_parts, 10)``, float32, where the results go: least, greatest, least magnitude, sum, sum of
-            magnitudes, sum of squared distances from the part's mean, number of NaN, of not finite numbers, of zeros,
-            sum of squares.
+        results: The output, float32 of shape ``(num_parts, 10)``. Its columns are minimum, maximum, minimum magnitude,
+            sum, sum of magnitudes, sum of squared distances from the part's mean, number of NaN, number of non-finite
+            values, number of zeros, and sum of squares.
     """
     kernel: Any = _summarise
     with torch.cuda.device_of(source):  # type: ignore[no-untyped-call]
