@@ -1,4 +1,4 @@
-"""Counting steps: one counter over all modes, and one for each mode (store format, section 6)."""
+"""Count steps over all modes and within each mode (store format, section 6)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sagemaker_debug_ext.hooks.capture.save_plan import SavePlan
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 _GLOBAL: Final = ModeKeys.GLOBAL
-"""Python 3.11 takes a microsecond to find a member of an enumeration, and steps are counted in every step."""
+"""Cached, because enum member access takes a microsecond in Python 3.11 and this runs at every step."""
 
 
 class StepPosition(NamedTuple):
-    """Where a step stands: over all modes, and within its own."""
+    """The number of a step over all modes, and within its mode."""
 
     global_step: int
     mode: ModeKeys
@@ -50,7 +50,7 @@ class StepCounters:
         return {ModeKeys.GLOBAL.name: self.last_global_step, **steps}
 
     def resume_after(self, global_step: int, mode_steps: Mapping[ModeKeys, int]) -> None:
-        """Go on counting behind these steps; modes that are not listed go on behind the global step."""
+        """Continue counting after these steps; modes that are not listed continue after the global step."""
         self._next_global_step = self._first_mode_step = global_step + 1
         self._next_mode_steps = {mode: step + 1 for mode, step in mode_steps.items()}
 
@@ -81,9 +81,9 @@ class SkippedSteps:
 
     def __init__(self) -> None:
         self.num_left = 0
-        """How many steps to come these are, as far as is known."""
+        """Known number of steps left to skip."""
         self.num_begun = 0
-        """How many have begun since the tracker caught up."""
+        """Number of skipped steps begun since the tracker caught up."""
 
     @property
     def is_skipping(self) -> bool:
@@ -92,7 +92,7 @@ class SkippedSteps:
 
     def begin(self) -> bool:
         """Begin a step if it is one to skip, and return whether it is."""
-        # Needs no lock: the interpreter does not leave a thread between these lines.
+        # No lock is needed, because the interpreter does not switch threads between these lines.
         if self.num_left <= 0:
             return False
         self.num_left -= 1
@@ -100,15 +100,15 @@ class SkippedSteps:
         return True
 
     def skip_until(self, position: StepPosition, plan: SavePlan) -> None:
-        """Find out how many steps after one have nothing due, as long as plan and mode stay what they are."""
+        """Compute how many steps after a position have nothing due under the current plan and mode."""
         due = plan.next_due(position.mode, position.mode_step)
         self.num_left = sys.maxsize if due is None else due - position.mode_step - 1
 
     def forget(self) -> None:
-        """Expect none: something is to happen at the next step, or it is not known."""
+        """Stop skipping, because something is or may be due at the next step."""
         self.num_left = 0
 
     def take_skipped(self) -> int:
-        """Return how many have begun since this was asked last."""
+        """Return the number of skipped steps begun since the last call."""
         num_begun, self.num_begun = self.num_begun, 0
         return num_begun

@@ -1,4 +1,4 @@
-"""Numbers that scripts save: which step each belongs to, and where it waits for that step."""
+"""Assign scalars and tensors of the script to steps, and hold them until their step."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Scalar(NamedTuple):
 
 
 class PendingScalars:
-    """Gives numbers to the step that is open, if it is of their mode, and to the next one otherwise."""
+    """Assigns numbers to the open step if it has their mode, and otherwise to the next step."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, Scalar] = {}
-        """Numbers that no step has yet."""
+        """Numbers not assigned to a step yet."""
 
     def save(self, name: str, scalar: Scalar, step: StepBuffer | None, is_shown: bool) -> None:
-        """Save a number with the open step, if there is one of its mode; otherwise it waits."""
+        """Save a number with the open step if that has its mode; otherwise keep it for the next step."""
         if step is not None and step.position.mode is scalar.mode:
             scalar.save_with(step, name, is_shown)
         else:
@@ -54,12 +54,12 @@ class PendingScalars:
         self.waiting.clear()
 
     def flush_to(self, step: StepBuffer, mode: ModeKeys, is_final: bool, is_shown: bool) -> None:
-        """Save with the open step the numbers that waited for a step which does not come.
+        """Save with the open step the numbers that would otherwise never get a step of their mode.
 
         Args:
             step: The open step.
             mode: Mode of the step to come.
-            is_final: Whether there is none to come.
+            is_final: Whether no step follows.
             is_shown: Whether TensorBoard shows them.
         """
         for name, scalar in list(self.waiting.items()):
@@ -94,7 +94,7 @@ class PendingTensors:
         return bool(self._waiting)
 
     def add(self, name: str, captured: Captured, collections: tuple[str, ...]) -> None:
-        """Keep a value, in place of an earlier one of its name."""
+        """Keep a value, and overwrite an earlier value of its name."""
         if name in self._waiting:
             self._drop(name)
         self._waiting[name] = _Waiting(captured, collections)
@@ -107,7 +107,7 @@ class PendingTensors:
                 LOG.warning("tensor %r is not saved: too much waits for a step at which it is due", oldest)
 
     def take_due(self, plan: StepPlan) -> Iterator[tuple[str, Captured, SaveDecision]]:
-        """Hand out what is due, and what of each is to be saved."""
+        """Remove and yield the due values, with the decision for each."""
         for name, (captured, collections) in list(self._waiting.items()):
             decision = plan.decide_custom(name, collections)
             if decision is not None:

@@ -1,7 +1,7 @@
-"""Save this tensor at this step, and what of it? Pure answers from collections (store format, sections 6 and 9.2).
+"""Decide from collections what to save of each tensor at each step (store format, sections 6 and 9.2).
 
-A tensor belongs to every collection that lists its name or has a pattern found in it. At a step, what the collections
-due at that step ask for is added up: a reduction that one asks for is saved, and so are value and shape.
+A tensor belongs to every collection that lists its name or has a matching pattern. At a step, the requests of all due
+collections are combined: a value, shape or reduction is saved if one of these collections requests it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TRAINING_ONLY: Final = frozenset({CollectionKeys.GRADIENTS, CollectionKeys.OPTIM
 """Collections that are never saved in EVAL and PREDICT."""
 
 RAW: Final = ReductionConfig(save_raw_tensor=True)
-"""What is saved of a tensor when nothing is configured: its value."""
+"""The default reduction setting, which saves only the value of a tensor."""
 
 
 @attrs.frozen
@@ -33,7 +33,7 @@ class SaveDecision:
     """What to save of one tensor at one step.
 
     Args:
-        collections: Names of the collections that ask for it, sorted.
+        collections: Names of the collections that request it, sorted.
         value: Whether to save the value itself.
         shape: Whether to save the shape.
         reductions: The reductions to save, each once.
@@ -51,7 +51,7 @@ _FIRST_INDICES: Final = 24
 class StepPlan:
     """What is due at the steps that share one set of due collections; true if anything is.
 
-    Each tensor name is decided once and remembered, however many steps share the plan.
+    The decision for each tensor name is cached for all steps that share the plan.
 
     Args:
         due: The collections due, saved ones and others.
@@ -72,7 +72,7 @@ class StepPlan:
         return tuple(collection.name for collection in self._saved)
 
     def decide(self, tensor_name: str) -> SaveDecision | None:
-        """Decide about a tensor that the framework offers; None if it is not to be saved."""
+        """Return the decision for a tensor of the framework, or None if it is not to be saved."""
         try:
             return self._decisions[tensor_name]
         except KeyError:
@@ -83,7 +83,7 @@ class StepPlan:
             return decision
 
     def selects(self, tensor_name: str) -> bool:
-        """Return whether a tensor belongs to a collection to be saved, without remembering the answer."""
+        """Return whether a tensor belongs to a collection to be saved, without caching the result."""
         return any(collection.matches(tensor_name) for collection in self._saved)
 
     def may_select_of(self, name: str) -> bool:
@@ -105,7 +105,7 @@ class StepPlan:
 
 
 def combine(members: Iterable[Collection]) -> SaveDecision | None:
-    """Join what several collections ask for; None if there is no collection, or none asks for anything."""
+    """Combine the requests of several collections; return None if there are no requests."""
     ordered = sorted(members, key=lambda collection: collection.name)
     configs = [collection.reduction_config or RAW for collection in ordered]
     reductions = tuple(dict.fromkeys(reduction for config in configs for reduction in config))

@@ -1,4 +1,4 @@
-"""What has been captured of the step that is open."""
+"""Values captured in one step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PooledValue(abc.ABC):
 
 
 class Captured(NamedTuple):
-    """A value of the framework's own kind that nothing else will change, and when it was taken."""
+    """A copied value of the framework, which nothing else changes, and its time of capture."""
 
     value: Any
     wall_time: float
@@ -57,20 +57,20 @@ class PendingReduction(NamedTuple):
 
 
 class DeferredReductions(Protocol):
-    """Numbers that are still on their way when a step ends."""
+    """Reductions that may be incomplete when a step ends."""
 
     @property
     def nbytes(self) -> int:
-        """Memory that they take."""
+        """Memory of the reductions."""
 
     def has(self, name: str) -> bool:
-        """Return whether numbers of a tensor are among them."""
+        """Return whether reductions of a tensor are included."""
 
     def send(self) -> None:
-        """Send them at the end of the step."""
+        """Start the transfer of the reductions at the end of the step."""
 
     def numbers(self, ddof: int) -> list[NamedNumbers]:
-        """Wait for them; runs on the writing thread."""
+        """Wait for the reductions and return them; runs on the writing thread."""
 
 
 class SummarySpec(NamedTuple):
@@ -90,11 +90,11 @@ class StepBuffer:
         shapes: Shapes to be saved.
         numbers: Reductions to be saved, by the name of their tensor.
         small: Arrays of at most 32-bit floats that are reduced all at once when the step is written, by name.
-        deferred: Reductions that are worked out elsewhere.
+        deferred: Reductions that are computed elsewhere.
         metrics: Names of tensors that are metrics of the job.
         summaries: What TensorBoard shows of which tensors.
         summary_values: Values that TensorBoard shows and the trial does not hold.
-        reduction_ddof: What the framework subtracts from the count in `std` and `variance`.
+        reduction_ddof: The framework's delta degrees of freedom in `std` and `variance`.
     """
 
     position: StepPosition
@@ -171,7 +171,7 @@ class StepBuffer:
 
 
 def _join(numbers: Any) -> list[NamedNumbers]:
-    """Put all numbers of one dtype into one array."""
+    """Join all numbers of one dtype in one array."""
     by_dtype: dict[np.dtype[Any], tuple[list[str], list[float], list[float]]] = {}
     for some in numbers:
         names, values, wall_times = by_dtype.setdefault(some.dtype, ([], [], []))

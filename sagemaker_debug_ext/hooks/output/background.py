@@ -1,4 +1,4 @@
-"""Writing off the training thread, within bounded memory."""
+"""Run write jobs on a background thread, within bounded memory."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ class _Job(NamedTuple):
 
 
 class BackgroundWriter:
-    """Runs write jobs in order on a thread of its own.
+    """Runs write jobs in order on a background thread.
 
-    Jobs that wait hold their data in memory. When a new job would exceed the limit, `submit` blocks until enough are
-    done, so that slow storage slows training down rather than filling the memory; a single job above the limit waits
-    for all others. The first job that fails ends the writing: what still waits is dropped, and so is everything
-    submitted later.
+    Queued jobs hold their data in memory. If a new job would exceed the limit, `submit` blocks until enough jobs are
+    done. Slow storage therefore slows training down, but does not fill the memory. A single job above the limit waits
+    for all others. The first job that fails ends the writing: all queued and later jobs are dropped.
 
     The thread starts with the first job and never keeps the process alive.
 
     Args:
-        memory_limit_bytes: Bytes that may wait.
+        memory_limit_bytes: The most bytes of queued jobs.
         on_failure: Called once, on the writing thread, with the error of the job that failed.
     """
 
@@ -40,7 +39,7 @@ class BackgroundWriter:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the jobs that wait or run."""
+        """Bytes of the queued and running jobs."""
         return self._held_bytes
 
     def submit(self, run: Callable[[], object], num_bytes: int = 0, wait: bool = True) -> bool:
@@ -76,11 +75,11 @@ class BackgroundWriter:
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until everything submitted so far is done, or writing has failed; return False on time-out."""
         with self._changed:
-            # The job that runs stays at the head of the queue until it is done.
+            # The queue is empty only after the last job, because a running job stays at its head.
             return self._changed.wait_for(lambda: not self._jobs, timeout_seconds)
 
     def close(self) -> None:
-        """Finish what waits and end the thread; nothing may be submitted afterwards."""
+        """Run the queued jobs and end the thread; nothing may be submitted afterwards."""
         self.flush()
         with self._changed:
             self._closed = True
@@ -110,7 +109,7 @@ class BackgroundWriter:
             job = self._jobs[0]
             try:
                 job.run()
-            except Exception as error:  # noqa: BLE001 - whatever breaks here must reach the log, not end the thread
+            except Exception as error:  # noqa: BLE001 - any error must be logged and must not end the thread
                 self._fail(error)
                 return
             with self._changed:

@@ -1,4 +1,4 @@
-"""The state file beside a job's checkpoints, so that a resumed job goes on counting (store format, section 11)."""
+"""State file beside a job's checkpoints, with which a resumed job continues counting (store format, section 11)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UPLOADED: Final = "sagemaker-uploaded"
 
 
 class CheckpointState:
-    """Watches a folder of checkpoints, and notes in it how far the job had counted when it changed.
+    """Watches a checkpoint folder, and writes the step counters to it when it changes.
 
     Args:
         folder: The folder; it need not exist yet.
@@ -85,7 +85,7 @@ class CheckpointState:
                 for entry in entries:
                     if not entry.name.startswith(STATE_FILE) and _UPLOADED not in entry.name:
                         found.add((entry.name, _size(entry)))
-        except OSError:  # not there yet
+        except OSError:  # the folder does not exist yet
             return frozenset()
         return frozenset(found)
 
@@ -110,5 +110,5 @@ def _mode_steps(entry: Mapping[str, Any]) -> dict[ModeKeys, int]:
 def _size(entry: os.DirEntry[str]) -> int:
     try:
         return entry.stat().st_size
-    except OSError:  # gone since the folder was read
+    except OSError:  # the file was deleted after the folder was listed
         return -1

@@ -28,7 +28,7 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 LOG = logging.getLogger(__name__)
 
 _SCALAR_LOSS: Final = re.compile("scalar/.*loss", re.IGNORECASE)
-"""A number of the script whose name says that it is a loss."""
+"""Pattern of scalar names that denote a loss."""
 
 
 class StepDispatcher:
@@ -37,7 +37,7 @@ class StepDispatcher:
     Nothing is written before `open`, because the rank of the process is known only at the first step.
 
     Args:
-        backend: Where the trial is written.
+        backend: The folder of the trial.
         options: The arguments of the hook.
         collections: The collections of the hook.
         to_array: Turns a captured value into an array; mostly called on the writing thread.
@@ -58,7 +58,7 @@ class StepDispatcher:
     ) -> None:
         num_recorded = options.flight_recorder
         self.output: TrialOutput | None = None
-        """Where steps are written; None as long as this process does not write."""
+        """The output of the trial; None while this process does not write."""
         self.flight_recorder = FlightRecorder(num_recorded, options.memory_limit_bytes) if num_recorded else None
         self.last_saved_step = -1
         """Global step of the last step written or submitted; -1 before the first."""
@@ -81,12 +81,12 @@ class StepDispatcher:
         tensorboard_dir: str | None,
         on_failure: Callable[[Exception], object],
     ) -> dict[ModeKeys, int]:
-        """Begin to write as a worker of the job.
+        """Start writing as a worker of the job.
 
         Args:
             worker: The rank of this process.
             num_writers: How many workers write.
-            tensorboard_dir: Where TensorBoard files go; None for no files.
+            tensorboard_dir: The folder of TensorBoard files; None writes none.
             on_failure: Called once, on the writing thread, with the first error.
 
         Returns:
@@ -119,7 +119,7 @@ class StepDispatcher:
         if self.output is None:
             return
         self.has_taken = True
-        # Before the step, so that a reader that meets new tensors knows their collections.
+        # The collections file is written before the step, so that readers of new tensors know their collections.
         self.export_collections_if_changed()
         if self.flight_recorder is not None:
             with self._lock:
@@ -147,7 +147,7 @@ class StepDispatcher:
             self.output.write_collections(self._collections.export())
 
     def update_checkpoints(self, counters: StepCounters, ended: StepBuffer | None) -> None:
-        """Write the state file of checkpoints if these have changed; give it up if that fails.
+        """Write the state file if the checkpoints have changed; disable it if that fails.
 
         Args:
             counters: The step counters of the hook.
@@ -166,7 +166,7 @@ class StepDispatcher:
         return self.output is not None and self.output.flush(timeout_seconds)
 
     def finish(self, mark_end: bool) -> None:
-        """Write what is left, and end the trial.
+        """Write the remaining steps, and end the trial.
 
         Args:
             mark_end: Whether to mark the trial as ended.

@@ -1,4 +1,4 @@
-"""The last steps of a job, kept in memory until something asks for them."""
+"""Keep the last steps of a job in memory until they are requested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOK_SECONDS_REMOTE: Final = 10.0
 
 
 class FlightRecorder:
-    """Keeps the last steps, within bounded memory; older ones are forgotten.
+    """Keeps the last steps within bounded memory, and drops older steps.
 
     Args:
         num_steps: How many steps to keep at most.
@@ -38,7 +38,7 @@ class FlightRecorder:
         return len(self._steps)
 
     def add(self, step: StepBuffer) -> None:
-        """Keep a step, and forget those that there is no longer room for."""
+        """Keep a step, and drop the oldest steps that exceed the limits."""
         self._steps.append(step)
         self._num_bytes += step.num_bytes
         while len(self._steps) > 1 and self._is_full():
@@ -47,7 +47,7 @@ class FlightRecorder:
             oldest.release()
 
     def take(self) -> list[StepBuffer]:
-        """Hand out what is kept, oldest first, and begin anew."""
+        """Return the recorded steps, oldest first, and clear the recorder."""
         steps = list(self._steps)
         self._steps.clear()
         self._num_bytes = 0
@@ -77,7 +77,7 @@ class RecordingTrigger:
         threading.Thread(target=self._look, name="recording-requests", daemon=True).start()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         self._ended.set()
 
     def _look(self) -> None:
@@ -91,7 +91,7 @@ class RecordingTrigger:
     def _read(self) -> bytes | None:
         try:
             content = self._backend.read(RECORDING_REQUEST)
-        except (OSError, DebugExtError):  # a storage that fails now may answer the next time
+        except (OSError, DebugExtError):  # storage errors may be temporary, so the next poll retries
             LOG.debug("no look for requests for a recording", exc_info=True)
             return None
         return None if content is None else bytes(content)

@@ -1,4 +1,4 @@
-"""Steps that find no room in memory: they wait in a file of bounded size until they are written to the trial."""
+"""Temporary file of bounded size for steps that exceed the memory limit, until they are written to the trial."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SpillFile:
     The file lies where `tempfile` puts it (``TMPDIR``), has no name, and is gone with the process.
 
     Args:
-        limit_bytes: How large the file may become.
+        limit_bytes: The maximum size of the file.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -43,7 +43,7 @@ class SpillFile:
         """Keep parts, one after the other.
 
         Returns:
-            What gives them back, once, and in the order of the calls; None if there is no room.
+            A function that returns them, or None if there is no room. Call it once, in the order of the `put` calls.
 
         Raises:
             OSError: The file cannot be written.
@@ -61,7 +61,7 @@ class SpillFile:
         return lambda: self._take(place)
 
     def close(self) -> None:
-        """Forget what is kept."""
+        """Drop all stored parts."""
         with self._lock:
             self._places.clear()
             if self._descriptor is not None:

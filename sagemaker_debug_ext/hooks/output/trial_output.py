@@ -1,4 +1,4 @@
-"""Where a hook's steps go: one worker's part of a trial, written on a thread of its own."""
+"""Write one worker's part of a trial on a background thread."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class TrialOutput:
     """Writes one worker's part of a trial in the background.
 
     Args:
-        backend: Where the trial lies.
+        backend: The folder of the trial.
         worker: Who writes. A worker without peers claims a local folder for itself.
         num_writers: How many workers write.
-        memory_limit_bytes: Bytes that may wait to be written.
+        memory_limit_bytes: The most bytes that may wait to be written.
         on_failure: Called once, on the writing thread, with the first error.
         tensorboard: Where to show steps in TensorBoard, if anywhere.
         metrics: Where to write metrics of the job, if anywhere.
-        spill_limit_bytes: Bytes that may wait in a file when memory has no room.
+        spill_limit_bytes: The most bytes that may wait in a file when the memory limit is reached.
 
     Raises:
         SMDebugRuntimeError: Another process has claimed the folder.
@@ -115,7 +115,7 @@ class TrialOutput:
         Args:
             step: The step; nothing may change it any more.
             to_array: Turns a captured value into an array, on the writing thread.
-            may_drop: Leave the step out rather than wait.
+            may_drop: Drop the step instead of waiting.
 
         Returns:
             Whether it will be written, as far as can be known.
@@ -130,7 +130,7 @@ class TrialOutput:
         )
 
     def _spill_step(self, step: StepBuffer, to_array: Callable[[Any], Array]) -> bool:
-        """Put a step into the file; False if there is no room, or the file cannot be written."""
+        """Spill a step to the file; return False if it has no room or cannot be written."""
         try:
             take_back = self._spill.put(pack(step, to_array))
         except OSError:
@@ -191,9 +191,9 @@ class TrialOutput:
             )
 
     def _try(self, output: _Output | None, write: Callable[[_Output], object]) -> _Output | None:
-        """Write to an output beside the trial; return it, or None if it failed and is given up.
+        """Write to an output beside the trial; return it, or None if it failed and is disabled.
 
-        The trial does not depend on these outputs, so that their failure does not end the writing.
+        The trial does not depend on these outputs, so their failure does not stop writing.
         """
         if output is None:
             return None

@@ -1,4 +1,4 @@
-"""Tensors that are spread over the processes of a job (``DTensor``): what this process holds of them."""
+"""This process's parts of tensors that are sharded over the processes of a job (``DTensor``)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch import Tensor
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF, Worker
 
 _MODULES = ("torch.distributed.tensor", "torch.distributed._tensor")
-"""Where PyTorch keeps the class; older versions know the second place only."""
+"""Modules that may contain the class; older PyTorch versions have only the second."""
 
 
 def is_sharded(value: object) -> bool:
-    """Return whether a tensor is spread over processes; never loads what the script has not loaded."""
+    """Return whether a tensor is sharded over processes, without importing any module."""
     kind = type(value)
     if kind is Tensor or not isinstance(value, Tensor):
         return False
@@ -28,12 +28,12 @@ def _classes() -> list[type[Any]]:
 
 
 def is_partial(value: Any) -> bool:
-    """Return whether what processes hold of a tensor that is spread over them has yet to be added up."""
+    """Return whether the processes hold partial sums of a tensor that are not reduced yet."""
     return any(placement.is_partial() for placement in value.placements)
 
 
 def local_shard(value: Any) -> Tensor:
-    """Return this process's part of a sharded tensor, which takes no communication."""
+    """Return this process's part of a sharded tensor, without communication."""
     shard: Tensor = value.detach().to_local()
     return shard
 
@@ -44,14 +44,14 @@ def is_distributed() -> bool:
 
 
 def find_worker() -> Worker:
-    """Return who this process is; the only one if the script has set up nothing."""
+    """Return the rank of this process; a single worker if the script has set up no distributed training."""
     if is_distributed():
         return Worker(f"worker_{torch.distributed.get_rank()}", torch.distributed.get_world_size())
     return _find_peer() or Worker(CHIEF, 1)
 
 
 def _find_peer() -> Worker | None:
-    """Ask the libraries for distributed training that the script has loaded, but never load one."""
+    """Query the libraries for distributed training that the script has imported, without importing any."""
     for name in ("horovod.torch", "smdistributed.dataparallel.torch.distributed"):
         library = sys.modules.get(name)
         if library is None:

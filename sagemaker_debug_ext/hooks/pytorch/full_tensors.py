@@ -1,7 +1,7 @@
-"""Whole tensors of models that are spread over processes: the first worker gets all shards of those asked for.
+"""Gather the shards of distributed tensors on the first worker.
 
-The processes talk in a group of their own, on the CPU, so that nothing comes between the messages of training. All of
-them must do the same: have the same tensors gathered, at the same steps.
+The processes communicate in a separate CPU group, so that gathering does not interleave with the messages of training.
+All processes must gather the same tensors at the same steps.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from sagemaker_debug_ext.vocabulary import ModeKeys
 LOG = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS: Final = 300.0
-"""How long one process waits for the others before it gives gathering up."""
+"""Seconds that a process waits for the others before it stops gathering."""
 
 
 class _Piece(NamedTuple):
-    """A shard, the shape of the whole, and where in it the shard lies."""
+    """A shard, its offset, and the shape of the full tensor."""
 
     values: Tensor
     shape: tuple[int, ...]
@@ -37,13 +37,13 @@ class _Piece(NamedTuple):
 
 
 class ShardGatherer:
-    """Puts tensors together that are spread over the processes of a job.
+    """Assembles tensors that are sharded over the processes of a job.
 
-    To be created by all processes at the same point; they find out here which tensors any of them has.
+    All processes must create it at the same point, because they exchange the names of their tensors here.
 
     Args:
-        patterns: What to gather: tensors in whose names one of the patterns is found.
-        names: The tensors of which this process has a shard.
+        patterns: Tensors whose names match one of these patterns are gathered.
+        names: The tensors with a shard in this process.
     """
 
     def __init__(self, patterns: Collection[str], names: Iterable[str]) -> None:
@@ -54,7 +54,7 @@ class ShardGatherer:
         """The tensors that are gathered, whichever process has shards of them."""
 
     def tell_all(self, message: Any) -> list[Any]:
-        """Return what every process says."""
+        """Exchange messages, and return the message of every process."""
         answers: list[Any] = [None] * torch.distributed.get_world_size()
         torch.distributed.all_gather_object(answers, message, group=self._group)
         return answers
@@ -68,10 +68,10 @@ class ShardGatherer:
         """Return the whole tensors on the first worker, and nothing on the others.
 
         Args:
-            tensors: What this process has shards of; it may have none.
+            tensors: The shards of this process; may be empty.
 
         Raises:
-            RuntimeError: A process is gone, or does not take part.
+            RuntimeError: A process has ended, or does not take part.
             ValueError: The script has ended its process groups.
         """
         if self._is_stopped:
@@ -90,18 +90,18 @@ class ShardGatherer:
         return wholes
 
     def try_to_gather(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Do what `gather` does; where that fails, log it and exchange nothing any more."""
+        """Gather tensors; on failure, log the error and stop gathering."""
         try:
             return self.gather(tensors)
-        except (RuntimeError, ValueError):  # a process is gone, or the script has ended its groups
+        except (RuntimeError, ValueError):  # a process has ended, or the script has destroyed its process groups
             LOG.exception("tensors are no longer gathered")
             self._is_stopped = True
             return {}
 
 
 def _piece(tensor: Any) -> _Piece | None:
-    """Return this process's part of a tensor; None if it has none, or one that has yet to be added to others."""
-    from torch.distributed.tensor import _utils  # noqa: PLC0415 - there is no public way to learn the offset
+    """Return this process's shard of a tensor, or None if it has none or only a partial sum."""
+    from torch.distributed.tensor import _utils  # noqa: PLC0415 - no public function returns the offset
 
     if is_partial(tensor):
         return None
@@ -130,20 +130,20 @@ class FullTensorSaver:
         self._save = save
         self._patterns: tuple[str, ...] = ()
         self.gathering: ShardGatherer | None = None
-        """What puts tensors together; None as long as nothing is to be."""
+        """Assembles tensors; None while no tensor is to be gathered."""
 
     def add(self, patterns: tuple[str, ...]) -> None:
-        """Save further tensors unsharded: those in whose names a pattern is found.
+        """Add patterns; tensors whose names match are saved unsharded.
 
         Raises:
-            SMDebugValueError: A pattern is no regular expression.
+            SMDebugValueError: A pattern is not a regular expression.
         """
         for pattern in patterns:
             compile_pattern(pattern, "gather()")
         self._patterns += patterns
 
     def needs_all_processes(self) -> bool:
-        """Return whether processes have to take part that save nothing themselves."""
+        """Return whether processes that save nothing must take part."""
         return bool(self._patterns) and is_distributed()
 
     def agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
@@ -164,7 +164,7 @@ class FullTensorSaver:
         Args:
             plan: What is due.
             is_training: Whether gradients may come.
-            is_strict: Raise errors, instead of gathering no more.
+            is_strict: Raise errors instead of disabling gathering.
             optimizers: Tell when gradients are there.
         """
         self.save_weights(plan, is_strict)
@@ -179,7 +179,7 @@ class FullTensorSaver:
 
         Args:
             plan: What is due.
-            is_strict: Raise what goes wrong, instead of saving no whole tensors any more.
+            is_strict: Raise errors instead of disabling gathering.
         """
         due = {name for name in self._due(plan) if not name.startswith(_GRADIENT)}
         if due:

@@ -52,16 +52,15 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 LOG = logging.getLogger(__name__)
 
 _NO_BACKWARD: Final = -1
-_current_backward: Final[Callable[[], int]] = getattr(torch._C, "_current_graph_task_id", lambda: _NO_BACKWARD)  # noqa: SLF001 - there is no public way
-"""Returns the number of the backward pass that runs on this thread; modules that run in it compute again what was
-dropped."""
+_current_backward: Final[Callable[[], int]] = getattr(torch._C, "_current_graph_task_id", lambda: _NO_BACKWARD)  # noqa: SLF001 - PyTorch has no public function
+"""Returns the number of the backward pass on this thread; modules called during it recompute dropped activations."""
 
 
 class Hook(contextlib.ContextDecorator, BaseHook):
     """Captures tensors of a PyTorch job.
 
     Each forward pass of a registered model is one step. With `explicit_steps` a step ends where the script calls
-    `step`, so that all the batches whose gradients are added up make one. Saved of a step are:
+    `step`, so that all batches whose gradients accumulate form one step. A step saves:
 
     * ``<Model>_<parameter path>``: parameters, as they are when the forward pass begins;
     * ``gradient/<parameter>``: the gradient of the last backward pass of the step, not what has accumulated; with
@@ -121,7 +120,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         if self._detector is not None:
             self._detector.attach()
 
-    # --- what the script says -----------------------------------------------------------------------------------------
+    # --- called by the script -----------------------------------------------------------------------------------------
 
     def register_module(self, module: nn.Module) -> None:
         """Capture a model: from now on each of its forward passes is a step.
@@ -173,7 +172,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         For the value of a loss function give a name that ends in ``loss``, and it belongs to collection ``losses``.
 
         Raises:
-            SMDebugTypeError: It is no tensor.
+            SMDebugTypeError: The value is not a tensor.
         """
         if not isinstance(tensor_value, Tensor):
             raise SMDebugTypeError(f"tensor_value must be a torch.Tensor (got {brief(tensor_value)})")
@@ -205,11 +204,11 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         tensors is due.
 
         Args:
-            patterns: Those in whose names one of these is found; gradients have names of their own.
+            patterns: Tensors whose names match one of these; gradients have names of their own.
 
         Raises:
             SMDebugRuntimeError: A step has begun already.
-            SMDebugValueError: A pattern is no regular expression.
+            SMDebugValueError: A pattern is not a regular expression.
         """
         if self._steps.last_begun >= 0:
             raise SMDebugRuntimeError("gather() must be called before the first step")
@@ -226,7 +225,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """Return the number of parameters of a model that are trained."""
         return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
-    # --- what PyTorch calls -------------------------------------------------------------------------------------------
+    # --- called by PyTorch --------------------------------------------------------------------------------------------
 
     @fail_safe
     def _on_forward(self, module: nn.Module, _: tuple[Any, ...]) -> None:
@@ -309,7 +308,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     @fail_safe
     def _complete_step(self) -> None:
-        """Save what the script has given to the step that it ends."""
+        """Save the script's own tensors with the step that ends."""
         self._save_custom_tensors()
         has_models = any(root.is_model for root in self._roots)
         if has_models and self._steps.last_begun < 0 and self._lifecycle.is_active() and not self._has_told_of_methods:
@@ -320,7 +319,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             )
 
     def _watch_step(self, module: nn.Module, plan: StepPlan) -> None:
-        """Save what is due at the beginning of a step, and have the rest captured as it comes."""
+        """Save the tensors due at the beginning of a step, and attach hooks for the others."""
         self._saved_roots = {id(module)}
         is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
         watch = self._watching.begin(plan, is_training, with_modules=not self._is_helper)
@@ -346,7 +345,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 self._save_weights(self._watching.weights_due(plan, root))
 
     def _save_weights(self, weights: Due) -> None:
-        """Save parameters, those that PyTorch has to copy in one go."""
+        """Save parameters; copy those that need PyTorch in one call."""
         step, save = self._steps.open, self._recorder.save
         if step is None:
             return
@@ -373,7 +372,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _offer_numbered(self, prefix: str, values: Any) -> None:
         tensors: Iterable[Tensor] = ()
-        with skip_value(prefix, self._leave_out):  # reading a class of the script runs its code
+        with skip_value(prefix, self._leave_out):  # reading attributes of a user-defined class runs its code
             tensors = flatten_tensors(values)
         for value in tensors:
             index = self._num_seen.get(prefix, 0)
@@ -387,18 +386,18 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._warn_left_out(name, error)
 
     def _warn_left_out(self, name: str, reason: object) -> None:
-        """Log once for each name why it is not saved."""
+        """Log once for each name why its tensor is not saved."""
         if name not in self._left_out:
             self._left_out.add(name)
             LOG.warning("%s is not saved: %s", name, reason)
 
     def _release_step(self) -> None:
-        """Forget what was noted of a step for that step alone."""
+        """Clear the state of a step."""
         self._optimizers.end_step(self._steps.open)
         self._num_seen.clear()
         self._captured_losses.clear()
 
-    # --- what BaseHook asks -------------------------------------------------------------------------------------------
+    # --- called by BaseHook -------------------------------------------------------------------------------------------
 
     def _find_worker(self) -> Worker:
         return find_worker()
@@ -470,12 +469,12 @@ class Hook(contextlib.ContextDecorator, BaseHook):
                 self._save(name, found, decision)
 
     def _find_values(self, name: str, value: Tensor) -> Tensor | None:
-        """Return the part of a tensor that this process holds; None if it cannot read any.
+        """Return the part of a tensor that this process holds, or None if it cannot read any.
 
-        Of a sharded tensor this is the process's own shard; the shape of the whole is saved beside it.
+        For a sharded tensor this is the process's own shard; the shape of the full tensor is saved beside it.
         """
         if is_sharded(value):
-            if is_partial(value) and not name.startswith("gradient/"):  # a gradient is what this process adds to it
+            if is_partial(value) and not name.startswith("gradient/"):  # partial gradients are its own
                 self._warn_left_out(name, "what the processes hold of it has yet to be added up")
                 return None
             if self._steps.open is not None:

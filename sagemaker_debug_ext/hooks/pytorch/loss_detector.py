@@ -1,4 +1,4 @@
-"""Finds losses by what the script calls ``backward`` on."""
+"""Find losses: the tensors on which the script calls ``backward``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _replacements: Final[list[_Replacement]] = []
 
 
 class LossDetector:
-    """Tells what ``backward`` is called on, between `attach` and `detach`.
+    """Reports the tensors on which ``backward`` is called, between `attach` and `detach`.
 
     PyTorch has no hook for that moment, so `torch.autograd.backward`, which every way of starting a backward pass leads
     through, is replaced by a function that calls it.
@@ -37,14 +37,14 @@ class LossDetector:
         self._replacement: _Replacement | None = None
 
     def attach(self) -> None:
-        """Begin to look."""
+        """Replace `torch.autograd.backward`."""
         original = torch.autograd.backward
 
         @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             is_whole = isinstance(tensors, tuple) or hasattr(tensors, "__torch_function__")
             if isinstance(tensors, Iterable) and not is_whole:
-                tensors = tuple(tensors)  # as the original does; an iterator can be gone through once only
+                tensors = tuple(tensors)  # as in the original, because an iterator can be consumed only once
             if self._replacement is not None and not is_compiling():
                 self._on_backward(tensors if isinstance(tensors, tuple) else (tensors,))
             return original(tensors, *args, **kwargs)

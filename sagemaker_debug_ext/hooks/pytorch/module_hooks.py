@@ -1,4 +1,4 @@
-"""What is put on the registered modules in steps that save something, and left there while it would be the same."""
+"""Attach hooks to registered modules in steps that save something, and reuse them while they stay the same."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compil
 LOG = logging.getLogger(__name__)
 
 _HOOKS: Final = "_backward_hooks"
-"""Where a parameter keeps what is registered with it: None as long as nothing ever was."""
+"""Attribute in which a parameter keeps its hooks; None until the first is registered."""
 
 Due: TypeAlias = list[tuple[str, nn.Parameter, SaveDecision]]
-"""Parameters that are to be saved, and what of each."""
+"""Parameters to save, with the decision for each."""
 
 
 class Removable(Protocol):
-    """What PyTorch returns for a function that it is to call."""
+    """The handle that PyTorch returns for a registered callback."""
 
     def remove(self) -> None:
         """Remove the callback."""
@@ -38,7 +38,7 @@ class Removable(Protocol):
 
 @attrs.frozen(eq=False)
 class CaptureSet:
-    """What is watched in steps that save the same of the same parameters.
+    """Parameters and modules captured in steps that share a plan and the same models.
 
     Args:
         parameters: The parameters of each root, as it lists them.
@@ -57,7 +57,7 @@ class CaptureSet:
     modules: Sequence[tuple[str, nn.Module]]
 
     def is_for(self, parameters: tuple[Named, ...], trained: tuple[bool, ...]) -> bool:
-        """Return whether the models are what they were."""
+        """Return whether the models are unchanged."""
         return (
             self.trained == trained
             and len(self.parameters) == len(parameters)
@@ -66,11 +66,11 @@ class CaptureSet:
 
 
 class ModuleHooks:
-    """Has the gradients, inputs and outputs captured that are due.
+    """Captures the gradients, inputs and outputs that are due.
 
     Args:
         roots: The registered models and losses.
-        is_own: Tells of the name of a tensor whether this process saves what it has of it.
+        is_own: Returns whether this process saves its own part of the tensor of a name.
         on_gradient: Called with the name and the value of each gradient that is due.
         on_module: Called with the name of each module of which something may be due, the module, its inputs and its
             outputs.
@@ -135,7 +135,7 @@ class ModuleHooks:
         self._watch = None
 
     def end(self) -> None:
-        """Do what `stop` does, for good, and leave the parameters as they were."""
+        """Remove the hooks as `stop` does, and restore the parameters."""
         self.stop()
         for reference in self._without_hooks:
             parameter = reference()
@@ -144,7 +144,7 @@ class ModuleHooks:
         self._without_hooks.clear()
 
     def forget_plans(self) -> None:
-        """Find out anew at the next step what is due: there are other modules, or other collections."""
+        """Drop the cached capture sets, because modules or collections have changed."""
         self._known.clear()
 
     def watch_loss(self, plan: StepPlan, loss: RegisteredModule) -> None:
@@ -153,7 +153,7 @@ class ModuleHooks:
             self._tap(loss.name, loss.module)
 
     def weights_due(self, plan: StepPlan, root: RegisteredModule) -> Due:
-        """Return the parameters of a model that this process saves, and what of each."""
+        """Return the parameters of a model that this process saves, with the decision for each."""
         named = self._roots.parameters_of(root)
         decided = [(name, parameter, plan.decide(name)) for name, parameter in named if self._is_own(name)]
         return [(name, parameter, decision) for name, parameter, decision in decided if decision is not None]
@@ -171,7 +171,7 @@ class ModuleHooks:
         return due
 
     def _modules_due(self, plan: StepPlan) -> list[tuple[str, nn.Module]]:
-        """Return the modules of whose inputs and outputs something may be due."""
+        """Return the modules whose inputs or outputs may be due."""
         wanted = [(name, module) for name, module in self._roots.modules().values() if plan.may_select_of(name)]
         hidden = self._roots.compiled_submodules()
         left_out = [name for name, module in wanted if id(module) in hidden]
@@ -197,7 +197,7 @@ _is_tracing: Final[Callable[[], bool]] = torch._C._is_tracing  # noqa: SLF001 - 
 class HookCallback:
     """Module-hook callback that is a no-op in copies, in pickles and while the model is traced.
 
-    What `torch.compile` and `torch.jit.trace` make would call it, or hold what it has done.
+    Otherwise code from `torch.compile` and `torch.jit.trace` would call it or contain its effects.
 
     Args:
         function: What to call.
@@ -209,7 +209,7 @@ class HookCallback:
         self._first = first
 
     def __call__(self, *arguments: Any) -> None:
-        """Call the function; what it returns is nothing to the module."""
+        """Call the function and ignore its result."""
         if not (is_compiling() or _is_tracing()):
             self._function(*self._first, *arguments)
 
@@ -223,18 +223,18 @@ class HookCallback:
 def _stand_in() -> Callable[..., None]:
     """Return a function of the standard library that takes anything and does nothing.
 
-    What is stored is loaded where this package is missing.
+    A stored model may be loaded without this package.
     """
     return contextlib.nullcontext().__exit__
 
 
 def is_noop_callback(function: object) -> bool:
-    """Return whether a function is what copies of a module have in place of a tap."""
+    """Return whether a function replaces a `HookCallback` in copies of a module."""
     return getattr(function, "__func__", None) is contextlib.nullcontext.__exit__
 
 
 _PREPARE: Final = "__prepare_scriptable__"
-"""The method by which a module says what is to be compiled in its place."""
+"""The method by which a module returns the module to compile in its place."""
 
 _REGISTERED: Final = ("_forward_pre_hooks", "_forward_hooks")
 
@@ -242,7 +242,7 @@ _attached: Final[set[Scripting]] = set()
 
 
 class Scripting:
-    """Gives modules that method, between `attach` and `detach`; what has one already keeps it."""
+    """Adds that method to modules between `attach` and `detach`, except to modules that define it."""
 
     def attach(self) -> None:
         """Begin."""

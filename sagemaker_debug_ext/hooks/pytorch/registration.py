@@ -1,4 +1,4 @@
-"""The models and losses that a script has registered, and what their modules and parameters are called."""
+"""Registered models and losses, and the names of their modules and parameters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RegisteredModule:
         module: The module that the script calls.
         name: Its name.
         is_model: Whether its forward pass is a step.
-        prefix: What the paths of its modules begin with.
+        prefix: The prefix of the paths of its modules.
     """
 
     module: nn.Module
@@ -49,13 +49,13 @@ class RegisteredModule:
 
     @property
     def plain(self) -> nn.Module:
-        """The module itself where `module` is what ``torch.compile`` made of it, so that names stay the same."""
+        """The original module if `module` is a ``torch.compile`` wrapper, so that names stay the same."""
         return unwrap_compiled(self.module)
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
-        """Yield all modules with their names: the root, as the script calls it, by its class, the others by their path.
+        """Yield all modules with their names: the root with its class name, the others with their path.
 
-        What ``torch.compile`` has wrapped a module in stands for it: that is called outside of compiled code.
+        A ``torch.compile`` wrapper replaces its module, because it is called outside compiled code.
         """
         yield self.name, self.module
         wrapped = {id(self.plain)}
@@ -67,8 +67,8 @@ class RegisteredModule:
     def assign_unique_names(self, others: Collection[RegisteredModule]) -> None:
         """Choose names that differ from those of the models registered before.
 
-        A further model of a class gets a number behind its name, and where modules of two models have the same path,
-        those of the later one have its name in front of it.
+        A further model of a class gets a numeric suffix. If modules of two models have the same path, those of the
+        later model are prefixed with its name.
         """
         plain_name = self.name
         names = {other.name for other in others}
@@ -141,7 +141,7 @@ class ModuleRegistry:
         return True
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all models and losses."""
         self._roots.clear()
         self._shared.clear()
 
@@ -153,7 +153,7 @@ class ModuleRegistry:
         return [(self._shared.get(id(parameter), (root, name))[1], parameter) for name, parameter in named]
 
     def is_named_by(self, root: RegisteredModule, parameter: nn.Parameter) -> bool:
-        """Return whether it is this model that gives one of its parameters the name."""
+        """Return whether this model names one of its parameters."""
         return id(parameter) not in self._shared or self._shared[id(parameter)][0] is root
 
     def modules(self) -> dict[int, tuple[str, nn.Module]]:
@@ -172,7 +172,7 @@ class ModuleRegistry:
 
 
 def _class_name(module: nn.Module) -> str:
-    """Return the name of the class that the user wrote, also where sharding has put one of its own before it."""
+    """Return the name of the user's class, even if sharding has put its own class before it."""
     kind = type(module)
     bases = [base for base in kind.__bases__ if base.__name__ != "FSDPModule"]
     return bases[0].__name__ if len(bases) < len(kind.__bases__) and bases else kind.__name__
@@ -184,12 +184,12 @@ Named: TypeAlias = list[tuple[str, nn.Parameter]]
 
 @attrs.frozen(eq=False)
 class ModelSnapshot:
-    """What a model consisted of when it was asked for its parameters.
+    """Snapshot of the modules and parameters of a model.
 
     Args:
         named: Its parameters.
         modules: Each of its modules, with the parameters and the modules right below it.
-        is_complete: Whether all parameters had their data; others come into being without a trace.
+        is_complete: Whether all parameters had data; no change is visible when a lazy parameter gets its data.
     """
 
     named: Named
@@ -198,11 +198,11 @@ class ModelSnapshot:
 
     @classmethod
     def of(cls, model: nn.Module, prefix: str) -> ModelSnapshot:
-        """Look a model up.
+        """Take a snapshot of a model.
 
         Args:
             model: The model.
-            prefix: What to put before the path of each parameter.
+            prefix: The prefix of the path of each parameter.
         """
         found = list(model.named_parameters())
         lazy = {id(parameter) for _, parameter in found if _is_lazy(parameter)}
