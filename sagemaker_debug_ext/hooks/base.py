@@ -80,9 +80,9 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         save_config: When to save: a `SaveConfig`, a `SaveConfigMode` or a dictionary; every 500 steps when not given.
         include_regex: Patterns, or a single one; tensors that match are saved, in collection ``default``.
         include_collections: Collections to save beside the framework's default ones.
-        save_all: Save every tensor the framework offers.
+        save_all: Save every tensor that the framework provides.
         include_workers: ``all``, or ``one`` for the first worker only, which anything else means, too, with a warning.
-        strict: Raise what goes wrong into training instead of logging it.
+        strict: Raise errors into training instead of logging them.
         memory_limit_bytes: How much may wait to be written before training has to wait; the open step comes on top.
         statistics: Names of `sagemaker_debug_ext.vocabulary.STATISTICS`, to be saved of every tensor of which something
             is saved, scalar collections excepted.
@@ -92,7 +92,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         flight_recorder: Keep that many of the last steps in memory instead of writing them, within the same limit;
             they are written when a loss is not finite, when the script ends with an exception or by SIGTERM, by
             `write_recording`, and when a rule's action asks for them (see `rules.action`).
-        spill_limit_bytes: How large that file may become.
+        spill_limit_bytes: The maximum size of that temporary file.
         handle_sigterm: At SIGTERM write all steps that are complete, and end the trial if that ends the process; then
             happens what the script has set for the signal, or the default action, as without a hook. Where the script
             sets a handler later that calls the one before, the hook only writes, and that handler decides.
@@ -104,13 +104,13 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
     """
 
     __signature__: ClassVar[inspect.Signature]
-    """All that a hook takes, also where a subclass passes arguments on."""
+    """The signature of the hook, including the arguments that a subclass passes on."""
 
     _is_helper = False
-    """Whether this process saves nothing itself, and takes part in steps for the sake of others."""
+    """Whether this process saves nothing, but takes part in steps because other processes need it."""
 
     _is_only_writer = False
-    """Whether the trial begins with this run, and all that is saved in it comes from here."""
+    """Whether this run started the trial and is the only one that saves to it."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -214,14 +214,14 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
 
         Raises:
             FileNotFoundError: There is no such file.
-            SMDebugTypeError: `json_file_path` is no path.
+            SMDebugTypeError: `json_file_path` is not a path.
             SMDebugValueError: The file cannot be read, or holds a value without meaning; the text says which and where.
         """
         return cls.create_from_configuration(read_configuration(json_file_path, os.environ, cls.default_save_interval))
 
     @classmethod
     def create_from_configuration(cls: type[_SelfT], configuration: HookConfiguration) -> _SelfT:
-        """Create a hook from what a hook configuration file says."""
+        """Create a hook from the content of a hook configuration file."""
         hook = cls(**configuration.arguments())
         configuration.log_warnings()
         for settings in configuration.collections:
@@ -234,7 +234,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         """Return a collection, by default creating one that does not exist.
 
         Raises:
-            SMDebugValueError: There is none of that name, and `create` is false.
+            SMDebugValueError: No collection has that name, and `create` is false.
         """
         self._steps.invalidate_plan()
         return self._collections.get(name, create)
@@ -248,7 +248,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         """Add a collection, replacing one of the same name.
 
         Raises:
-            SMDebugTypeError: It is no `Collection`.
+            SMDebugTypeError: The argument is not a `Collection`.
         """
         self._steps.invalidate_plan()
         self._collections.add(collection)
@@ -259,11 +259,11 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
 
     has_default_configuration = has_default_hook_configuration
 
-    # --- what the script says -----------------------------------------------------------------------------------------
+    # --- called by the script -----------------------------------------------------------------------------------------
 
     @property
     def failure(self) -> Exception | None:
-        """The first failure of the hook; None as long as there is none."""
+        """The first failure of the hook; None if there is none."""
         return self._lifecycle.failure
 
     @property
@@ -285,7 +285,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         """Set the mode of the following steps.
 
         Raises:
-            SMDebugValueError: It is no mode.
+            SMDebugValueError: The argument is not a mode.
         """
         if not isinstance(mode, ModeKeys):
             raise SMDebugValueError(
@@ -462,7 +462,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
             self._save(name, value, decision)
 
     def _save(self, name: str, value: Any, decision: SaveDecision, taken: Captured | None = None) -> None:
-        """Save what was decided of a tensor with the open step; `taken` is a copy of it, if there is one already."""
+        """Save a tensor with the open step as decided; `taken` is an existing copy of it, if any."""
         step = self._steps.open
         if step is not None:
             self._recorder.save(step, name, value, decision, taken)
@@ -483,7 +483,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _make_plan(self) -> SavePlan:
-        """Complete the collections, as their file shows them, and return when they are due."""
+        """Complete the settings of collections, as the collections file shows them, and return the save plan."""
         self._before_plan()
         return self._collections.plan(self.save_config, self.reduction_config, self.strict)
 

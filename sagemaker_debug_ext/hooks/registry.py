@@ -77,7 +77,7 @@ def set_hook(hook: object, hook_class: type[Any]) -> None:
 
 
 def del_hook() -> None:
-    """Forget the hook of this process; it is not closed."""
+    """Remove the hook of this process without closing it."""
     _Slot.hook = None
 
 
@@ -130,7 +130,7 @@ _OPEN: dict[str, weakref.WeakKeyDictionary[object, int]] = {}
 """Folder → open hook → id of the process that made it: this one, or its parent before a fork."""
 
 _WRITTEN: dict[str, int] = {}
-"""Folder → id of the process that has written to it last."""
+"""Folder → id of the process that last wrote to it."""
 
 _LOCK: Final = fork_safe_lock()
 """Held while the tables change, because hooks are made and closed on any thread, and in signal handlers."""

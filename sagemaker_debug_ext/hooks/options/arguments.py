@@ -1,4 +1,4 @@
-"""The arguments of hooks: checks that need a back end of the store, the file system or a log."""
+"""Validate the arguments of hooks that need a back end of the store, the file system or a log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_out_dir(out_dir: object) -> Backend:
     """Return `out_dir` if it is a back end, otherwise the back end of the path.
 
     Raises:
-        SMDebugTypeError: It is neither.
+        SMDebugTypeError: `out_dir` is neither a back end nor a path.
         SMDebugValueError: It is blank, or the path of a file, or lies below one.
     """
     return out_dir if isinstance(out_dir, Backend) else open_folder(to_path(out_dir, "out_dir"), "out_dir")

@@ -8,22 +8,22 @@ from typing import Any, Final
 from torch import jit, nn
 
 _ORIGINAL: Final = "_orig_mod"
-"""Name of the member in which what ``torch.compile`` returns keeps the module itself."""
+"""Attribute in which a ``torch.compile`` wrapper keeps the original module."""
 
 
 def unwrap_compiled(module: nn.Module) -> nn.Module:
-    """Return the module itself where `module` is what ``torch.compile`` made of it."""
+    """Return the original module if `module` is a ``torch.compile`` wrapper; otherwise return `module`."""
     original = getattr(module, _ORIGINAL, None)
     return original if isinstance(original, nn.Module) else module
 
 
 def plain_path(path: str) -> str:
-    """Return the path of a module or parameter as it is without ``torch.compile``."""
+    """Return the path of a module or parameter without the parts that ``torch.compile`` adds."""
     return ".".join([part for part in path.split(".") if part != _ORIGINAL])
 
 
 def compiled_call(module: nn.Module) -> Callable[..., Any] | None:
-    """Return what a module compiled in place calls; None if it is not compiled so."""
+    """Return the callable of a module compiled in place, or None for other modules."""
     return getattr(module, "_compiled_call_impl", None)
 
 
