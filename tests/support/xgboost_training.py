@@ -67,12 +67,28 @@ def train(data, hook=None, num_rounds=4, parameters=None, **arguments):
 
 
 class _AfterRound(xgb.callback.TrainingCallback):
-    def __init__(self, function):
+    """Calls a function after every round, once the hook has seen the round.
+
+    The hook is called from here because older releases of XGBoost keep callbacks in a set, in no fixed order.
+    """
+
+    def __init__(self, function, hook):
         self._function = function
+        self._hook = xgb.callback.TrainingCallback() if hook is None else hook
+
+    def before_training(self, model):
+        return self._hook.before_training(model)
+
+    def before_iteration(self, model, epoch, evals_log):
+        return self._hook.before_iteration(model, epoch, evals_log)
 
     def after_iteration(self, model, epoch, evals_log):
+        stops = self._hook.after_iteration(model, epoch, evals_log)
         self._function()
-        return False
+        return stops
+
+    def after_training(self, model):
+        return self._hook.after_training(model)
 
 
 class Trainer:
@@ -93,7 +109,7 @@ class Trainer:
     def train(self, steps, after_step=None):
         callbacks = [] if self.hook is None else [self.hook]
         if after_step is not None:
-            callbacks.append(_AfterRound(after_step))
+            callbacks = [_AfterRound(after_step, self.hook)]
         history = {}
         self.model = train(
             self.data,
