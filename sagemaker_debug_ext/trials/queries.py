@@ -52,14 +52,15 @@ class ValueQueries:
             CorruptRecordError: The stored bytes of a value are damaged.
         """
         wanted = self.tensor_names(mode=mode) if names is None else list_tensor_names(names)
-        tensors = {name: self.tensor(name) for name in wanted}
+        for name in _unknown(self, wanted):
+            self.tensor(name)  # looks for new steps, and raises if the tensor is in none of them
         at_steps = sorted(set(list_steps(steps))) if steps is not None else self.steps(mode)
         found: dict[str, dict[int, Array | None]] = {name: {} for name in wanted}
         for group in self.index_reader.read_columns(wanted, at_steps, mode, worker):
             found[group.name].update(zip(group.steps, group.arrays(), strict=True))
         return {
             name: {
-                step: tensors[name].value(step, mode, worker) if array is None else array
+                step: self.tensor(name).value(step, mode, worker) if array is None else array
                 for step, array in _by_step(arrays)
             }
             for name, arrays in found.items()
@@ -177,8 +178,15 @@ def _numeric_suffix(name: str) -> tuple[int, str]:
     return (int(found[0]) if found else 0, name)
 
 
+def _unknown(trial: ReadableTrial, names: Iterable[str]) -> list[str]:
+    """Return the names of tensors that are not in the index so far."""
+    reader = trial.index_reader
+    with reader.lock:
+        return [name for name in names if not reader.index.has_tensor(name)]
+
+
 def _by_step(arrays: dict[int, Array | None]) -> Iterable[tuple[int, Array | None]]:
     steps = list(arrays)
-    if all(a < b for a, b in itertools.pairwise(steps)):
+    if len(steps) < 2 or all(a < b for a, b in itertools.pairwise(steps)):
         return arrays.items()
     return sorted(arrays.items(), key=operator.itemgetter(0))

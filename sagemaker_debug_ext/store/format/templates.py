@@ -4,6 +4,9 @@ Between two steps, the records of a tensor differ in four places only: wall time
 After a record has been decoded field by field, its `RecordTemplate` holds these places. All other bytes of the next
 record are compared with the template, and the content is read from its known place. Records that do not match are
 decoded field by field, which detects and describes damage.
+
+Records of different tensors whose names are equally long differ in their names as well, at known places. One
+`SharedTemplate` therefore serves thousands of tensors of one step.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import contextlib
 import functools
 import math
 import threading
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -62,6 +66,30 @@ def _content_span(data: memoryview) -> tuple[int, int, int]:
     return step_end, at, at + size
 
 
+def _name_places(middle: memoryview, name: bytes) -> list[int]:
+    """Return where a tensor's name stands between the step field and the content: in the tag and in named axes."""
+    at = 0
+    for _ in range(2):  # summary, value
+        _, at = read_varint(middle, _expect(middle, at, 0x2A if at == 0 else 0x0A))
+    length, at = read_varint(middle, _expect(middle, at, 0x0A))
+    if middle[at : at + length] != name:
+        raise ValueError
+    places = [at]
+    _, at = read_varint(middle, _expect(middle, at + length, 0x42))
+    _, at = read_varint(middle, _expect(middle, at, 0x08))
+    num_bytes, at = read_varint(middle, _expect(middle, at, 0x12))
+    shape_end = at + num_bytes
+    while at < shape_end:
+        _, at = read_varint(middle, _expect(middle, at, 0x12))
+        if middle[at] == 0x08:
+            _, at = read_varint(middle, at + 1)
+        length, at = read_varint(middle, _expect(middle, at, 0x12))
+        if middle[at : at + len(name)] == name:
+            places.append(at)
+        at += length
+    return places
+
+
 def _expect(data: memoryview, at: int, byte: int) -> int:
     if data[at] != byte:
         raise ValueError
@@ -80,9 +108,10 @@ class RecordTemplate:
         dtype: Dtype of the tensor.
         shape: Shape of the tensor.
         content: Start and end of the content.
+        samples: The bytes before and after the content, each with a mask of the bits that all records share.
     """
 
-    __slots__ = ("_after_mode_step", "_before_mode_step", "_head", "_middle", "_samples", "content", "dtype", "shape")
+    __slots__ = ("_after_mode_step", "_before_mode_step", "_head", "_middle", "content", "dtype", "samples", "shape")
 
     def __init__(self, record: memoryview, value: Array, step_end: int, content: tuple[int, int]) -> None:
         begin, end = content
@@ -102,7 +131,7 @@ class RecordTemplate:
         head_mask[HEADER_BYTES + 1 : _WALL_TIME_END] = 0
         head_mask[_WALL_TIME_END + 1 : step_end] = 0x80  # the bits that hold the length of the number
         tail_mask[mode_step:mode_step_end] = 0
-        self._samples = [(np.frombuffer(head, np.uint8), head_mask), (np.frombuffer(tail, np.uint8), tail_mask)]
+        self.samples = [(np.frombuffer(head, np.uint8), head_mask), (np.frombuffer(tail, np.uint8), tail_mask)]
 
     @classmethod
     def of(cls, record: Buffer, value: Array) -> RecordTemplate | None:
@@ -148,10 +177,66 @@ class RecordTemplate:
             heads: ``(N, ...)``: bytes of the records before the content.
             tails: ``(N, ...)``: bytes of the records after the content.
         """
-        (head, head_mask), (tail, tail_mask) = self._samples
-        parts = (heads ^ head) & head_mask, (tails ^ tail) & tail_mask
-        fits: npt.NDArray[np.bool_] = ~(np.any(parts[0], axis=1) | np.any(parts[1], axis=1))
-        return fits
+        (head, head_mask), (tail, tail_mask) = self.samples
+        return _equals(heads, head, head_mask) & _equals(tails, tail, tail_mask)
+
+    def shared(self, name: str) -> SharedTemplate | None:
+        """Return the template for records that differ in the name as well; None if the name's places are unknown.
+
+        Args:
+            name: The name in the record of this template.
+        """
+        encoded = encode_name(name)
+        try:
+            places = _name_places(memoryview(self._middle), encoded)
+        except (IndexError, ValueError):
+            return None
+        step_end = self.content[0] - len(self._middle)
+        return SharedTemplate(self, [step_end + place for place in places])
+
+
+class SharedTemplate:
+    """A template for the records of many tensors: equally long, with equally long names, and of one dtype and shape.
+
+    Args:
+        template: The template of one of the tensors.
+        name_places: The offsets of the name in a record.
+    """
+
+    __slots__ = ("_head", "_head_mask", "_name_places", "_tail", "_tail_mask", "template")
+
+    def __init__(self, template: RecordTemplate, name_places: Sequence[int]) -> None:
+        self.template = template
+        self._name_places = name_places
+        (self._head, self._head_mask), (self._tail, self._tail_mask) = template.samples
+
+    def fits(self, records: Array, names: Array) -> npt.NDArray[np.bool_]:
+        """Return which records match the template, as booleans of shape ``(R, N)``.
+
+        Args:
+            records: ``(R, N, bytes)``, uint8: R records of each of N tensors.
+            names: ``(N, bytes)``, uint8: the encoded name of each tensor.
+        """
+        begin, end = self.template.content
+        heads = np.tile(self._head, (len(names), 1))
+        for place in self._name_places:
+            heads[:, place : place + names.shape[1]] = names
+        return _equals(records[..., :begin], heads, self._head_mask) & _equals(
+            records[..., end:], self._tail, self._tail_mask
+        )
+
+
+def encode_name(name: str) -> bytes:
+    """Return a name as records store it."""
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _equals(data: Array, sample: Array, mask: Array) -> npt.NDArray[np.bool_]:
+    """Return where the bits of the last axis that the mask selects are those of the sample."""
+    differing = data ^ sample
+    differing &= mask
+    equals: npt.NDArray[np.bool_] = np.logical_not(differing.any(axis=-1))
+    return equals
 
 
 class RecordDecoder:

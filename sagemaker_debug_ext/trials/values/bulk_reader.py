@@ -2,21 +2,24 @@
 
 The event files of a tensor's steps mostly differ in numbers only. Such files become the rows of one matrix, which is
 compared as a whole with the templates of the records (`store.format.templates`). Each tensor's values are columns of
-the matrix. Rows that differ from the template are decoded one by one, as `TrialReader.read` does.
+the matrix. Small records of different tensors that are equally long, with equally long names, form a `_Family`: they
+share one template, so that a step of thousands of tensors takes a few templates only. Records that differ from the
+template are decoded one by one, as `TrialReader.read` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sagemaker_debug_ext.errors import CorruptRecordError
 from sagemaker_debug_ext.store.backends.base import Buffer
-from sagemaker_debug_ext.store.format.index import IndexContent, Location
+from sagemaker_debug_ext.store.format.index import IndexContent
 from sagemaker_debug_ext.store.format.messages import Array
-from sagemaker_debug_ext.store.format.templates import RecordTemplate
+from sagemaker_debug_ext.store.format.templates import RecordTemplate, encode_name
 from sagemaker_debug_ext.store.reader import EventReader, place_of
 from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 
@@ -27,6 +30,12 @@ _CHUNK_BYTES: Final = 2 << 20
 _CHUNK_BYTES_REMOTE: Final = 16 << 20
 _MAX_RECORD_BYTES: Final = 64 << 10
 """Larger values are read one by one, because decoding them costs less than another copy."""
+
+_MAX_SHARED_BYTES: Final = 4 << 10
+"""Larger records are compared with a template of their own tensor, without the copy that sharing one takes."""
+
+_MAX_SHARED_TEMPLATES: Final = 16
+"""Limit of the templates for a family, whose tensors may differ in dtype or shape."""
 
 _FEWEST_ROWS: Final = 4
 _SPARSE: Final = 8
@@ -80,72 +89,186 @@ def alike(files: Iterable[WantedFile]) -> dict[IndexContent, list[WantedFile]]:
     return found
 
 
+class _Family(NamedTuple):
+    """Columns whose records are equally long and have equally long names.
+
+    Args:
+        names: Stored names.
+        encoded: ``(N, bytes)``: the names as in the records.
+        starts: ``(N,)``: where the records start in the event file.
+        length: Length of each record.
+    """
+
+    names: tuple[str, ...]
+    encoded: Array
+    starts: Array
+    length: int
+
+    def without(self, done: Array) -> _Family:
+        """Return the columns at which `done` is false."""
+        rest = np.flatnonzero(~done)
+        names = tuple(self.names[number] for number in rest.tolist())
+        return _Family(names, self.encoded[rest], self.starts[rest], self.length)
+
+
+def _group(columns: Columns, starts: Sequence[int], lengths: Sequence[int]) -> Iterator[_Family]:
+    members: dict[tuple[int, int], tuple[list[str], list[bytes], list[int]]] = {}
+    for (name, _), start, length in zip(columns, starts, lengths, strict=True):
+        encoded = encode_name(name)
+        key = (length, len(encoded))
+        found = members.get(key)
+        if found is None:
+            found = members[key] = ([], [], [])
+        found[0].append(name)
+        found[1].append(encoded)
+        found[2].append(start)
+    for (length, num_bytes), (names, encoded_names, places) in members.items():
+        encoded_array = np.frombuffer(b"".join(encoded_names), np.uint8).reshape(len(names), num_bytes)
+        yield _Family(tuple(names), encoded_array, np.array(places, np.intp), length)
+
+
+class _Chunk(NamedTuple):
+    """Event files of one layout, read together.
+
+    Args:
+        steps: The steps under which to return the values.
+        files: The index entries of the files.
+        matrix: ``(rows, bytes)``, uint8: the same part of each file.
+        begin: Where the part begins in the files.
+    """
+
+    steps: Sequence[int]
+    files: Sequence[IndexEntryFile]
+    matrix: Array
+    begin: int
+
+    def records(self, start: int, length: int) -> Array:
+        """Return the records at one place of the files, one per row."""
+        return self.matrix[:, start - self.begin : start - self.begin + length]
+
+    def gather(self, family: _Family) -> Array:
+        """Return a copy of the records of a family as ``(rows, N, bytes)``."""
+        windows = np.lib.stride_tricks.sliding_window_view(self.matrix, family.length, axis=1)
+        records: Array = windows[:, family.starts - self.begin]
+        return records
+
+
 def _read_rows(
     reader: EventReader, columns: Columns, content: IndexContent, rows: Sequence[WantedFile]
 ) -> Iterator[Values]:
-    locations = [content.location(position) for _, position in columns]
-    begin = min(start for start, _ in locations)
-    end = max(start + length for start, length in locations)
-    num_bytes = sum(length for _, length in locations)
-    if max(length for _, length in locations) > _MAX_RECORD_BYTES or end - begin > _SPARSE * num_bytes + (64 << 10):
+    places = content.places
+    starts = [places[2 * position] for _, position in columns]
+    lengths = [places[2 * position + 1] for _, position in columns]
+    begin, end = min(starts), max(map(operator.add, starts, lengths))
+    if max(lengths) > _MAX_RECORD_BYTES or end - begin > _SPARSE * sum(lengths) + (64 << 10):
         for name, _ in columns:
             yield Values(name, [row.step for row in rows], [None] * len(rows))
         return
+    families = list(_group(columns, starts, lengths))
     chunk_bytes = _CHUNK_BYTES_REMOTE if reader.backend.is_remote else _CHUNK_BYTES
     num_rows = max(chunk_bytes // (end - begin), _FEWEST_ROWS)
     for start in range(0, len(rows), num_rows):
         chunk = rows[start : start + num_rows]
         spans = [(row.file.event_file or "", begin, end) for row in chunk]
         blocks = reader.read_spans(spans, content.end)
-        yield from _take_apart(reader, columns, locations, begin, chunk, blocks)
+        yield from _take_apart(reader, families, chunk, blocks, begin, end - begin)
 
 
 def _take_apart(
     reader: EventReader,
-    columns: Columns,
-    locations: Sequence[Location],
-    begin: int,
+    families: Sequence[_Family],
     rows: Sequence[WantedFile],
     blocks: Sequence[Buffer | OSError | None],
+    begin: int,
+    length: int,
 ) -> Iterator[Values]:
     """Yield the values of rows that were read as blocks of bytes starting at `begin`."""
-    length = max(start + size for start, size in locations) - begin
     sound = [
         number
         for number, block in enumerate(blocks)
         if block is not None and not isinstance(block, OSError) and len(block) == length
     ]
     for number in set(range(len(rows))) - set(sound):
-        for name, _ in columns:
-            yield Values(name, [rows[number].step], [None])
+        for family in families:
+            for name in family.names:
+                yield Values(name, [rows[number].step], [None])
     if not sound:
         return
-    whole = [blocks[number] for number in sound]
-    steps = [rows[number].step for number in sound]
-    files = [rows[number].file for number in sound]
-    matrix = np.frombuffer(b"".join(whole), np.uint8).reshape(len(whole), length)  # type: ignore[arg-type]
-    for (name, _), (start, size) in zip(columns, locations, strict=True):
-        records = matrix[:, start - begin : start - begin + size]
-        template = _template(reader, name, records, files, start) if len(whole) >= _FEWEST_ROWS else None
-        if template is None:
-            yield Values(
-                name, steps, [_decode(reader, name, row, file, start) for row, file in zip(records, files, strict=True)]
-            )
-            continue
-        content_begin, content_end = template.content
-        fits = template.fits(records[:, :content_begin], records[:, content_end:])
-        if fits.all():
-            yield Values(name, steps, _contents(template, records))
-            continue
-        values = list(Values(name, steps, _contents(template, records)).arrays())
-        for number in np.flatnonzero(~fits).tolist():
-            values[number] = _decode(reader, name, records[number], files[number], start)
-        yield Values(name, steps, values)
+    joined = b"".join([blocks[number] for number in sound])  # type: ignore[misc]
+    chunk = _Chunk(
+        [rows[number].step for number in sound],
+        [rows[number].file for number in sound],
+        np.frombuffer(joined, np.uint8).reshape(len(sound), length),
+        begin,
+    )
+    for family in families:
+        yield from _decode_family(reader, family, chunk)
+
+
+def _decode_family(reader: EventReader, family: _Family, chunk: _Chunk) -> Iterator[Values]:
+    """Yield the values of a family, by shared templates if that needs fewer templates than tensors."""
+    rest = family
+    if family.length <= _MAX_SHARED_BYTES:
+        for _ in range(_MAX_SHARED_TEMPLATES):
+            if len(rest.names) < 2 or len(rest.names) * len(chunk.steps) < _FEWEST_ROWS:
+                break
+            rest = yield from _decode_together(reader, rest, chunk)
+    for name, start in zip(rest.names, rest.starts.tolist(), strict=True):
+        yield _decode_column(reader, name, chunk, start, rest.length)
+
+
+def _decode_together(reader: EventReader, family: _Family, chunk: _Chunk) -> Generator[Values, None, _Family]:
+    """Yield the values of all tensors whose records match the template of the first; return the other tensors."""
+    name, start = family.names[0], int(family.starts[0])
+    template = _template(reader, name, chunk.records(start, family.length), chunk.files, start)
+    shared = None if template is None else template.shared(name)
+    done = np.zeros(len(family.names), np.bool_)
+    done[0] = True
+    if shared is None:
+        yield _decode_column(reader, name, chunk, start, family.length)
+        return family.without(done)
+    records = chunk.gather(family)
+    fits = shared.fits(records, family.encoded)
+    done |= fits.any(axis=0)
+    columns = np.flatnonzero(done)
+    fits = fits[:, columns].T
+    values = _contents(shared.template, records[:, columns].swapaxes(0, 1))
+    is_whole = fits.all(axis=1).tolist()
+    for place, column in enumerate(columns.tolist()):
+        group = Values(family.names[column], chunk.steps, values[place])
+        if not is_whole[place]:
+            group = _replace_unfit(reader, group, chunk, fits[place], int(family.starts[column]), family.length)
+        yield group
+    return family.without(done)
+
+
+def _decode_column(reader: EventReader, name: str, chunk: _Chunk, start: int, length: int) -> Values:
+    """Return the values of one tensor, by a template of its own if there are enough rows."""
+    records = chunk.records(start, length)
+    template = _template(reader, name, records, chunk.files, start) if len(records) >= _FEWEST_ROWS else None
+    if template is None:
+        decoded = [_decode(reader, name, row, file, start) for row, file in zip(records, chunk.files, strict=True)]
+        return Values(name, chunk.steps, decoded)
+    content_begin, content_end = template.content
+    fits = template.fits(records[:, :content_begin], records[:, content_end:])
+    group = Values(name, chunk.steps, _contents(template, records))
+    return group if fits.all() else _replace_unfit(reader, group, chunk, fits, start, length)
+
+
+def _replace_unfit(reader: EventReader, group: Values, chunk: _Chunk, fits: Array, start: int, length: int) -> Values:
+    """Return values with those of the rows that differ from the template decoded one by one."""
+    values = list(group.arrays())
+    records = chunk.records(start, length)
+    for row in np.flatnonzero(~fits).tolist():
+        values[row] = _decode(reader, group.name, records[row], chunk.files[row], start)
+    return Values(group.name, group.steps, values)
 
 
 def _contents(template: RecordTemplate, records: Array) -> Array:
+    """Return the values in records of shape ``(..., bytes)``, read-only, with the shape of a value after ``...``."""
     begin, end = template.content
-    values: Array = np.ascontiguousarray(records[:, begin:end]).view(template.dtype).reshape(-1, *template.shape)
+    contents: Array = np.ascontiguousarray(records[..., begin:end]).view(template.dtype)
+    values = contents.reshape(*records.shape[:-1], *template.shape)
     values.flags.writeable = False
     return values
 

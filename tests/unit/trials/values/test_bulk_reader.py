@@ -199,3 +199,102 @@ def test_tensor_when_sliced_or_gone_through_then_by_steps(job, open_trial):
     stopped = loss.items(read_ahead=2)
     assert next(stopped)[0] == 0
     stopped.close()
+
+
+# --- steps of many tensors ------------------------------------------------------------------------------------------
+
+
+@st.composite
+def wide_tensors(draw):
+    """Draw the tensors of one step: many names, of few lengths, with values of few kinds."""
+    kinds = draw(st.lists(arrays() | text_arrays(), min_size=1, max_size=4))
+    bases = draw(st.lists(st.sampled_from(["layer", "b", "größe", "\udc80x"]), min_size=1, max_size=3, unique=True))
+    count = draw(st.integers(2, 24))
+    chosen = draw(st.lists(st.integers(0, len(kinds) - 1), min_size=count, max_size=count))
+    return {f"{bases[number % len(bases)]}/{number}": kinds[chosen[number]] for number in range(count)}
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tensors=wide_tensors(), num_steps=st.integers(1, 6), step_size=st.sampled_from([1, 70, 9_000]))
+def test_values_when_a_step_is_wide_then_as_one_by_one(new_job, tensors, num_steps, step_size):
+    """Tensors that share a template give their own values, whatever their names, dtypes and shapes are."""
+    tensors = {
+        name: value
+        for name, value in tensors.items()
+        if value.ndim == 0 or "\udc80" not in name  # axes are named after the tensor, in plain UTF-8
+    } or {"a": np.float32(1)}
+    job = new_job().write_collections()
+    for number in range(num_steps):
+        rolled = {name: np.roll(value, number) for name, value in tensors.items()}
+        job.write(number * step_size, rolled, mode=ModeKeys.TRAIN, mode_step=number)
+    job.end()
+    for mode in (ModeKeys.GLOBAL, ModeKeys.TRAIN):
+        check(Trial("trial", job.backend), mode, None)
+    step = (num_steps - 1) * step_size
+    trial = Trial("trial", job.backend)
+    at_step = trial.values_at(step)
+    assert all(same(at_step[name], trial.tensor(name).value(step)) for name in trial.tensor_names(step=step))
+
+
+NUM_WIDE = 300
+
+
+@pytest.fixture
+def wide_job(new_job):
+    job = new_job().write_collections()
+    for step in range(3):
+        job.write(step, {f"layer{number:03}": np.float32(1000 * step + number) for number in range(NUM_WIDE)})
+    return job.end()
+
+
+def test_values_when_a_step_is_wide_then_few_records_are_decoded_field_by_field(wide_job, open_trial, monkeypatch):
+    """Tensors whose records are alike share a template; the time for a step does not grow by a template each."""
+    trial = open_trial(wide_job)
+    decoder = trial.index_reader.events.decoder
+    decoded = []
+    decode = decoder.decode
+    monkeypatch.setattr(
+        decoder, "decode", lambda record, name, where: (decoded.append(name), decode(record, name, where))[1]
+    )
+    values = trial.values()
+    assert decoded == ["layer000"] * 2  # step 0 is stored without its number, so that its records are shorter
+    assert all(values[f"layer{number:03}"][step] == 1000 * step + number for number in range(300) for step in range(3))
+    assert trial.values_at(1)["layer007"] == 1007
+    assert len(decoded) == 3
+
+
+@pytest.mark.parametrize("place", ["framing", "name", "dtype", "footer"])
+@pytest.mark.parametrize("number", [0, 150])
+def test_values_when_one_record_of_a_wide_step_is_damaged_then_that_one_is_named(wide_job, open_trial, place, number):
+    """A shared template hides no damage, be it in the first record, which makes the template, or in another."""
+    name = f"layer{number:03}"
+    trial = open_trial(wide_job)
+    start, length = trial.index_reader.find(name, 1, ModeKeys.GLOBAL)["worker_0"].value.location
+    content = trial.index_reader.events.backend.read(event_key(1, "worker_0"))
+    at_name = bytes(content).index(name.encode(), start)
+    damage(
+        wide_job, 1, {"framing": start, "name": at_name, "dtype": at_name + 11, "footer": start + length - 1}[place], 1
+    )
+    trial = open_trial(wide_job)
+    with pytest.raises(CorruptRecordError, match=f"worker_0.tfevents at byte {start}:"):
+        trial.values()
+    others = [f"layer{other:03}" for other in range(NUM_WIDE) if other != number]
+    assert trial.values(others)["layer299"][1] == 1299
+    assert trial.values([name], steps=[0, 2])[name][2] == 2000 + number
+
+
+def test_values_when_records_of_a_wide_step_are_swapped_then_refused(wide_job, open_trial):
+    """A record under the name of another tensor is not returned as that tensor's value."""
+    first, second = (
+        open_trial(wide_job).index_reader.find(name, 1, ModeKeys.GLOBAL)["worker_0"].value.location
+        for name in ("layer100", "layer200")
+    )
+    content = bytearray(wide_job.backend.read(event_key(1, "worker_0")))
+    records = [bytes(content[start : start + length]) for start, length in (first, second)]
+    for (start, length), record in zip((first, second), reversed(records), strict=True):
+        content[start : start + length] = record
+    wide_job.backend.write(event_key(1, "worker_0"), (bytes(content),))
+    trial = open_trial(wide_job)
+    with pytest.raises(CorruptRecordError, match="holds tensor 'layer200', the index says 'layer100'"):
+        trial.values(["layer099", "layer100", "layer101", "layer102"])
+    assert trial.values(["layer099", "layer101", "layer102", "layer103"])["layer101"][1] == 1101
