@@ -4,37 +4,42 @@ A hook counts steps, decides what of each step to save, keeps it until the step 
 writes. A step is over when the next one begins or the hook is closed; only then is it written, once and whole.
 
 Training comes first: whatever goes wrong in here is logged once and switches saving off, unless the hook is strict.
+
+`BaseHook` puts together the parts that do this, and closes them:
+
+* `ScriptCalls`: the calls of the script (modes, collections, scalars, tensors of its own);
+* `FrameworkAdapter`: how tensors of the framework are copied and reduced, overridden by the hook of each framework;
+* `WorkerRole`: whether this process saves;
+* `StepTracker`: the step counters, the open step, and what is due at it;
+* `StepRecorder`: records values with the open step;
+* `StepDispatcher`: writes steps that have ended, drops them, or hands them to the flight recorder;
+* `StepCycle`: leads each step from the tracker through the recorder to the dispatcher;
+* `HookLifecycle`: whether the hook is open, and what happens at process exit and SIGTERM.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
 import logging
 import os
 import threading
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
-from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.config.hook_options import (
     DEFAULT_MEMORY_LIMIT_BYTES,
     DEFAULT_SPILL_LIMIT_BYTES,
     HookOptions,
-    to_names,
 )
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief, meant_mode
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
-from sagemaker_debug_ext.hooks.capture.pending import Scalar
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, SavePlan, StepPlan
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe, skip_value
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.framework import FrameworkAdapter
 from sagemaker_debug_ext.hooks.options.arguments import (
     complete_save_config,
@@ -48,20 +53,21 @@ from sagemaker_debug_ext.hooks.output.checkpoint_state import CheckpointState
 from sagemaker_debug_ext.hooks.output.dispatcher import StepDispatcher
 from sagemaker_debug_ext.hooks.output.flight_recorder import RecordingTrigger
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
-from sagemaker_debug_ext.hooks.output.trial_output import CHIEF
 from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
 from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS
 from sagemaker_debug_ext.hooks.profiling import ProfilerCalls
+from sagemaker_debug_ext.hooks.script_calls import ScriptCalls
+from sagemaker_debug_ext.hooks.step_cycle import StepCycle
 from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
+from sagemaker_debug_ext.hooks.worker_role import WorkerRole
 from sagemaker_debug_ext.store.backends import Backend
-from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
 
 _SelfT = TypeVar("_SelfT", bound="BaseHook")
 
 
-class BaseHook(FrameworkAdapter, ProfilerCalls):
+class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
     """Captures tensors of a training job.
 
     Creating a hook makes it the hook of this process and has it closed when the process ends. In a ``with`` block it is
@@ -105,12 +111,6 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
 
     __signature__: ClassVar[inspect.Signature]
     """The signature of the hook, including the arguments that a subclass passes on."""
-
-    _is_helper = False
-    """Whether this process saves nothing, but takes part in steps because other processes need it."""
-
-    _is_only_writer = False
-    """Whether this run started the trial and is the only one that saves to it."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -173,7 +173,9 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         self.reduction_config = options.reduction_config
         self._options = options
         self._lock = threading.RLock()  # scalars and tensors may be saved from any thread
-        self._collections = self._make_collections(options)
+        self._collections = CollectionSet.of(
+            options, self.collection_class, self.builtin_patterns, self.default_collections
+        )
         self._steps = StepTracker(self._make_plan, self._before_end, self._lock, self.reduction_ddof)
         self._skipped = self._steps.skipped  # asked at every step: a further attribute look-up would show
         metrics, checkpoints = MetricsFile.find(os.environ), CheckpointState.find(os.environ)
@@ -184,23 +186,15 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
             self.backend, options, self._collections, self._to_array, self._lock, metrics, checkpoints
         )
         self._lifecycle = HookLifecycle(self.out_dir, self._lock)
+        self._role = WorkerRole(
+            self, options.include_workers, self._lifecycle, self._steps, self._dispatcher, self._disable
+        )
+        self._cycle = StepCycle(self._steps, self._recorder, self._dispatcher, self._role, self._lock)
+        self._submit_step = self._cycle.submit  # called at every step, as `_skipped` is
         registry.register(self, self.backend)
         registry.set_hook(self, BaseHook)
         self._lifecycle.attach(self.close, self._finish_early if options.handle_sigterm else None)
         self._trigger = RecordingTrigger(self.backend, self.write_recording) if options.flight_recorder else None
-
-    def _make_collections(self, options: HookOptions) -> CollectionSet:
-        collections = CollectionSet(
-            self.collection_class,
-            self.builtin_patterns,
-            saved=(*self.default_collections, *options.include_collections),
-            save_all=options.save_all,
-        )
-        if options.include_regex:
-            collections.save(CollectionKeys.DEFAULT, options.include_regex)
-        if options.save_all:
-            collections.save(CollectionKeys.ALL, [".*"])
-        return collections
 
     # --- creation -----------------------------------------------------------------------------------------------------
 
@@ -228,37 +222,6 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
             settings.apply_to(hook.get_collection(settings.name))
         return hook
 
-    # --- collections --------------------------------------------------------------------------------------------------
-
-    def get_collection(self, name: str, create: bool = True) -> Collection:
-        """Return a collection, by default creating one that does not exist.
-
-        Raises:
-            SMDebugValueError: No collection has that name, and `create` is false.
-        """
-        self._steps.invalidate_plan()
-        return self._collections.get(name, create)
-
-    def get_collections(self) -> dict[str, Collection]:
-        """Return all collections by name."""
-        self._steps.invalidate_plan()
-        return {collection.name: collection for collection in self._collections}
-
-    def add_collection(self, collection: Collection) -> None:
-        """Add a collection, replacing one of the same name.
-
-        Raises:
-            SMDebugTypeError: The argument is not a `Collection`.
-        """
-        self._steps.invalidate_plan()
-        self._collections.add(collection)
-
-    def has_default_hook_configuration(self) -> bool:
-        """Return whether exactly the framework's default collections are saved."""
-        return self._collections.saved == set(self.default_collections)
-
-    has_default_configuration = has_default_hook_configuration
-
     # --- called by the script -----------------------------------------------------------------------------------------
 
     @property
@@ -267,105 +230,9 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         return self._lifecycle.failure
 
     @property
-    def mode(self) -> ModeKeys:
-        """Mode of the following steps."""
-        return self._steps.counters.mode
-
-    @property
-    def step(self) -> int:
-        """Global step of the last step begun; -1 before the first."""
-        return self._steps.last_begun
-
-    @property
     def num_dropped_steps(self) -> int:
         """How many steps were dropped because the memory limit was reached."""
         return self._dispatcher.num_dropped_steps
-
-    def set_mode(self, mode: ModeKeys) -> None:
-        """Set the mode of the following steps.
-
-        Raises:
-            SMDebugValueError: The argument is not a mode.
-        """
-        if not isinstance(mode, ModeKeys):
-            raise SMDebugValueError(
-                f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){meant_mode(mode)}"
-            )
-        self._steps.enter_mode(mode)
-
-    def save_scalar(
-        self,
-        name: str,
-        value: Any,
-        sm_metric: bool = False,
-        timestamp: float | None = None,
-    ) -> None:
-        """Save a number as ``scalar/<name>``, at every call, whatever the save intervals say.
-
-        It belongs to the step that is open. If there is none, or the mode has been changed since that step began, it
-        belongs to the next step; should that one be of another mode, or never come, to the open step after all, and
-        to step 0 if there never is any. Of several values in one step the last counts.
-
-        Args:
-            name: Name of the number.
-            value: A number, or an array or tensor of one element.
-            sm_metric: Whether the number is a metric of the job, to be told to SageMaker.
-            timestamp: When the value was taken, in seconds since the epoch; now when not given.
-
-        Raises:
-            SMDebugTypeError: The name is no text, or the value is not exactly one number.
-        """
-        if not isinstance(name, str):
-            raise SMDebugTypeError(f"name must be a text (got {brief(name)})")
-        copied = self._recorder.copy_scalar(value, name)
-        captured = Captured(copied, time.time() if timestamp is None else float(timestamp))
-        if not self._lifecycle.accepts("save_scalar"):
-            return
-        with self._lock:
-            self._skipped.forget()
-            scalar = Scalar(captured, self._steps.counters.mode, sm_metric)
-            self._recorder.save_scalar(self._steps.open, f"scalar/{name}", scalar)
-
-    def save_tensor(
-        self, tensor_name: str, tensor_value: Any, collections_to_write: str | Sequence[str] = CollectionKeys.DEFAULT
-    ) -> None:
-        """Save a tensor of the script's own, as a member of all the collections named.
-
-        It is saved with the open step or a later one, the first at which one of these collections is due and the
-        framework captures something: a value given before the forward or backward pass of a step belongs to that step,
-        one given after both to the next one that is saved. Until then a later value of the same name replaces it; the
-        oldest values give way when more than `memory_limit_bytes` wait.
-
-        A value that cannot be saved is skipped with a warning.
-
-        Args:
-            tensor_name: Name to save it under.
-            tensor_value: An array, tensor, number, text, or list of numbers or texts; a copy is taken.
-            collections_to_write: A collection, or several; those that do not exist are created.
-
-        Raises:
-            SMDebugTypeError: The name is no text, or the collections are not named by texts.
-        """
-        if not isinstance(tensor_name, str):
-            raise SMDebugTypeError(f"tensor_name must be a text (got {brief(tensor_name)})")
-        names = to_names(
-            [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write,
-            "collections_to_write",
-        )
-        if not self._lifecycle.accepts("save_tensor"):
-            return
-        captured: Captured | None = None
-        with skip_value(tensor_name, functools.partial(LOG.warning, "tensor %r is not saved: %s")):
-            captured = self._recorder.copy_tensor(tensor_value)
-        if captured is None:
-            return
-        with self._lock:
-            for name in names:
-                if name not in self._collections:
-                    self._steps.invalidate_plan()
-                self._collections.get(name).add_tensor_name(tensor_name)
-            self._skipped.forget()  # its collections may be due when none of those to be saved is
-            self._recorder.tensors.add(tensor_name, captured, names)
 
     def should_save_tensor_or_collection(self, tensor_name: str, collection_name: str) -> bool:
         """Return whether the open step saves the tensor or the collection; false before the first step."""
@@ -378,7 +245,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         if self._lifecycle.is_active():
             with self._lock:
                 if not self._lifecycle.is_closed:  # by another thread while this one waited
-                    self._dispatcher.write_recording(self.dry_run)
+                    self._dispatcher.write_recording()
 
     def export_collections(self) -> None:
         """Write the collections file as it is now."""
@@ -429,26 +296,7 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
             if self.strict:
                 self._lifecycle.raise_failure()
             return None
-        steps, recorder = self._steps, self._recorder
-        with self._lock:
-            recorder.flush_scalars(steps.open, steps.counters.mode)
-            steps.end()
-            if submit:
-                self._submit_step()
-            if not self._has_output():
-                return None
-            step = self._open_step()
-            self._save_custom_tensors()
-            plan = self._current_plan()
-            if not (plan or step or recorder.tensors) and self._dispatcher.checkpoints is None:
-                steps.skip_until_due()
-            return plan or None
-
-    def _submit_step(self) -> None:
-        """Submit the step that has ended."""
-        step = self._steps.take_ended()
-        if step:
-            self._dispatcher.submit(step, self.dry_run)
+        return self._cycle.begin(submit)
 
     def _current_plan(self) -> StepPlan | None:
         """Return what is due at the open step; None if nothing is saved."""
@@ -469,11 +317,8 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
 
     def _save_custom_tensors(self) -> None:
         """Save the script's own tensors whose collections are due."""
-        plan = self._current_plan() if self._recorder.tensors else None
-        step = self._steps.open
-        if plan is not None and step is not None:
-            with self._lock:
-                self._recorder.save_pending(step, plan)
+        if self._recorder.tensors and not self._lifecycle.is_off:
+            self._cycle.save_pending()
 
     def _disable(self, error: Exception) -> None:
         """Switch saving off because of an error; called from any thread."""
@@ -487,84 +332,17 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         self._before_plan()
         return self._collections.plan(self.save_config, self.reduction_config, self.strict)
 
-    def _open_step(self) -> StepBuffer:
-        self._dispatcher.update_checkpoints(self._steps.counters, self._steps.ended)
-        step = self._steps.begin()
-        self._recorder.begin_step(step)
-        return step
-
-    def _has_output(self) -> bool:
-        """Resolve this process's rank on first use, and return whether it writes."""
-        if self._dispatcher.output is None and not (self._lifecycle.is_off or self._is_helper):
-            self._open_output()
-        return not self._lifecycle.is_off
-
-    def _open_output(self) -> None:
-        worker, all_write = self._find_worker(), self.include_workers == "all"
-        if worker.name != CHIEF:
-            self._dispatcher.checkpoints = None
-        if not (all_write or worker.name == CHIEF):
-            LOG.debug("%s saves nothing, because include_workers is %r", worker.name, self.include_workers)
-            self._is_helper = self._joins_collectives()
-            self._lifecycle.is_off = not self._is_helper
-            self._resume(self._sync_last_steps({}))
-            return
-        folder = (self.tensorboard_dir or f"{self.out_dir}/tensorboard") if self.export_tensorboard else None
-        last_steps = self._dispatcher.open(worker, worker.num_workers if all_write else 1, folder, self._disable)
-        self._resume(self._sync_last_steps(last_steps))
-        is_shared = all_write and worker.num_workers > 1
-        self._is_only_writer = self._steps.counters.last_global_step < 0 and not is_shared
-
-    def _resume(self, last_steps: Mapping[ModeKeys, int]) -> None:
-        """Continue counting after the steps that an earlier run, which was killed, has left in the folder."""
-        if self._continues_counting() and self._steps.resume_after(last_steps):
-            last = last_steps[ModeKeys.GLOBAL]
-            LOG.warning("%s holds steps of an earlier run: counting goes on after step %d", self.out_dir, last)
-
     @fail_safe
     def _export_and_wait(self) -> None:
         with self._lock:
-            if self._has_output():
+            if self._role.takes_part():
                 self._steps.save_plan()
                 self._dispatcher.export_collections()
         self._dispatcher.flush()
 
     @fail_safe
     def _finish(self) -> None:
-        """Flush the last step and the pending scalars and tensors.
-
-        A hook that has captured nothing leaves a folder alone that another hook has written.
-        """
-        steps, recorder = self._steps, self._recorder
-        with self._lock:
-            is_unused = self._dispatcher.output is None and not recorder.scalars.waiting
-            if is_unused and registry.is_written(self.out_dir):
-                return
-            if self._lifecycle.is_off or not self._has_output() or self._dispatcher.output is None:
-                return
-            self._submit_step()  # the step before one that is running right now
-            if steps.open is None and recorder.scalars.waiting:
-                self._open_step()
-            recorder.flush_scalars(steps.open, steps.counters.mode, is_final=True)
-            self._save_custom_tensors()
-            steps.end()
-            self._submit_step()
-            if self._lifecycle.has_error_exit():
-                self._dispatcher.write_recording(self.dry_run)
-            steps.save_plan()
-            self._dispatcher.export_collections_if_changed()
-
-    def _warn_if_nothing_was_saved(self) -> None:
-        dispatcher, num_steps = self._dispatcher, self._steps.last_begun + 1
-        is_intended = self.dry_run or dispatcher.flight_recorder is not None or self._lifecycle.is_off
-        if self._is_only_writer and num_steps > 0 and not (is_intended or dispatcher.has_taken):
-            LOG.warning(
-                "sagemaker_debug_ext: no tensors were saved to %s in %d steps: none matched the due collections %s; "
-                "check the save interval, the collection patterns and the registered modules",
-                self.out_dir,
-                num_steps,
-                ", ".join(sorted(self._collections.saved)),
-            )
+        self._cycle.finish(writes_recording=self._lifecycle.has_error_exit())
 
     def _finish_early(self, ends_process: bool) -> None:
         """Write the complete steps at SIGTERM, and end the trial if the process is about to end.
@@ -573,11 +351,10 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
         """
         if not self._dispatcher.flush(GRACE_SECONDS):
             return
-        self._dispatcher.write_recording(self.dry_run)
+        self._dispatcher.write_recording()
         if ends_process:
             if self._steps.open is not None and not self._is_step_complete():
-                self._steps.discard_open()
-                self._recorder.scalars.waiting.clear()
+                self._cycle.drop_open()
             self._lifecycle.is_closed = True
             self._finish()
         if self._dispatcher.flush(GRACE_SECONDS) and ends_process:
@@ -586,3 +363,15 @@ class BaseHook(FrameworkAdapter, ProfilerCalls):
     @fail_safe
     def _end(self) -> None:
         self._dispatcher.finish(mark_end=JOB_NAME_VARIABLE not in os.environ)
+
+    def _warn_if_nothing_was_saved(self) -> None:
+        dispatcher, num_steps = self._dispatcher, self._steps.last_begun + 1
+        is_intended = self.dry_run or dispatcher.flight_recorder is not None or self._lifecycle.is_off
+        if self._role.is_only_writer and num_steps > 0 and not (is_intended or dispatcher.has_taken):
+            LOG.warning(
+                "sagemaker_debug_ext: no tensors were saved to %s in %d steps: none matched the due collections %s; "
+                "check the save interval, the collection patterns and the registered modules",
+                self.out_dir,
+                num_steps,
+                ", ".join(sorted(self._collections.saved)),
+            )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sagemaker_debug_ext.config.collection import Collection
+from sagemaker_debug_ext.config.hook_options import HookOptions
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import (
@@ -23,6 +24,7 @@ from sagemaker_debug_ext.hooks.capture.save_plan import (
     selects_nothing,
     warn_never_saves,
 )
+from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)
 
@@ -54,6 +56,30 @@ class CollectionSet:
         """The collections' own settings of which it is known, and told, whether they ever save a step."""
         self.has_news = True
         """Whether there are collections or members that `export` has not shown yet."""
+
+    @classmethod
+    def of(
+        cls,
+        options: HookOptions,
+        collection_class: type[Collection],
+        patterns: Mapping[str, Iterable[str]],
+        default_names: Iterable[str],
+    ) -> CollectionSet:
+        """Return the collections of a hook that was given these options.
+
+        Args:
+            options: The arguments of the hook.
+            collection_class: What to make collections of.
+            patterns: The collections of the framework, with their patterns.
+            default_names: Those that are saved without being asked for.
+        """
+        saved = (*default_names, *options.include_collections)
+        collections = cls(collection_class, patterns, saved, options.save_all)
+        if options.include_regex:
+            collections.save(CollectionKeys.DEFAULT, options.include_regex)
+        if options.save_all:
+            collections.save(CollectionKeys.ALL, [".*"])
+        return collections
 
     @property
     def saved(self) -> set[str]:

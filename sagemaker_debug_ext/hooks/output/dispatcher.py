@@ -57,6 +57,7 @@ class StepDispatcher:
         checkpoints: CheckpointState | None = None,
     ) -> None:
         num_recorded = options.flight_recorder
+        self.url = backend.url
         self.output: TrialOutput | None = None
         """The output of the trial; None while this process does not write."""
         self.flight_recorder = FlightRecorder(num_recorded, options.memory_limit_bytes) if num_recorded else None
@@ -78,7 +79,6 @@ class StepDispatcher:
         self,
         worker: Worker,
         num_writers: int,
-        tensorboard_dir: str | None,
         on_failure: Callable[[Exception], object],
     ) -> dict[ModeKeys, int]:
         """Start writing as a worker of the job.
@@ -86,7 +86,6 @@ class StepDispatcher:
         Args:
             worker: The rank of this process.
             num_writers: How many workers write.
-            tensorboard_dir: The folder of TensorBoard files; None writes none.
             on_failure: Called once, on the writing thread, with the first error.
 
         Returns:
@@ -96,26 +95,22 @@ class StepDispatcher:
             SMDebugRuntimeError: Another process has claimed the folder.
         """
         options = self._options
+        tensorboard_dir = options.tensorboard_dir or f"{self.url}/tensorboard"
         self.output = TrialOutput(
             self._backend,
             worker,
             num_writers,
             options.memory_limit_bytes,
             on_failure,
-            None if tensorboard_dir is None else TensorBoardOutput(open_backend(tensorboard_dir)),
+            TensorBoardOutput(open_backend(tensorboard_dir)) if options.writes_tensorboard else None,
             self._metrics,
             options.spill_limit_bytes if options.when_full == "spill" else 0,
         )
-        registry.mark_written(self._backend.url)
+        registry.mark_written(self.url)
         return self.output.last_steps()
 
-    def submit(self, step: StepBuffer, is_dry: bool) -> None:
-        """Dispatch a step that has ended.
-
-        Args:
-            step: The step; nothing may change it any more.
-            is_dry: Write no steps.
-        """
+    def submit(self, step: StepBuffer) -> None:
+        """Dispatch a step that has ended; nothing may change it any more."""
         if self.output is None:
             return
         self.has_taken = True
@@ -123,17 +118,16 @@ class StepDispatcher:
         self.export_collections_if_changed()
         if self.flight_recorder is not None:
             with self._lock:
-                self._record(self.flight_recorder, step, is_dry)
-        elif not is_dry:
+                self._record(self.flight_recorder, step)
+        else:
             self._write(self.output, step)
 
-    def write_recording(self, is_dry: bool) -> None:
+    def write_recording(self) -> None:
         """Write the steps that the flight recorder keeps, if there is one."""
         if self.output is None or self.flight_recorder is None:
             return
         for step in self.flight_recorder.take():
-            if not is_dry:
-                self._write(self.output, step)
+            self._write(self.output, step)
 
     def export_collections_if_changed(self) -> None:
         """Write the collections file if it does not show all collections and members."""
@@ -177,12 +171,12 @@ class StepDispatcher:
         if self.output is not None:
             self.output.close(mark_end)
 
-    def _record(self, recorder: FlightRecorder, step: StepBuffer, is_dry: bool) -> None:
+    def _record(self, recorder: FlightRecorder, step: StepBuffer) -> None:
         is_alarming = self._is_alarming(step)
         recorder.add(step)
         if is_alarming:
             LOG.warning("a loss of step %s is not finite: the last steps are written", step.position.global_step)
-            self.write_recording(is_dry)
+            self.write_recording()
 
     def _is_alarming(self, step: StepBuffer) -> bool:
         """Return whether a loss of the step is not finite: a member of ``losses``, or a number named a loss."""
@@ -195,6 +189,8 @@ class StepDispatcher:
         return False
 
     def _write(self, output: TrialOutput, step: StepBuffer) -> None:
+        if self._options.dry_run:
+            return
         if output.write_step(step, self._to_array, may_drop=self._options.when_full == "drop"):
             self.last_saved_step = step.position.global_step
             return

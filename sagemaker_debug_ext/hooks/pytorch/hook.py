@@ -322,7 +322,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         """Save the tensors due at the beginning of a step, and attach hooks for the others."""
         self._saved_roots = {id(module)}
         is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
-        watch = self._watching.begin(plan, is_training, with_modules=not self._is_helper)
+        watch = self._watching.begin(plan, is_training, with_modules=not self._role.is_helper)
         if self.explicit_steps and watch.gradients:
             self._optimizers.keep_used_gradients()
         if watch.shards:
@@ -333,7 +333,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
 
     def _is_own(self, name: str) -> bool:
         """Return whether this process saves its own part of a tensor, instead of sending it to the first worker."""
-        return not (self._is_helper or self._full_tensors.has(name))
+        return not (self._role.is_helper or self._full_tensors.has(name))
 
     def _save_late_weights(self, plan: StepPlan, module: nn.Module) -> None:
         """Save the parameters of a model that runs for the first time in a step that another model has begun."""

@@ -56,7 +56,7 @@ def test_submit_when_collections_have_no_news_then_their_file_is_written_once(ma
     output = Output()
     dispatcher = make_dispatcher(output)
     for number in range(2):
-        dispatcher.submit(step(number), is_dry=False)
+        dispatcher.submit(step(number))
     assert output.written == [["losses"], 0, 1]
     assert dispatcher.last_saved_step == 1
 
@@ -64,8 +64,8 @@ def test_submit_when_collections_have_no_news_then_their_file_is_written_once(ma
 def test_submit_when_dry_then_only_collections_are_written(make_dispatcher):
     """Nothing counts as saved or as left out."""
     output = Output()
-    dispatcher = make_dispatcher(output)
-    dispatcher.submit(step(0), is_dry=True)
+    dispatcher = make_dispatcher(output, dry_run=True)
+    dispatcher.submit(step(0))
     assert output.written == [["losses"]]
     assert (dispatcher.last_saved_step, dispatcher.num_dropped_steps) == (-1, 0)
 
@@ -74,7 +74,7 @@ def test_submit_when_there_is_no_room_then_steps_are_counted_and_told_of_once(ma
     """Steps that are left out are not the last one saved."""
     dispatcher = make_dispatcher(Output(room=2), when_full="drop")
     for number in range(4):
-        dispatcher.submit(step(number), is_dry=False)
+        dispatcher.submit(step(number))
     assert (dispatcher.last_saved_step, dispatcher.num_dropped_steps) == (0, 3)
     assert caplog.text.count("is left out") == 1
 
@@ -84,10 +84,10 @@ def test_submit_when_recording_then_the_last_steps_are_written_on_demand(make_di
     output = Output()
     dispatcher = make_dispatcher(output, flight_recorder=2)
     for number in range(4):
-        dispatcher.submit(step(number), is_dry=False)
+        dispatcher.submit(step(number))
     assert output.written == [["losses"]]
-    dispatcher.write_recording(is_dry=False)
-    dispatcher.write_recording(is_dry=False)
+    dispatcher.write_recording()
+    dispatcher.write_recording()
     assert output.written == [["losses"], 2, 3]
 
 
@@ -97,6 +97,6 @@ def test_submit_when_recording_and_a_loss_is_not_finite_then_writes_up_to_that_s
     output = Output()
     dispatcher = make_dispatcher(output, flight_recorder=2)
     for number, value in enumerate([1.0, 1.0, 1.0, loss, 1.0]):
-        dispatcher.submit(step(number, value), is_dry=False)
+        dispatcher.submit(step(number, value))
     assert output.written == [["losses"], 2, 3]
     assert "step 3 is not finite" in caplog.text

@@ -1,0 +1,165 @@
+"""`ScriptCalls`: the calls of a training script that have a hook save something, or say what to save."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from sagemaker_debug_ext.config.collection import Collection
+from sagemaker_debug_ext.config.hook_options import to_names
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief, meant_mode
+from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
+from sagemaker_debug_ext.hooks.capture.counters import SkippedSteps
+from sagemaker_debug_ext.hooks.capture.pending import Scalar
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured
+from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
+from sagemaker_debug_ext.hooks.fail_safe import skip_value
+from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
+from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+
+class ScriptCalls:
+    """The calls of scripts written for `smdebug`: modes, collections, and scalars and tensors of the script's own.
+
+    The hook sets the attributes.
+    """
+
+    default_collections: ClassVar[tuple[str, ...]]
+    _collections: CollectionSet
+    _lifecycle: HookLifecycle
+    _lock: threading.RLock
+    _recorder: StepRecorder
+    _skipped: SkippedSteps
+    _steps: StepTracker
+
+    def get_collection(self, name: str, create: bool = True) -> Collection:
+        """Return a collection, by default creating one that does not exist.
+
+        Raises:
+            SMDebugValueError: No collection has that name, and `create` is false.
+        """
+        self._steps.invalidate_plan()
+        return self._collections.get(name, create)
+
+    def get_collections(self) -> dict[str, Collection]:
+        """Return all collections by name."""
+        self._steps.invalidate_plan()
+        return {collection.name: collection for collection in self._collections}
+
+    def add_collection(self, collection: Collection) -> None:
+        """Add a collection, replacing one of the same name.
+
+        Raises:
+            SMDebugTypeError: The argument is not a `Collection`.
+        """
+        self._steps.invalidate_plan()
+        self._collections.add(collection)
+
+    def has_default_hook_configuration(self) -> bool:
+        """Return whether exactly the framework's default collections are saved."""
+        return self._collections.saved == set(self.default_collections)
+
+    has_default_configuration = has_default_hook_configuration
+
+    @property
+    def mode(self) -> ModeKeys:
+        """Mode of the following steps."""
+        return self._steps.counters.mode
+
+    @property
+    def step(self) -> int:
+        """Global step of the last step begun; -1 before the first."""
+        return self._steps.last_begun
+
+    def set_mode(self, mode: ModeKeys) -> None:
+        """Set the mode of the following steps.
+
+        Raises:
+            SMDebugValueError: The argument is not a mode.
+        """
+        if not isinstance(mode, ModeKeys):
+            raise SMDebugValueError(
+                f"mode must be one of {', '.join(map(str, ModeKeys))} (got {mode!r}){meant_mode(mode)}"
+            )
+        self._steps.enter_mode(mode)
+
+    def save_scalar(
+        self,
+        name: str,
+        value: Any,
+        sm_metric: bool = False,
+        timestamp: float | None = None,
+    ) -> None:
+        """Save a number as ``scalar/<name>``, at every call, whatever the save intervals say.
+
+        It belongs to the step that is open. If there is none, or the mode has been changed since that step began, it
+        belongs to the next step; should that one be of another mode, or never come, to the open step after all, and
+        to step 0 if there never is any. Of several values in one step the last counts.
+
+        Args:
+            name: Name of the number.
+            value: A number, or an array or tensor of one element.
+            sm_metric: Whether the number is a metric of the job, to be told to SageMaker.
+            timestamp: When the value was taken, in seconds since the epoch; now when not given.
+
+        Raises:
+            SMDebugTypeError: The name is no text, or the value is not exactly one number.
+        """
+        if not isinstance(name, str):
+            raise SMDebugTypeError(f"name must be a text (got {brief(name)})")
+        copied = self._recorder.copy_scalar(value, name)
+        captured = Captured(copied, time.time() if timestamp is None else float(timestamp))
+        if not self._lifecycle.accepts("save_scalar"):
+            return
+        with self._lock:
+            self._skipped.forget()
+            scalar = Scalar(captured, self._steps.counters.mode, sm_metric)
+            self._recorder.save_scalar(self._steps.open, f"scalar/{name}", scalar)
+
+    def save_tensor(
+        self, tensor_name: str, tensor_value: Any, collections_to_write: str | Sequence[str] = CollectionKeys.DEFAULT
+    ) -> None:
+        """Save a tensor of the script's own, as a member of all the collections named.
+
+        It is saved with the open step or a later one, the first at which one of these collections is due and the
+        framework captures something: a value given before the forward or backward pass of a step belongs to that step,
+        one given after both to the next one that is saved. Until then a later value of the same name replaces it; the
+        oldest values give way when more than `memory_limit_bytes` wait.
+
+        A value that cannot be saved is skipped with a warning.
+
+        Args:
+            tensor_name: Name to save it under.
+            tensor_value: An array, tensor, number, text, or list of numbers or texts; a copy is taken.
+            collections_to_write: A collection, or several; those that do not exist are created.
+
+        Raises:
+            SMDebugTypeError: The name is no text, or the collections are not named by texts.
+        """
+        if not isinstance(tensor_name, str):
+            raise SMDebugTypeError(f"tensor_name must be a text (got {brief(tensor_name)})")
+        names = to_names(
+            [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write,
+            "collections_to_write",
+        )
+        if not self._lifecycle.accepts("save_tensor"):
+            return
+        captured: Captured | None = None
+        with skip_value(tensor_name, functools.partial(LOG.warning, "tensor %r is not saved: %s")):
+            captured = self._recorder.copy_tensor(tensor_value)
+        if captured is None:
+            return
+        with self._lock:
+            for name in names:
+                if name not in self._collections:
+                    self._steps.invalidate_plan()
+                self._collections.get(name).add_tensor_name(tensor_name)
+            self._skipped.forget()  # its collections may be due when none of those to be saved is
+            self._recorder.tensors.add(tensor_name, captured, names)
