@@ -4,49 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
-import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
-from sagemaker_debug_ext.config.collection import Collection as BaseCollection
 from sagemaker_debug_ext.config.hook_options import to_flag
-from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks import registry
-from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe, skip_value
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
-from sagemaker_debug_ext.hooks.pytorch.buffer_pool import BufferPool
+from sagemaker_debug_ext.hooks.pytorch.capture import TensorHook
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
-from sagemaker_debug_ext.hooks.pytorch.distributed import find_worker, is_partial, is_sharded, local_shard
+from sagemaker_debug_ext.hooks.pytorch.distributed import find_worker
 from sagemaker_debug_ext.hooks.pytorch.full_tensors import FullTensorSaver
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
-from sagemaker_debug_ext.hooks.pytorch.module_hooks import Due, HookCallback, ModuleHooks, Removable, Scripting
+from sagemaker_debug_ext.hooks.pytorch.module_hooks import HookCallback, ModuleHooks, Removable, Scripting
 from sagemaker_debug_ext.hooks.pytorch.optimizer_hooks import OptimizerHooks
 from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, RegisteredModule
-from sagemaker_debug_ext.hooks.pytorch.statistics.reducer import Reducer
-from sagemaker_debug_ext.hooks.pytorch.tensors import (
-    PlainTensor,
-    as_dense,
-    capturable,
-    check_can_store,
-    flatten_tensors,
-    is_plain,
-    is_single,
-    plain_tensor,
-    reduce_tensor,
-    tensor_to_array,
-)
+from sagemaker_debug_ext.hooks.pytorch.tensors import flatten_tensors
 from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
-from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -56,7 +36,7 @@ _current_backward: Final[Callable[[], int]] = getattr(torch._C, "_current_graph_
 """Returns the number of the backward pass on this thread; modules called during it recompute dropped activations."""
 
 
-class Hook(contextlib.ContextDecorator, BaseHook):
+class Hook(contextlib.ContextDecorator, TensorHook):
     """Captures tensors of a PyTorch job.
 
     Each forward pass of a registered model is one step. With `explicit_steps` a step ends where the script calls
@@ -85,17 +65,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         kwargs: As for `BaseHook`.
     """
 
-    builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        CollectionKeys.DEFAULT: (),
-        CollectionKeys.ALL: (),
-        CollectionKeys.WEIGHTS: ("^(?!gradient).*weight",),
-        CollectionKeys.BIASES: ("^(?!gradient).*bias",),
-        CollectionKeys.GRADIENTS: ("^gradient",),
-        CollectionKeys.LOSSES: ("[Ll]oss_(?!input).*output",),
-    }
-    collection_class: ClassVar[type[BaseCollection]] = Collection
-    reduction_ddof: ClassVar[int] = 1
-
     def __init__(self, *args: Any, explicit_steps: bool = False, detect_losses: bool = False, **kwargs: Any) -> None:
         self.explicit_steps = to_flag(explicit_steps, "explicit_steps")
         """Whether a step ends when the script calls `step`, instead of with the next forward pass of a model."""
@@ -104,7 +73,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._is_step_over = False
         self._saved_roots: set[int] = set()
         self._detector = LossDetector(self._on_backward) if to_flag(detect_losses, "detect_losses") else None
-        self._captured_losses: list[weakref.ref[Tensor]] = []
         self._roots = ModuleRegistry()
         self._watching = ModuleHooks(self._roots, self._is_own, self._on_gradient, self._on_module)
         self._full_tensors = FullTensorSaver(self._roots, self._save)
@@ -112,11 +80,7 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._optimizers = OptimizerHooks(self._on_update, self._on_updated)
         self._scripting = Scripting()
         self._has_told_of_methods = False
-        self._left_out: set[str] = set()
-        self._num_seen: dict[str, int] = {}
         super().__init__(*args, **kwargs)
-        self._copies = BufferPool(self._options.memory_limit_bytes)
-        self._reducer = Reducer(self._copies, may_copy=self._dispatcher.flight_recorder is None)
         if self._detector is not None:
             self._detector.attach()
 
@@ -274,17 +238,15 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         self._offer_numbered(f"{name}_input", named_inputs)
         self._offer_numbered(f"{name}_output", outputs)
         if self._detector is not None and any(root.module is module and not root.is_model for root in self._roots):
-            self._captured_losses += [weakref.ref(output) for output in flatten_tensors(outputs)]
+            self._detector.exclude(flatten_tensors(outputs))
 
     @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:
-        if self._skipped.is_skipping or _current_backward() != _NO_BACKWARD:
+        if self._skipped.is_skipping or _current_backward() != _NO_BACKWARD or self._detector is None:
             return
-        for tensor in tensors:
-            if not isinstance(tensor, Tensor) or any(captured() is tensor for captured in self._captured_losses):
-                continue
-            if is_single(tensor) and self._lifecycle.is_active():
-                self._offer_numbered("loss_output", tensor)
+        for loss in self._detector.losses_among(tensors):
+            if self._lifecycle.is_active():
+                self._offer_numbered("loss_output", loss)
 
     @fail_safe
     def _on_update(self, optimizer: Optimizer, *_: Any) -> None:
@@ -344,58 +306,17 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             if root.module is module:
                 self._save_weights(self._watching.weights_due(plan, root))
 
-    def _save_weights(self, weights: Due) -> None:
-        """Save parameters; copy those that need PyTorch in one call."""
-        step, save = self._steps.open, self._recorder.save
-        if step is None:
-            return
-        others = []
-        for name, parameter, decision in weights:
-            plain = plain_tensor(parameter)
-            if plain is not None:
-                save(step, name, plain, decision)
-                continue
-            with skip_value(name, self._leave_out):
-                value = self._find_values(name, parameter)
-                if value is not None:
-                    others.append((name, as_dense(value), decision))
-        copies = iter(self._copies.copy_all([value for _, value, decision in others if decision.value]))
-        now = time.time()
-        for name, value, decision in others:
-            taken = Captured(next(copies), now) if decision.value else None
-            save(step, name, value, decision, taken)
-
     def _capture_missing(self, name: str, value: Any) -> None:
         """Save a tensor unless the open step has it already."""
         if self._steps.open is not None and not self._steps.open.has(name):
             self._capture(name, value)
 
-    def _offer_numbered(self, prefix: str, values: Any) -> None:
-        tensors: Iterable[Tensor] = ()
-        with skip_value(prefix, self._leave_out):  # reading attributes of a user-defined class runs its code
-            tensors = flatten_tensors(values)
-        for value in tensors:
-            index = self._num_seen.get(prefix, 0)
-            self._num_seen[prefix] = index + 1
-            self._capture(f"{prefix}_{index}", value)
-
-    def _leave_out(self, name: str, error: Exception) -> None:
-        """Skip a value that cannot be read, unless the hook is strict."""
-        if self.strict:
-            raise error
-        self._warn_left_out(name, error)
-
-    def _warn_left_out(self, name: str, reason: object) -> None:
-        """Log once for each name why its tensor is not saved."""
-        if name not in self._left_out:
-            self._left_out.add(name)
-            LOG.warning("%s is not saved: %s", name, reason)
-
     def _release_step(self) -> None:
         """Clear the state of a step."""
         self._optimizers.end_step(self._steps.open)
         self._num_seen.clear()
-        self._captured_losses.clear()
+        if self._detector is not None:
+            self._detector.forget_excluded()
 
     # --- called by BaseHook -------------------------------------------------------------------------------------------
 
@@ -417,81 +338,6 @@ class Hook(contextlib.ContextDecorator, BaseHook):
             if isinstance(collection, Collection):
                 collection.resolve_modules(names)
         self._watching.forget_plans()
-
-    def _copy_value(self, value: Any) -> Any:
-        if isinstance(value, PlainTensor) or (isinstance(value, np.ndarray) and is_plain(value)):
-            return self._copies.copy_array(value)
-        if not isinstance(value, Tensor):
-            return super()._copy_value(value)
-        check_can_store(value.dtype)
-        return self._copies.copy(as_dense(value))
-
-    def _view(self, value: Any) -> Array:
-        if isinstance(value, PlainTensor):
-            return value.to_array()
-        return tensor_to_array(as_dense(value)) if isinstance(value, Tensor) else super()._view(value)
-
-    def _to_array(self, value: Any) -> Array:
-        return tensor_to_array(value) if isinstance(value, Tensor) else super()._to_array(value)
-
-    def _reduce(self, value: Any, reductions: Iterable[Reduction]) -> Iterable[tuple[Reduction, Any]]:
-        if isinstance(value, PlainTensor):
-            value = value.tensor
-        elif isinstance(value, np.ndarray) and is_plain(value) and value.flags.writeable:
-            value = torch.from_numpy(value)
-        return reduce_tensor(value, reductions) if isinstance(value, Tensor) else super()._reduce(value, reductions)
-
-    def _save_reductions(
-        self, step: StepBuffer, name: str, value: Any, reductions: tuple[Reduction, ...], now: float
-    ) -> None:
-        if isinstance(value, PooledValue):
-            value = value.to_array()
-        if not self._reducer.take(step, name, value, reductions, now):
-            super()._save_reductions(step, name, value, reductions, now)
-
-    def _save_statistics(self, step: StepBuffer, name: str, value: Any, now: float) -> None:
-        is_tensor = isinstance(value, Tensor)
-        if not (is_tensor and self._reducer.take_statistics(step, name, value, self.statistics, now)):
-            super()._save_statistics(step, name, value, now)
-
-    def _before_end(self, step: StepBuffer) -> None:
-        if step.deferred:
-            self._reducer.send(step.deferred)
-
-    def _capture(self, name: str, value: Any) -> None:
-        plan = self._current_plan()
-        decision = None if plan is None else plan.decide(name)
-        if decision is None:
-            return
-        with skip_value(name, self._leave_out):
-            found = plain_tensor(value) or self._find_values(name, value)
-            if found is not None:
-                self._save(name, found, decision)
-
-    def _find_values(self, name: str, value: Tensor) -> Tensor | None:
-        """Return the part of a tensor that this process holds, or None if it cannot read any.
-
-        For a sharded tensor this is the process's own shard; the shape of the full tensor is saved beside it.
-        """
-        if is_sharded(value):
-            if is_partial(value) and not name.startswith("gradient/"):  # partial gradients are its own
-                self._warn_left_out(name, "what the processes hold of it has yet to be added up")
-                return None
-            if self._steps.open is not None:
-                self._steps.open.shapes[name] = tuple(value.shape)
-            value = local_shard(value)
-        try:
-            found = capturable(value)
-        except SMDebugTypeError as error:
-            self._warn_left_out(name, error)
-            return None
-        if found is None:
-            LOG.debug("%s is not saved: a %s whose values cannot be read", name, type(value).__name__)
-        return found
-
-    def _end(self) -> None:
-        super()._end()
-        self._copies.clear()
 
     def _detach(self) -> None:
         unseen = [root.name for root in self._roots if root.is_model]

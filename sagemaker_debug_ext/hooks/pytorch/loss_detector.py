@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import attrs
 import torch
+from torch import Tensor
 from torch.compiler import is_compiling
+
+from sagemaker_debug_ext.hooks.pytorch.tensors import is_single
 
 
 @attrs.define(eq=False)
@@ -35,6 +39,25 @@ class LossDetector:
     def __init__(self, on_backward: Callable[[Iterable[Any]], object]) -> None:
         self._on_backward = on_backward
         self._replacement: _Replacement | None = None
+        self._excluded: list[weakref.ref[Tensor]] = []
+
+    def losses_among(self, tensors: Iterable[Any]) -> list[Tensor]:
+        """Return the losses among the tensors that a backward pass starts from: those of one number, less the excluded.
+
+        Args:
+            tensors: What `on_backward` was called with.
+        """
+        candidates = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
+        new = [tensor for tensor in candidates if not any(known() is tensor for known in self._excluded)]
+        return [tensor for tensor in new if is_single(tensor)]
+
+    def exclude(self, tensors: Iterable[Tensor]) -> None:
+        """Do not count tensors as losses, because they are captured already; only weak references are kept."""
+        self._excluded += map(weakref.ref, tensors)
+
+    def forget_excluded(self) -> None:
+        """Forget the excluded tensors."""
+        self._excluded.clear()
 
     def attach(self) -> None:
         """Replace `torch.autograd.backward`."""
