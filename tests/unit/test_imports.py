@@ -89,18 +89,25 @@ ALLOWED = {
     "core": {"config", "store", "trials"},
     "rules": {"config", "catalog", "store", "trials", "analysis", "compat"},
     "local": {"config", "catalog", "requests", "store", "trials", "rules", "rule_configs"},
+    "profiler": {"config", "store"},
     "auto": {"hooks"},
     "lightning": {"hooks"},
     "transformers": {"hooks"},
     "pytorch": {"config", "hooks", "trials"},
     "testing": {"config", "store"},
-    "cli": {"catalog", "local", "rules", "trials"},
+    "cli": {"catalog", "local", "profiler", "rules", "trials"},
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 
 GROUND = {"errors", "vocabulary", "_imports", "_json", "_lazy", "_optional"}
 
 FRAMEWORKS = {"base", "capture", "fail_safe", "options", "output", "process", "registry", "statistics"}
+PROFILER_READERS = {
+    "algorithm_metrics_reader",
+    "open_readers",
+    "system_metrics_reader",
+    "trace_event_file_parser",
+}
 RULE = {"builtin_rule", "inference", "issue", "reading"}
 
 ALLOWED_WITHIN = {
@@ -151,6 +158,14 @@ ALLOWED_WITHIN = {
         "inference": {"builtin_rule", "issue", "reading"},
         "sagemaker": RULE | {"action"},
         "extra": RULE,
+    },
+    "profiler": {
+        "profiler_constants": set(),
+        "format": {"profiler_constants"},
+        "profiler_files": set(),
+        "python_profile_utils": {"profiler_constants"},
+        "analysis": PROFILER_READERS | {"format", "profiler_constants", "profiler_files", "python_profile_utils"},
+        "trace_export": {"format", "open_readers", "trace_event_file_parser"},
     },
 }
 """Layer → its parts → the other parts of the layer that each may import; parts that are not listed may import any."""

@@ -1,0 +1,1 @@
+"""Analysis of profiler data: tables, statistics, merged timelines, Python functions."""
