@@ -23,19 +23,54 @@ _RESERVE_FROM_BYTES: Final = 1 << 20
 _NOT_SUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
+_NEW_FILE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+def create_file(path: str, folder: int | None = None) -> int:
+    """Create a file and return its descriptor.
+
+    Args:
+        path: Path of the file.
+        folder: Descriptor of the folder that `path` is relative to.
+
+    Raises:
+        FileExistsError: There is a file, a folder or a link of that name.
+    """
+    return os.open(path, _NEW_FILE_FLAGS, 0o666, dir_fd=folder)
+
+
+def create_anew(path: str, folder: int | None = None) -> int:
+    """Create a file, replacing a file or a link that has its name; see `create_file`.
+
+    An interrupted process may have left a file. It is not reused, because it may be a link to another one.
+    """
+    try:
+        return create_file(path, folder)
+    except FileExistsError:
+        os.unlink(path, dir_fd=folder)
+        return create_file(path, folder)
+
+
 @contextlib.contextmanager
-def renamed_at_end(temporary: str | os.PathLike[str], path: str | os.PathLike[str]) -> Iterator[None]:
-    """Rename a file to its final path at the end of the block, replacing a file of that name.
+def renamed_at_end(
+    temporary: str | os.PathLike[str], path: str | os.PathLike[str], folder: int | None = None
+) -> Iterator[None]:
+    """Rename a file to its final path at the end of the block, replacing a file or a link of that name.
 
     Any exception in the block, including an interruption, removes the temporary file instead.
+
+    Args:
+        temporary: Path of the file in the block.
+        path: Its final path.
+        folder: Descriptor of the folder that both paths are relative to.
 
     Raises:
         OSError: The file cannot be renamed.
     """
     with contextlib.ExitStack() as cleanup:
-        cleanup.callback(_remove, temporary)
+        cleanup.callback(_remove, temporary, folder)
         yield
-        os.replace(temporary, path)
+        os.replace(temporary, path, src_dir_fd=folder, dst_dir_fd=folder)
         cleanup.pop_all()
 
 
@@ -46,13 +81,14 @@ def atomic_write(path: str | os.PathLike[str], content: bytes) -> None:
         OSError: The file cannot be written.
     """
     temporary = f"{os.fspath(path)}.tmp"
-    with renamed_at_end(temporary, path), open(temporary, "wb") as file:
+    descriptor = create_anew(temporary)
+    with renamed_at_end(temporary, path), open(descriptor, "wb") as file:
         file.write(content)
 
 
-def _remove(path: str | os.PathLike[str]) -> None:
+def _remove(path: str | os.PathLike[str], folder: int | None) -> None:
     with contextlib.suppress(OSError):
-        os.unlink(path)
+        os.unlink(path, dir_fd=folder)
 
 
 def read_exactly(descriptor: int, start: int, length: int) -> bytes:

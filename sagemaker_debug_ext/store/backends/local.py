@@ -15,7 +15,15 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.store.backends.base import Backend, Buffer, Changes, ObjectInfo, Watch, check_key
-from sagemaker_debug_ext.store.backends.fileio import read_exactly, read_scattered, renamed_at_end, write_gathered
+from sagemaker_debug_ext.store.backends.fileio import (
+    create_anew,
+    create_file,
+    read_exactly,
+    read_scattered,
+    renamed_at_end,
+    write_gathered,
+)
+from sagemaker_debug_ext.store.backends.folders import OpenFolder, is_file
 
 _TEMPORARY_SUFFIX: Final = ".tmp"
 _MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO)
@@ -55,8 +63,9 @@ class LocalBackend(Backend):
     end in ``.tmp`` and are never listed. Files are not synchronised to disk: files of a killed *process* stay complete,
     but a crash of the machine may lose the last seconds.
 
-    The folder itself may be a link. Links below it, and all objects other than plain files, are ignored. A trial
-    therefore cannot make a reader open, or wait for, anything outside of the folder.
+    The folder itself may be a link. Links below it, and all objects other than plain files, are ignored by readers and
+    refused by writers. A trial therefore cannot make a process read, wait for, change or delete anything outside of the
+    folder.
 
     Args:
         root: The folder; it need not exist before the first write.
@@ -178,30 +187,42 @@ class LocalBackend(Backend):
         return is_plain
 
     def write(self, key: str, parts: Sequence[Buffer]) -> None:
-        path = self._path(key)
-        temporary = path + _TEMPORARY_SUFFIX
-        descriptor = _open_new(temporary)
-        with renamed_at_end(temporary, path):
-            try:
-                write_gathered(descriptor, 0, parts)
-            finally:
-                os.close(descriptor)
+        folder, _, name = check_key(key).rpartition("/")
+        temporary = name + _TEMPORARY_SUFFIX
+        with OpenFolder(self.url, folder, create=True) as place:
+            descriptor = create_anew(temporary, place)
+            with renamed_at_end(temporary, name, place):
+                try:
+                    write_gathered(descriptor, 0, parts)
+                finally:
+                    os.close(descriptor)
 
     def create(self, key: str) -> bool:
-        path = self._path(key)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        except FileExistsError:
-            return False
+        folder, _, name = check_key(key).rpartition("/")
+        with OpenFolder(self.url, folder, create=True) as place:
+            try:
+                os.close(create_file(name, place))
+            except FileExistsError as error:
+                with contextlib.suppress(FileNotFoundError):  # removed in the meantime
+                    if not is_file(name, place):
+                        error.strerror = "a link or a folder is in the way of a file; remove it"
+                        raise
+                return False
         return True
 
     def exists(self, key: str) -> bool:
-        return os.path.isfile(self._path(key))
+        folder, _, name = check_key(key).rpartition("/")
+        try:
+            with OpenFolder(self.url, folder) as place:
+                return is_file(name, place)
+        except OSError:
+            return False
 
     def delete(self, key: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._path(key))
+        folder, _, name = check_key(key).rpartition("/")
+        # A link does not count as a folder, so what it points to is not touched.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), OpenFolder(self.url, folder) as place:
+            os.unlink(name, dir_fd=place)
 
 
 def _walk(folder: str, key_prefix: str, name_prefix: str = "") -> Iterator[ObjectInfo]:
@@ -353,22 +374,3 @@ class _LocalWatch(Watch):
                 versions[name] = info.version
                 found.append(info)
         folder.folders = sorted(folders)
-
-
-def _open_new(path: str) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    try:
-        return os.open(path, flags, 0o666)
-    except FileNotFoundError:
-        _make_folder(os.path.dirname(path))
-        return os.open(path, flags, 0o666)
-
-
-def _make_folder(folder: str) -> None:
-    """Make a folder and its missing parents; each step's folder is usually next to an existing one."""
-    try:
-        os.mkdir(folder)
-    except FileExistsError:  # another writer was faster
-        pass
-    except FileNotFoundError:
-        os.makedirs(folder, exist_ok=True)

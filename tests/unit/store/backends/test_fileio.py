@@ -59,6 +59,15 @@ class TestAtomicWrite:
         fileio.atomic_write(tmp_path / "state", b"new")
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"state": b"new"}
 
+    @pytest.mark.parametrize("make_link", [os.symlink, os.link])
+    @pytest.mark.parametrize("name", ["state", "state.tmp"])
+    def test_atomic_write_when_its_files_are_links_then_their_targets_stay(self, tmp_path, name, make_link):
+        """A link that waits under either name is replaced, not followed."""
+        (tmp_path / "outside").write_bytes(b"outside")
+        make_link(tmp_path / "outside", tmp_path / name)
+        fileio.atomic_write(tmp_path / "state", b"new")
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"state": b"new", "outside": b"outside"}
+
     @pytest.mark.parametrize("failure", [OSError(28, "full"), KeyboardInterrupt()], ids=["full disk", "Ctrl-C"])
     def test_renamed_at_end_when_the_block_fails_then_the_old_file_stays_alone(self, tmp_path, failure):
         """A failure, or an interruption, removes the temporary file and keeps the content from before."""

@@ -121,11 +121,94 @@ def test_links_when_below_the_root_then_passed_over(tmp_path, outside):
 
 
 def test_root_when_a_link_then_followed(tmp_path, outside):
-    """The folder that the user names may be a link."""
+    """The folder that the user names may be a link, to be read, written and made."""
     (tmp_path / "trial").symlink_to(outside)
     backend = LocalBackend(tmp_path / "trial")
     assert [info.key for info in backend.list()] == ["secret"]
     assert backend.read("secret") == b"secret"
+    backend.write("a/b", (b"1",))
+    assert backend.create("c")
+    assert (outside / "a/b").read_bytes() == b"1"
+    backend.delete("c")
+    assert not backend.exists("c")
+    below = LocalBackend(tmp_path / "trial/not/there")
+    below.write("a", (b"1",))
+    assert (outside / "not/there/a").exists()
+
+
+def contents(folder):
+    """Return what a folder holds, and the links to it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("at", ["events", "events/000000000000"])
+def test_changes_when_a_folder_is_a_link_then_nothing_outside_changes(tmp_path, outside, at):
+    """A step written, a mark made and a file deleted through a linked folder stay where the trial is."""
+    backend = LocalBackend(tmp_path / "trial")
+    link = tmp_path / "trial" / at
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside)
+    (outside / "000000000000").mkdir(exist_ok=True)
+    (outside / "000000000000/secret").write_text("deeper")
+    before = contents(outside)
+    key = f"{at}/000000000000/secret" if at == "events" else f"{at}/secret"
+    with pytest.raises(NotADirectoryError, match=f"a link or a file is in the way of a folder; remove it: '{tmp_path}"):
+        backend.write(key, (b"new",))
+    with pytest.raises(NotADirectoryError, match="remove it"):
+        backend.create(key + "2")
+    backend.delete(key)
+    assert not backend.exists(key)
+    assert contents(outside) == before
+    link.unlink()
+    backend.write(key, (b"new",))
+    assert backend.read(key) == b"new"
+
+
+def test_changes_when_a_folder_is_replaced_by_a_link_later_then_nothing_outside_changes(tmp_path, outside):
+    """A folder that was written to before is looked at anew."""
+    backend = LocalBackend(tmp_path / "trial")
+    backend.write("index/a", (b"1",))
+    shutil.rmtree(tmp_path / "trial/index")
+    (tmp_path / "trial/index").symlink_to(outside)
+    with pytest.raises(NotADirectoryError):
+        backend.write("index/secret", (b"new",))
+    backend.delete("index/secret")
+    assert contents(outside) == {"secret": b"secret"}
+
+
+@pytest.mark.parametrize("make_link", [os.symlink, os.link])
+@pytest.mark.parametrize("name", ["index", "index.tmp"])
+def test_write_when_its_files_are_links_then_their_targets_stay(tmp_path, outside, name, make_link):
+    """The object replaces a link of its name, and the unfinished one does not go through a link that waits for it."""
+    backend = LocalBackend(tmp_path / "trial")
+    (tmp_path / "trial/consolidated").mkdir(parents=True)
+    make_link(outside / "secret", tmp_path / "trial/consolidated" / name)
+    backend.write("consolidated/index", (b"new",))
+    assert contents(outside) == {"secret": b"secret"}
+    assert contents(tmp_path / "trial") == {"consolidated/index": b"new"}
+
+
+def test_marks_when_they_are_links_then_refused_and_targets_stay(tmp_path, outside):
+    """A link is no mark: it is not seen, not made through, and only itself deleted."""
+    backend = LocalBackend(tmp_path / "trial")
+    (tmp_path / "trial").mkdir()
+    for target in (outside / "secret", outside / "new"):
+        (tmp_path / "trial/end").symlink_to(target)
+        assert not backend.exists("end")
+        with pytest.raises(FileExistsError, match=f"in the way of a file; remove it: '{tmp_path}/trial/end'"):
+            backend.create("end")
+        backend.delete("end")
+    assert contents(outside) == {"secret": b"secret"}
+    assert backend.create("end")
+
+
+def test_changes_when_they_fail_then_the_error_names_the_whole_path(tmp_path):
+    """Whoever reads the message finds the file."""
+    backend = LocalBackend(tmp_path)
+    (tmp_path / "a/b").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError, match=f"{tmp_path}/a/b"):
+        backend.write("a/b", (b"1",))
+    assert os.listdir(tmp_path / "a") == ["b"]
 
 
 def test_pipe_when_under_a_name_of_the_trial_then_not_waited_for(tmp_path):
