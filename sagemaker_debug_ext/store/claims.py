@@ -6,15 +6,22 @@ the claim. A claim names its owner, so that the claim of a killed process can be
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import platform
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
+from sagemaker_debug_ext.store.backends.fileio import create_anew, renamed_at_end
+from sagemaker_debug_ext.store.backends.folders import OpenFolder
 from sagemaker_debug_ext.store.format.keys import CLAIM_KEY
+
+_REPLACEMENT: Final = f"{CLAIM_KEY}.tmp"
+_MAX_NAME_BYTES: Final = 1 << 12
+_NO_HARD_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 _OWN_CLAIMS: dict[str, int] = {}
 """Root → ID of the process that holds the claim: this process, or the one that it was forked from."""
@@ -28,21 +35,27 @@ def owns_claim(backend: Backend) -> bool:
 def acquire_claim(backend: LocalBackend) -> bool:
     """Claim a trial for this process; return False if a process that may still run holds the claim.
 
-    A claim without an owner's name, which other writers leave, is respected.
+    A claim appears together with its owner's name. An empty claim, which an interrupted or another writer leaves,
+    belongs to nobody. A claim with other content is respected.
 
     Raises:
         OSError: The claim cannot be written.
     """
-    if backend.create(CLAIM_KEY):
-        try:
-            backend.write(CLAIM_KEY, (_own_name(),))
-        except OSError:
-            backend.delete(CLAIM_KEY)  # a claim without an owner would lock the folder forever
-            raise
-    elif not _take_over(backend.root / CLAIM_KEY, backend.url):
+    if not _create(backend) and not _take_over(backend.url):
         return False
     _OWN_CLAIMS[backend.url] = os.getpid()
     return True
+
+
+def _create(backend: LocalBackend) -> bool:
+    """Create the claim with this process's name; without it where the file system has no hard links."""
+    try:
+        return backend.create(CLAIM_KEY, _own_name())
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+    backend.create(CLAIM_KEY)
+    return False
 
 
 def release_claim(backend: Backend) -> None:
@@ -51,36 +64,41 @@ def release_claim(backend: Backend) -> None:
     backend.delete(CLAIM_KEY)
 
 
-def _take_over(path: Path, root: str) -> bool:
-    """Write this process's name into an abandoned claim; if several processes try, one wins.
+def _take_over(root: str) -> bool:
+    """Replace an abandoned claim by one with this process's name; if several processes try, one wins.
 
-    The claim is checked and rewritten in place under a lock, so that processes waiting for the lock find a live owner.
+    The claim is checked and replaced while it is locked, so that processes that wait for the lock find another file.
     """
-    try:
-        claim = path.open("r+b")
-    except FileNotFoundError:  # released since the attempt to create it
-        return False
-    with claim:
-        fcntl.flock(claim, fcntl.LOCK_EX)
-        if not _is_abandoned(claim.read(), root) or not _is_same_file(claim.fileno(), path):
+    with OpenFolder(root, "") as folder:
+        try:
+            claim = os.open(CLAIM_KEY, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        except FileNotFoundError:  # released since the attempt to create it
             return False
-        claim.seek(0)
-        claim.truncate()
-        claim.write(_own_name())
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX)
+            if not _is_abandoned(os.pread(claim, _MAX_NAME_BYTES, 0), root) or not _is_same_file(claim, folder):
+                return False
+            descriptor = create_anew(_REPLACEMENT, folder)
+            with renamed_at_end(_REPLACEMENT, CLAIM_KEY, folder), open(descriptor, "wb") as replacement:
+                replacement.write(_own_name())
+        finally:
+            os.close(claim)
     return True
 
 
-def _is_same_file(descriptor: int, path: Path) -> bool:
-    """Return whether an open file is still the one at its path, that is, it was not removed or replaced."""
+def _is_same_file(descriptor: int, folder: int) -> bool:
+    """Return whether an open claim is still the one in the folder, that is, it was not removed or replaced."""
     try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
+        return os.path.samestat(os.fstat(descriptor), os.stat(CLAIM_KEY, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
         return False
 
 
 def _is_abandoned(content: bytes, root: str) -> bool:
+    if not content:
+        return True
     try:
-        owner = json.loads(content or b"null")
+        owner = json.loads(content)
     except ValueError:
         return False
     if not isinstance(owner, dict) or owner.get("host") != platform.node() or not isinstance(owner.get("pid"), int):

@@ -85,6 +85,15 @@ class BackendContract:
         assert sum(won) == 1
         assert backend.read("claim") == b""
 
+    def test_create_with_content_returns_whether_it_is_there_now(self, backend: Backend) -> None:
+        """Of several calls, one succeeds, and the object has its content and no other."""
+        contents = [str(number).encode() * 1000 for number in range(8)]
+        with ThreadPoolExecutor(4) as pool:
+            won = list(pool.map(backend.create, ["a/claim"] * 8, contents))
+        assert sum(won) == 1
+        assert backend.read("a/claim") == contents[won.index(True)]
+        assert [info.key for info in backend.list()] == ["a/claim"]
+
     def test_delete_when_missing_is_fine(self, backend: Backend) -> None:
         """Deleting removes the object; deleting it again has no effect."""
         backend.write("a", (b"",))

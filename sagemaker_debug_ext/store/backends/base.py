@@ -78,8 +78,8 @@ class Backend(abc.ABC):
         """Write the concatenated parts as one object, atomically, replacing an earlier one."""
 
     @abc.abstractmethod
-    def create(self, key: str) -> bool:
-        """Create an empty object; return False if the object exists already."""
+    def create(self, key: str, content: bytes = b"") -> bool:
+        """Create an object, atomically with its content; return False if the object exists already."""
 
     @abc.abstractmethod
     def exists(self, key: str) -> bool:

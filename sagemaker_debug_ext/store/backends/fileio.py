@@ -52,6 +52,14 @@ def create_anew(path: str, folder: int | None = None) -> int:
 
 
 @contextlib.contextmanager
+def removed_at_end(path: str | os.PathLike[str], folder: int | None = None) -> Iterator[contextlib.ExitStack]:
+    """Remove a file at the end of the block, after any exception too, unless the yielded stack is emptied before."""
+    with contextlib.ExitStack() as cleanup:
+        cleanup.callback(_remove, path, folder)
+        yield cleanup
+
+
+@contextlib.contextmanager
 def renamed_at_end(
     temporary: str | os.PathLike[str], path: str | os.PathLike[str], folder: int | None = None
 ) -> Iterator[None]:
@@ -67,8 +75,7 @@ def renamed_at_end(
     Raises:
         OSError: The file cannot be renamed.
     """
-    with contextlib.ExitStack() as cleanup:
-        cleanup.callback(_remove, temporary, folder)
+    with removed_at_end(temporary, folder) as cleanup:
         yield
         os.replace(temporary, path, src_dir_fd=folder, dst_dir_fd=folder)
         cleanup.pop_all()

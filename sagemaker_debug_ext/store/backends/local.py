@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import stat
 import time
 from collections import deque
@@ -20,6 +21,7 @@ from sagemaker_debug_ext.store.backends.fileio import (
     create_file,
     read_exactly,
     read_scattered,
+    removed_at_end,
     renamed_at_end,
     write_gathered,
 )
@@ -197,16 +199,20 @@ class LocalBackend(Backend):
                 finally:
                     os.close(descriptor)
 
-    def create(self, key: str) -> bool:
+    def create(self, key: str, content: bytes = b"") -> bool:
         folder, _, name = check_key(key).rpartition("/")
         with OpenFolder(self.url, folder, create=True) as place:
             try:
-                os.close(create_file(name, place))
+                if content:
+                    _create_whole(name, content, place)
+                else:
+                    os.close(create_file(name, place))
             except FileExistsError as error:
                 with contextlib.suppress(FileNotFoundError):  # removed in the meantime
                     if not is_file(name, place):
-                        error.strerror = "a link or a folder is in the way of a file; remove it"
-                        raise
+                        raise FileExistsError(
+                            errno.EEXIST, "a link or a folder is in the way of a file; remove it", name
+                        ) from error
                 return False
         return True
 
@@ -223,6 +229,22 @@ class LocalBackend(Backend):
         # A link does not count as a folder, so what it points to is not touched.
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), OpenFolder(self.url, folder) as place:
             os.unlink(name, dir_fd=place)
+
+
+def _create_whole(name: str, content: bytes, folder: int) -> None:
+    """Create a file with its content by linking it to its name when it is complete.
+
+    Raises:
+        FileExistsError: There is a file, a folder or a link of that name.
+    """
+    temporary = f"{name}.{secrets.token_hex(8)}{_TEMPORARY_SUFFIX}"  # others may create the same object now
+    descriptor = create_file(temporary, folder)
+    with removed_at_end(temporary, folder):
+        try:
+            write_gathered(descriptor, 0, (content,))
+        finally:
+            os.close(descriptor)
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
 
 
 def _walk(folder: str, key_prefix: str, name_prefix: str = "") -> Iterator[ObjectInfo]:

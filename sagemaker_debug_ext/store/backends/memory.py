@@ -37,10 +37,10 @@ class MemoryBackend(Backend):
             self._writes += 1
             self._objects[check_key(key)] = (content, self._writes)
 
-    def create(self, key: str) -> bool:
+    def create(self, key: str, content: bytes = b"") -> bool:
         with self._lock:
             self._writes += 1
-            return self._objects.setdefault(check_key(key), (b"", self._writes)) == (b"", self._writes)
+            return self._objects.setdefault(check_key(key), (content, self._writes)) == (content, self._writes)
 
     def exists(self, key: str) -> bool:
         return check_key(key) in self._objects

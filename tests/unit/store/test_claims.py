@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import errno
+import functools
+import itertools
 import json
 import os
+import platform
 import subprocess
 import sys
 
@@ -62,24 +66,70 @@ def test_has_claim_when_this_process_has_it_then_tells_and_its_children_do_not(b
     assert not claims.owns_claim(backend)
 
 
-def test_acquire_claim_when_owners_name_cannot_be_written_then_folder_stays_free(tmp_path):
-    """A claim that does not say whose it is would lock the folder for good; once there is room it can be claimed."""
+CHANGES = ("open", "pwritev", "link", "replace", "close")
 
-    class FullBackend(LocalBackend):
-        is_full = True
 
-        def write(self, key, parts):
-            if self.is_full:
-                raise OSError(errno.ENOSPC, "No space left on device")
-            super().write(key, parts)
+def fail_at(monkeypatch, failing, error):
+    """Let one change of the file system fail; return a list that then holds its name."""
+    numbers, hits = itertools.count(), []
 
-    full = FullBackend(tmp_path)
-    with pytest.raises(OSError, match="No space"):
-        claims.acquire_claim(full)
-    assert not full.exists(CLAIM_KEY)
-    full.is_full = False
-    assert claims.acquire_claim(full)
-    claims.release_claim(full)
+    def call(name, real, *arguments, **more):
+        if next(numbers) != failing:
+            return real(*arguments, **more)
+        hits.append(name)
+        if name == "close":
+            real(*arguments, **more)
+        raise error
+
+    for name in CHANGES:
+        monkeypatch.setattr(os, name, functools.partial(call, name, getattr(os, name)))
+    return hits
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "full")], ids=["Ctrl-C", "full disk"])
+@pytest.mark.parametrize("left", ["nothing", "claim of a killed process"])
+def test_acquire_claim_when_it_fails_anywhere_then_folder_stays_free(tmp_path, monkeypatch, ended_pid, error, left):
+    """However far it came, there is no claim, or one of which the owner is known: the next attempt succeeds."""
+    failed = []
+    for number in itertools.count():
+        backend = LocalBackend(tmp_path / str(number))
+        if left != "nothing":
+            leave_claim(backend, pid=ended_pid)
+        with monkeypatch.context() as patch, contextlib.suppress(type(error)):
+            hits = fail_at(patch, number, error)
+            claims.acquire_claim(backend)
+        if not hits:
+            break
+        failed += hits
+        claims._OWN_CLAIMS.clear()
+        content = backend.read(CLAIM_KEY)
+        assert content is None or json.loads(content)["host"] == platform.node()
+        assert claims.acquire_claim(backend), failed
+        claims.release_claim(backend)
+    assert {"open", "close", "link" if left == "nothing" else "replace"} <= set(failed)
+
+
+def test_acquire_claim_when_there_are_no_hard_links_then_claims_all_the_same(backend, monkeypatch):
+    """File systems without hard links get the claim in two steps, and it is nobody's in between."""
+
+    def refuse(*_, **__):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert claims.acquire_claim(backend)
+    assert json.loads(backend.read(CLAIM_KEY))["pid"] == os.getpid()
+    assert not claims.acquire_claim(backend)
+    assert os.listdir(backend.root) == [CLAIM_KEY]
+
+
+def test_acquire_claim_when_it_is_a_link_then_refuses_and_its_target_stays(backend, tmp_path_factory):
+    """A claim of a killed process that is a link is not written through."""
+    outside = tmp_path_factory.mktemp("outside") / "file"
+    outside.write_bytes(b"")
+    (backend.root / CLAIM_KEY).symlink_to(outside)
+    with pytest.raises(FileExistsError, match="remove it"):
+        claims.acquire_claim(backend)
+    assert outside.read_bytes() == b""
 
 
 def test_acquire_claim_when_owner_runs_then_refuses(backend):
@@ -113,9 +163,16 @@ def test_acquire_claim_when_owner_is_elsewhere_then_refuses(backend, ended_pid):
     assert not claims.acquire_claim(backend)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": "x"}'])
+def test_acquire_claim_when_it_is_empty_then_takes_over(backend):
+    """A claim that says nothing is nobody's: an interrupted writer has left it."""
+    backend.create(CLAIM_KEY)
+    assert claims.acquire_claim(backend)
+    assert json.loads(backend.read(CLAIM_KEY))["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"pid": "x"}'])
 def test_acquire_claim_when_owner_is_unknown_then_refuses(backend, content):
-    """A claim without an owner, as other writers leave it, is respected."""
+    """A claim that says something else is respected."""
     backend.write(CLAIM_KEY, (content,))
     assert not claims.acquire_claim(backend)
 

@@ -218,12 +218,12 @@ class S3Backend(Backend):
         reader = io.BufferedReader(BuffersReader(views), MIB)
         self._call(key, self._client.upload_fileobj, reader, ExtraArgs=extra, **target)
 
-    def create(self, key: str) -> bool:
+    def create(self, key: str, content: bytes = b"") -> bool:
         check_key(key)
         target = {"Bucket": self.bucket, "Key": self._root + key, **self._payer, **self._encryption()}
         if self._knows_conditions:
             try:
-                self._call(key, self._client.put_object, Body=b"", IfNoneMatch="*", **target)
+                self._call(key, self._client.put_object, Body=content, IfNoneMatch="*", **target)
             except StorageError as error:
                 if error.code in TAKEN:
                     return False
@@ -237,7 +237,7 @@ class S3Backend(Backend):
         with self._lock:
             if self.exists(key):
                 return False
-            self._call(key, self._client.put_object, Body=b"", **target)
+            self._call(key, self._client.put_object, Body=content, **target)
             return True
 
     def delete(self, key: str) -> None:
