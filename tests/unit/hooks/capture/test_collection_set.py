@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sagemaker_debug_ext.config.collection import Collection
+from sagemaker_debug_ext.config.hook_options import HookOptions
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import InvalidCollectionConfiguration, SMDebugTypeError, SMDebugValueError
@@ -114,3 +115,21 @@ def test_export_when_planned_then_settings_are_complete(collections):
     assert losses["reduction_config"] == {"save_raw_tensor": True, "reductions": "", "save_shape": False}
     assert weights["save_config"] == EVERY_STEP.to_json_dict()
     assert (weights["save_histogram"], losses["save_histogram"]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "saved"),
+    [
+        pytest.param({}, {"losses": ["loss"]}, id="nothing"),
+        pytest.param({"include_collections": ["weights"]}, {"losses": ["loss"], "weights": ["w"]}, id="collections"),
+        pytest.param({"include_regex": "relu"}, {"losses": ["loss"], "default": ["relu"]}, id="patterns"),
+        pytest.param(
+            {"save_all": True}, {"losses": ["loss"], "weights": ["w"], "default": [], "all": [".*"]}, id="everything"
+        ),
+    ],
+)
+def test_of_when_hook_has_options_then_its_collections_follow_them(arguments, saved):
+    """What a hook saves by default, and what it is asked for beside that."""
+    patterns = {"default": (), "all": (), "losses": ("loss",), "weights": ("w",)}
+    collections = CollectionSet.of(HookOptions(**arguments), Collection, patterns, default_names=["losses"])
+    assert {name: collections.get(name, create=False).include_regex for name in collections.saved} == saved
