@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+
+_C = TypeVar("_C", bound="Collection")
 
 
 def compile_pattern(pattern: str, where: str) -> re.Pattern[str]:
@@ -27,7 +29,7 @@ def compile_pattern(pattern: str, where: str) -> re.Pattern[str]:
         raise SMDebugTypeError(f"{where} must hold regular expressions (got {pattern!r})")
     try:
         return re.compile(pattern)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError, FutureWarning) as error:  # nested deeply, huge counts, odd sets
         raise SMDebugValueError(f"{where} must hold regular expressions (got {pattern!r}: {error})") from error
 
 
@@ -108,12 +110,18 @@ class Collection:
         if not isinstance(patterns, (list, tuple)) or not all(isinstance(item, str) for item in patterns):
             raise SMDebugTypeError(f"include() accepts a pattern or a list of patterns (got {pattern!r})")
         for item in patterns:
-            compile_pattern(item, f"include_regex of collection {self.name!r}")
+            self._check_pattern(item)
         self.include_regex.extend(patterns)
+
+    def _check_pattern(self, pattern: str) -> None:
+        compile_pattern(pattern, f"include_regex of collection {self.name!r}")
 
     def matches(self, tensor_name: str) -> bool:
         """Return whether a tensor of that name belongs to the collection."""
-        return tensor_name in self._tensor_names or any(re.search(item, tensor_name) for item in self.include_regex)
+        return tensor_name in self._tensor_names or any(self._search(item, tensor_name) for item in self.include_regex)
+
+    def _search(self, pattern: str, tensor_name: str) -> bool:
+        return re.search(pattern, tensor_name) is not None
 
     def add_tensor_name(self, tname: str) -> None:
         """Add `tname` to the listed names."""
@@ -143,7 +151,7 @@ class Collection:
         return json.dumps(self.to_json_dict())
 
     @classmethod
-    def from_dict(cls, params: Mapping[str, Any]) -> Collection:
+    def from_dict(cls: type[_C], params: Mapping[str, Any]) -> _C:
         """Build from the form of `to_json_dict`; unknown keys are ignored because newer writers may add some."""
         save_config = params.get("save_config")
         return cls(

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
 from sagemaker_debug_ext.config.collection import Collection
-from sagemaker_debug_ext.errors import IndexReaderException, SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.errors import IndexReaderException, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, parse_collections_key
 from sagemaker_debug_ext.store.format.manifest import CollectionsFile, read_collections
+from sagemaker_debug_ext.trials.pattern_search import PatternSearch, is_cheap
 from sagemaker_debug_ext.trials.problems import Problems
 
 LOG = logging.getLogger(__name__)
 
 _KEY_SUFFIX: Final = "_collections.json"
 _NUM_WORKERS: Final = "num_workers"
+
+
+class TrialCollection(Collection):
+    """A collection of a trial's file, whose patterns are searched in bounded time; see `PatternSearch`."""
+
+    pattern_search = PatternSearch(
+        lambda pattern, reason: LOG.warning("the pattern %.200r is not searched: %s", pattern, reason)
+    )
+
+    def _check_pattern(self, pattern: str) -> None:
+        if is_cheap(pattern):
+            super()._check_pattern(pattern)
+
+    def _search(self, pattern: str, tensor_name: str) -> bool:
+        return self.pattern_search.search(pattern, tensor_name)
 
 
 class CollectionManager:
@@ -109,7 +125,7 @@ class CollectionManager:
 
     @classmethod
     def _from_file(cls, file: CollectionsFile) -> CollectionManager:
-        manager = cls({name: Collection.from_dict(params) for name, params in file.collections.items()})
+        manager = cls({name: TrialCollection.from_dict(params) for name, params in file.collections.items()})
         manager.set_num_workers(file.num_workers)
         return manager
 
@@ -127,7 +143,7 @@ class CollectionsSnapshot:
         num_workers: Number of workers that write, according to the first readable file.
     """
 
-    collections: tuple[Collection, ...]
+    collections: tuple[TrialCollection, ...]
     workers: tuple[str, ...]
     num_workers: int
 
@@ -163,8 +179,8 @@ def find_collections(backend: Backend, problems: Problems) -> CollectionsSnapsho
     return CollectionsSnapshot(_merge(files, problems), tuple(workers), num_workers)
 
 
-def _merge(files: Mapping[str, CollectionsFile], problems: Problems) -> tuple[Collection, ...]:
-    merged: dict[str, Collection] = {}
+def _merge(files: Mapping[str, CollectionsFile], problems: Problems) -> tuple[TrialCollection, ...]:
+    merged: dict[str, TrialCollection] = {}
     for key, file in files.items():
         reasons: list[str] = []
         for params in file.collections.values():
@@ -175,29 +191,22 @@ def _merge(files: Mapping[str, CollectionsFile], problems: Problems) -> tuple[Co
     return tuple(merged.values())
 
 
-def _build(params: Mapping[str, Any], reasons: list[str]) -> Collection:
+def _build(params: Mapping[str, Any], reasons: list[str]) -> TrialCollection:
     """Build a collection without its invalid settings."""
     try:
-        return Collection.from_dict(params)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        return TrialCollection.from_dict(params)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         reasons.append(f"collection {params['name']!r}: {error}")
-    patterns = params.get("include_regex")
     names = params.get("tensor_names")
-    return Collection(
+    collection = TrialCollection(
         params["name"],
-        include_regex=[pattern for pattern in patterns if _compiles(pattern)] if isinstance(patterns, list) else (),
         tensor_names=[name for name in names if isinstance(name, str)] if isinstance(names, list) else (),
     )
-
-
-def _compiles(pattern: object) -> bool:
-    if not isinstance(pattern, str):
-        return False
-    try:
-        re.compile(pattern)
-    except re.error:
-        return False
-    return True
+    patterns = params.get("include_regex")
+    for pattern in patterns if isinstance(patterns, list) else ():
+        with contextlib.suppress(SMDebugTypeError, SMDebugValueError):
+            collection.include([pattern])
+    return collection
 
 
 class TrialCollections:
@@ -216,6 +225,9 @@ class TrialCollections:
     def __init__(self, backend: Backend, problems: Problems, found: CollectionsSnapshot) -> None:
         self._backend = backend
         self._problems = problems
+        self._pattern_search = PatternSearch(
+            lambda pattern, reason: problems.note(f"collections (pattern {pattern[:200]!r})", f"not searched: {reason}")
+        )
         self._has_seen_end = False
         self._num_names: int | None = None
         self.manager = CollectionManager()
@@ -260,5 +272,6 @@ class TrialCollections:
     def _add(self, found: CollectionsSnapshot) -> None:
         """Add new collections and members. Changes that a user made to a collection are kept."""
         for collection in found.collections:
+            collection.pattern_search = self._pattern_search
             known = self.manager.get_collections().setdefault(collection.name, collection)
             known.tensor_names |= collection.tensor_names
