@@ -138,7 +138,7 @@ def test_takes_part_when_hook_is_switched_off_then_false_and_nothing_is_opened(m
 def test_takes_part_when_another_process_has_claimed_the_folder_then_error(make_process, tmp_path):
     """Two processes that both think they are the first do not mix their steps."""
     backend = LocalBackend(tmp_path)
-    backend.create(CLAIM_KEY)
+    backend.write(CLAIM_KEY, (b"a writer of another kind",))
     process = make_process(Adapter(0, 1), backend=backend)
     with pytest.raises(SMDebugRuntimeError, match="out_dir must belong to one process, and another one writes"):
         process.role.takes_part()
