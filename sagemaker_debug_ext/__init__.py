@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._lazy import install_face_finder, lazy_names
 from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ __all__ = [
 ]
 
 
+install_face_finder()
 _load = lazy_names(__name__, _HOMES)
 
 

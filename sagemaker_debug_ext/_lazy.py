@@ -1,29 +1,72 @@
-"""Module attributes that are imported on first use."""
+"""Names and modules that are made on first use: public names, and the module paths of smdebug and the SageMaker SDK.
+
+`migration.table` knows where the public names of both packages are here. It is loaded only when a script asks this
+package for a name or module that no file defines.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+_PACKAGE: Final = __name__.partition(".")[0]
 
 
-def lazy_names(
-    module: str, homes: Mapping[str, str], hints: Mapping[str, str] | None = None
-) -> Callable[[str], object]:
+def lazy_names(module: str, homes: Mapping[str, str] | None = None) -> Callable[[str], object]:
     """Return a module-level `__getattr__` that imports names on first use.
+
+    A name without a home is looked up in the table of public names. A name that is gone on purpose raises an
+    `AttributeError` that says what to use instead.
 
     Args:
         module: The module's ``__name__``.
         homes: Name → module of this package that defines it, such as ``trials``.
-        hints: Missing name → hint that is added to the error message.
     """
 
     def find(name: str) -> object:
-        if name not in homes:
-            hint = f"; {hints[name]}" if hints and name in hints else ""
-            raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
-        value: object = getattr(importlib.import_module(f"sagemaker_debug_ext.{homes[name]}"), name)
+        value: object
+        if homes and name in homes:
+            value = getattr(importlib.import_module(f"{_PACKAGE}.{homes[name]}"), name)
+        elif name.startswith("__"):  # asked for by tools and by the import system
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        else:
+            from sagemaker_debug_ext.migration import table  # noqa: PLC0415 - most scripts never need it
+
+            value = table.load(module, name)
         setattr(sys.modules[module], name, value)
         return value
 
     return find
+
+
+class FaceFinder:
+    """Finds the modules of smdebug and the SDK that have no file here; it is asked after all other finders.
+
+    A module that is gone on purpose, and a name that is gone from a module, raise an `ImportError` that says what to
+    use instead. The import system looks for a missing name as a submodule if the module has a ``__path__``.
+    """
+
+    @staticmethod
+    def find_spec(
+        fullname: str,
+        path: Sequence[str] | None = None,  # noqa: ARG004 - the interface of finders
+        target: ModuleType | None = None,  # noqa: ARG004 - likewise
+    ) -> ModuleSpec | None:
+        """Return the spec of a module in the table of public names; None for others."""
+        if not fullname.startswith(f"{_PACKAGE}."):
+            return None
+        from sagemaker_debug_ext.migration import table  # noqa: PLC0415 - most scripts never need it
+
+        return table.find_spec(fullname)
+
+
+def install_face_finder() -> None:
+    """Make the modules in the table of public names importable. Further calls have no effect."""
+    if FaceFinder not in sys.meta_path:
+        sys.meta_path.append(FaceFinder)  # after the finders of files, which costs ordinary imports nothing

@@ -44,4 +44,5 @@ __all__ = [
     "set_hook",
 ]
 
+__path__: list[str] = []  # submodules come from the table of public names
 __getattr__ = lazy_names(__name__, {"create_trial": "trials"})  # a training script rarely reads trials

@@ -41,8 +41,5 @@ __all__ = [
     "set_hook",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {"create_trial": "trials"},  # a training script rarely reads trials
-    {"Hook": "the hook of Keras is KerasHook"},  # the other frameworks call theirs Hook
-)
+__path__: list[str] = []  # submodules come from the table of public names
+__getattr__ = lazy_names(__name__, {"create_trial": "trials"})  # a training script rarely reads trials

@@ -11,7 +11,7 @@ from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
-__all__ = ["no_refresh", "parse_bool", "parse_list_from_str", "refresh"]
+__all__ = ["no_refresh", "parse_bool", "parse_list_from_str", "refresh", "str2bool"]
 
 
 @contextlib.contextmanager
@@ -80,3 +80,21 @@ def parse_list_from_str(arg: str | Sequence[str] | None, delimiter: str = ",") -
             raise SMDebugTypeError(f"a list or a string was expected (got {arg!r})")
         return list(arg)
     return [item.strip() for item in arg.split(delimiter) if item.strip()]
+
+
+def str2bool(v: bool | str) -> bool:
+    """Parse a boolean that may be one of the usual words.
+
+    Args:
+        v: A boolean, or ``y``, ``yes``, ``t``, ``true``, ``on``, ``1`` or their opposites, ignoring case.
+
+    Raises:
+        SMDebugValueError: `v` is none of these.
+    """
+    if isinstance(v, bool):
+        return v
+    words = dict.fromkeys(("y", "yes", "t", "true", "on", "1"), True)
+    words |= dict.fromkeys(("n", "no", "f", "false", "off", "0"), False)
+    if v.lower() not in words:
+        raise SMDebugValueError(f"a boolean must be one of {', '.join(words)} (got {v!r})")
+    return words[v.lower()]

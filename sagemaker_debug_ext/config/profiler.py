@@ -59,6 +59,50 @@ def _check_one_range(config: MetricsConfigBase | FrameworkProfile, profile_defau
 
 
 @attrs.frozen
+class StepRange:
+    """A range of steps.
+
+    Args:
+        start_step: First step.
+        num_steps: Number of steps.
+    """
+
+    start_step: int
+    num_steps: int
+
+    def to_json(self) -> dict[str, int]:
+        """Return the range in the names that the container reads."""
+        return {"StartStep": self.start_step, "NumSteps": self.num_steps}
+
+
+@attrs.frozen
+class TimeRange:
+    """A range of time.
+
+    Args:
+        start_unix_time: Start, in seconds since 1970; None for the start of the job.
+        duration: Duration in seconds; None for no end.
+    """
+
+    start_unix_time: int | None = None
+    duration: float | None = None
+
+    def to_json(self) -> dict[str, int | float]:
+        """Return the range in the names that the container reads; what is None is left out."""
+        fields = {"StartTimeInSecSinceEpoch": self.start_unix_time, "Duration": self.duration}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+def _literal(fields: dict[str, int | float | str]) -> str:
+    """Return a Python literal, which the container evaluates; its trailing comma is not valid JSON."""
+    return "{" + "".join(f'"{name}": {_quoted(value)}, ' for name, value in fields.items()) + "}"
+
+
+def _quoted(value: float | str) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+@attrs.frozen
 class MetricsConfigBase:
     """Steps or time range for one kind of framework metrics. Use one of the subclasses.
 
@@ -88,13 +132,26 @@ class MetricsConfigBase:
         _check_one_range(self, self.profile_default_steps)
 
     @property
-    def step_range(self) -> tuple[int, int] | None:
-        """First step and number of steps; None if the range is given by time."""
+    def name(self) -> str:
+        """Name of the kind of metrics, as the container reads it."""
+        return type(self).__name__
+
+    @property
+    def range(self) -> StepRange | TimeRange:
+        """The range to profile: the given one, or the default range of the class."""
         if self.start_unix_time is not None or self.duration is not None:
-            return None
+            return TimeRange(self.start_unix_time, self.duration)
         if self.start_step is None and self.num_steps is None:
-            return self.default_range
-        return (self.start_step or 0, self.num_steps or 1)
+            return StepRange(*self.default_range)
+        return StepRange(self.start_step or 0, self.num_steps or 1)
+
+    def to_json_string(self) -> str:
+        """Return the configuration in the form that the container reads: a Python literal."""
+        return _literal({**self.range.to_json(), **self._settings()})
+
+    def _settings(self) -> dict[str, str]:
+        """Return the settings beside the range."""
+        return {}
 
 
 @attrs.frozen
@@ -139,6 +196,9 @@ class DataloaderProfilingConfig(MetricsConfigBase):
 
     metrics_regex: str = attrs.field(default=".*", validator=_is_pattern)
 
+    def _settings(self) -> dict[str, str]:
+        return {"MetricsRegex": self.metrics_regex}
+
 
 def _refused(kind: type[enum.Enum], value: object) -> SMDebugValueError:
     allowed = ", ".join(repr(member.value) for member in kind)
@@ -180,6 +240,10 @@ class PythonProfilingConfig(MetricsConfigBase):
             return None
         return cProfileTimer.DEFAULT if self.profile_default_steps else self.cprofile_timer
 
+    def _settings(self) -> dict[str, str]:
+        timer = {"cProfileTimer": self.timer.value} if self.timer else {}
+        return {"ProfilerName": self.python_profiler.value, **timer}
+
 
 METRICS_CONFIGS: Final = {
     "detailed_profiling_config": DetailedProfilingConfig,
@@ -189,6 +253,9 @@ METRICS_CONFIGS: Final = {
     "smdataparallel_profiling_config": SMDataParallelProfilingConfig,
 }
 """Field of `FrameworkProfile` → class."""
+
+ALL_METRIC_CONFIGS: Final = list(METRICS_CONFIGS.values())
+"""The classes of the five kinds of framework metrics."""
 
 
 @attrs.frozen
@@ -254,6 +321,17 @@ class FrameworkProfile:
         given = (self.start_step, self.num_steps, self.start_unix_time, self.duration)
         default = given == (None, None, None, None)
         return tuple(kind(*given, profile_default_steps=default) for kind in METRICS_CONFIGS.values())
+
+    @property
+    def profiling_parameters(self) -> dict[str, str]:
+        """The framework metrics in the form that the container reads."""
+        return {
+            "LocalPath": self.local_path,
+            "RotateMaxFileSizeInBytes": str(self.file_max_size),
+            "RotateFileCloseIntervalInSeconds": str(self.file_close_interval),
+            "FileOpenFailThreshold": str(self.file_open_fail_threshold),
+            **{config.name: config.to_json_string() for config in self.metrics_configs},
+        }
 
 
 @attrs.frozen

@@ -1,5 +1,9 @@
 """Public face of `SaveConfig` and `SaveConfigMode`."""
 
+from sagemaker_debug_ext._lazy import lazy_names
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 
 __all__ = ["SaveConfig", "SaveConfigMode"]
+
+__path__: list[str] = []  # submodules and further names come from the table of public names
+__getattr__ = lazy_names(__name__)

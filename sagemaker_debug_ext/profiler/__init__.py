@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sagemaker_debug_ext._lazy import lazy_names
 from sagemaker_debug_ext.profiler.algorithm_metrics_reader import LocalAlgorithmMetricsReader, S3AlgorithmMetricsReader
 from sagemaker_debug_ext.profiler.metrics_reader_base import MetricsReaderBase
 from sagemaker_debug_ext.profiler.system_metrics_reader import (
@@ -33,3 +34,5 @@ __all__ = [
     "TraceEvent",
     "TraceEventParser",
 ]
+
+__getattr__ = lazy_names(__name__)  # names of the SDK's module, and names that are gone

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sagemaker_debug_ext._lazy import lazy_names
 from sagemaker_debug_ext.profiler.format.file_names import (
     SYSTEM_PREFIX,
     get_utctimestamp_us_since_epoch_from_system_profiler_file,
@@ -134,3 +135,7 @@ def _within(rows: SystemRows, start_ns: float, end_ns: float, event_type: str | 
             if event_type in (None, kind) and start_ns <= int(timestamp * 1e9) <= end_ns
         ]
     )
+
+
+__path__: list[str] = []  # submodules and further names come from the table of public names
+__getattr__ = lazy_names(__name__)

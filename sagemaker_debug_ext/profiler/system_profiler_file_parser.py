@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from sagemaker_debug_ext._lazy import lazy_names
 from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, parse_rows
 from sagemaker_debug_ext.profiler.format.times import TimeUnits, convert_utc_timestamp_to_nanoseconds
 
@@ -95,3 +96,7 @@ class SystemProfilerEventParser:
     def clear_events(self) -> None:
         """Forget all events."""
         self._events = []
+
+
+__path__: list[str] = []  # submodules and further names come from the table of public names
+__getattr__ = lazy_names(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sagemaker_debug_ext._lazy import lazy_names
 from sagemaker_debug_ext.profiler.format.file_names import (
     get_node_id_from_system_profiler_filename,
     get_node_id_from_tracefilename,
@@ -41,3 +42,7 @@ __all__ = [
     "us_since_epoch_to_human_readable_time",
     "validate_system_profiler_file",
 ]
+
+
+__path__: list[str] = []  # submodules and further names come from the table of public names
+__getattr__ = lazy_names(__name__)

@@ -154,7 +154,7 @@ def _profiler(s3_output_path: Any, interval: Any, parameters: Mapping[str, str],
 
 
 def _framework_profile(parameters: Mapping[str, str]) -> FrameworkProfile:
-    """Parse the output of `requests.profiler.framework_parameters`."""
+    """Parse the value of `FrameworkProfile.profiling_parameters`."""
     fields: dict[str, Any] = {
         "local_path": parameters.get("LocalPath"),
         "file_max_size": parameters.get("RotateMaxFileSizeInBytes"),

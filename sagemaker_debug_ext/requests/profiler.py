@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sagemaker_debug_ext.config._fields import Text
-from sagemaker_debug_ext.config.profiler import (
-    DataloaderProfilingConfig,
-    FrameworkProfile,
-    MetricsConfigBase,
-    Profiler,
-    ProfilerConfig,
-    PythonProfilingConfig,
-)
+from sagemaker_debug_ext.config.profiler import Profiler, ProfilerConfig
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.outputs import required_output_path
 
@@ -56,21 +49,10 @@ def build_profiler_config(config: ProfilerConfig, output_path: Text | None = Non
     if config.system_monitor_interval_millis is not None:
         member["ProfilingIntervalInMilliseconds"] = config.system_monitor_interval_millis
     if config.framework_profile_params is not None:
-        member["ProfilingParameters"] = framework_parameters(config.framework_profile_params)
+        member["ProfilingParameters"] = config.framework_profile_params.profiling_parameters
     if config.profile_params is not None:
         member["ProfilingParameters"] = _profiler_parameters(config.profile_params)
     return member
-
-
-def framework_parameters(profile: FrameworkProfile) -> dict[str, str]:
-    """Return framework metrics in the form that the container reads."""
-    return {
-        "LocalPath": profile.local_path,
-        "RotateMaxFileSizeInBytes": str(profile.file_max_size),
-        "RotateFileCloseIntervalInSeconds": str(profile.file_close_interval),
-        "FileOpenFailThreshold": str(profile.file_open_fail_threshold),
-        **{type(config).__name__: _literal(_metrics(config)) for config in profile.metrics_configs},
-    }
 
 
 def _profiler_parameters(profiler: Profiler) -> dict[str, str]:
@@ -78,27 +60,3 @@ def _profiler_parameters(profiler: Profiler) -> dict[str, str]:
         "CPUProfilingDuration": str(profiler.cpu_profiling_duration),
         "SMPFileRotationSecs": str(profiler.file_rotation_interval),
     }
-
-
-def _metrics(config: MetricsConfigBase) -> dict[str, int | float | str]:
-    fields: dict[str, int | float | str | None] = {}
-    if config.step_range is not None:
-        fields["StartStep"], fields["NumSteps"] = config.step_range
-    else:
-        fields["StartTimeInSecSinceEpoch"] = config.start_unix_time
-        fields["Duration"] = config.duration
-    if isinstance(config, DataloaderProfilingConfig):
-        fields["MetricsRegex"] = config.metrics_regex
-    if isinstance(config, PythonProfilingConfig):
-        fields["ProfilerName"] = config.python_profiler.value
-        fields["cProfileTimer"] = config.timer.value if config.timer else None
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _literal(fields: dict[str, int | float | str]) -> str:
-    """Return a Python literal, which the container evaluates; its trailing comma is not valid JSON."""
-    return "{" + "".join(f'"{name}": {_quoted(value)}, ' for name, value in fields.items()) + "}"
-
-
-def _quoted(value: float | str) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)

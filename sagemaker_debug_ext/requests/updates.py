@@ -11,7 +11,6 @@ from sagemaker_debug_ext.config.rules import ProfilerRule
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests._problems import Problems
 from sagemaker_debug_ext.requests.from_sdk import framework_profile_from_sdk, rules_from_sdk
-from sagemaker_debug_ext.requests.profiler import framework_parameters
 from sagemaker_debug_ext.requests.rules import RuleContext, build_rule_configurations
 
 
@@ -68,7 +67,7 @@ def profiler_update_request(
     if config.system_monitor_interval_millis is not None:
         member["ProfilingIntervalInMilliseconds"] = config.system_monitor_interval_millis
     if profile is not None or disable_framework_metrics:
-        member["ProfilingParameters"] = framework_parameters(profile) if profile else {}
+        member["ProfilingParameters"] = profile.profiling_parameters if profile else {}
     request: dict[str, Any] = {"TrainingJobName": job_name, "ProfilerConfig": member}
     problems = Problems()
     with problems.below("ProfilerRuleConfigurations"):

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
+from sagemaker_debug_ext._lazy import lazy_names
 from sagemaker_debug_ext.config.actions import load_entries
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
@@ -368,3 +369,7 @@ class Actions:
         thread.join(self._timeout_seconds)
         if thread.is_alive():
             LOG.warning("%s: action %r takes longer than %g s", self.rule_name, name, self._timeout_seconds)
+
+
+__path__: list[str] = []  # submodules and further names come from the table of public names
+__getattr__ = lazy_names(__name__)

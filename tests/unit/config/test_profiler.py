@@ -14,6 +14,7 @@ from sagemaker_debug_ext.config import (
     SMDataParallelProfilingConfig,
     cProfileTimer,
 )
+from sagemaker_debug_ext.config.profiler import StepRange, TimeRange
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 
 KINDS = [
@@ -28,7 +29,7 @@ KINDS = [
 @pytest.mark.parametrize(("kind", "steps"), list(zip(KINDS, [(5, 1), (7, 1), (9, 3), (13, 1), (15, 1)], strict=True)))
 def test_metrics_config_without_a_range_has_that_of_its_kind(kind, steps):
     """The defaults are the SDK's."""
-    assert kind().step_range == kind(profile_default_steps=True).step_range == steps
+    assert kind().range == kind(profile_default_steps=True).range == StepRange(*steps)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_metrics_config_without_a_range_has_that_of_its_kind(kind, steps):
 )
 def test_metrics_config_with_half_a_range_fills_the_other(arguments, steps):
     """One step from the given one, or from the first; a range by time has no steps."""
-    assert DetailedProfilingConfig(*arguments).step_range == steps
+    assert DetailedProfilingConfig(*arguments).range == (StepRange(*steps) if steps else TimeRange(*arguments[2:]))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_framework_profile_with_chosen_metrics_collects_only_those():
 def test_framework_profile_without_choice_collects_all():
     """Over the common range, or each over its own."""
     assert [type(config) for config in FrameworkProfile().metrics_configs] == KINDS
-    assert {config.step_range for config in FrameworkProfile(start_step=4).metrics_configs} == {(4, 1)}
+    assert {config.range for config in FrameworkProfile(start_step=4).metrics_configs} == {StepRange(4, 1)}
 
 
 def test_python_profiling_measures_each_time_in_turn_over_the_default_steps():

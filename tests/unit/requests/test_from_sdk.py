@@ -32,7 +32,6 @@ from sagemaker_debug_ext.requests.from_sdk import (
     settings_of_job,
     tensorboard_from_sdk,
 )
-from sagemaker_debug_ext.requests.profiler import framework_parameters
 
 JOB = {"job_name": "job-1", "region": "us-east-1", "output_path": "s3://b/out"}
 
@@ -167,9 +166,9 @@ def test_framework_metrics_are_read_back_from_their_text():
         dataloader_profiling_config=DataloaderProfilingConfig(start_unix_time=17, duration=1.5, metrics_regex="a.*"),
         python_profiling_config=PythonProfilingConfig(3, 4, python_profiler="pyinstrument"),
     )
-    parameters = framework_parameters(profile)
+    parameters = profile.profiling_parameters
     adopted = framework_profile_from_sdk(SimpleNamespace(profiling_parameters=parameters))
-    assert framework_parameters(adopted) == parameters
+    assert adopted.profiling_parameters == parameters
 
 
 def test_settings_of_a_job_are_the_inverse_of_its_request():

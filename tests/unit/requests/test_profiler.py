@@ -10,7 +10,7 @@ from sagemaker_debug_ext.config import (
     PythonProfilingConfig,
 )
 from sagemaker_debug_ext.errors import RequestValidationError, SMDebugValueError
-from sagemaker_debug_ext.requests.profiler import build_profiler_config, framework_parameters, resolve_profiler
+from sagemaker_debug_ext.requests.profiler import build_profiler_config, resolve_profiler
 from support.pipelines import Variable
 
 OFF = ProfilerConfig(disable_profiler=True)
@@ -77,7 +77,7 @@ def test_framework_parameters_are_python_literals():
         dataloader_profiling_config=DataloaderProfilingConfig(start_unix_time=17, duration=1.5),
         python_profiling_config=PythonProfilingConfig(python_profiler="pyinstrument"),
     )
-    assert framework_parameters(profile) == {
+    assert profile.profiling_parameters == {
         "LocalPath": "/opt/ml/output/profiler",
         "RotateMaxFileSizeInBytes": "10485760",
         "RotateFileCloseIntervalInSeconds": "60",

@@ -1,0 +1,41 @@
+"""Helpers under the module path from which tests and rule containers for Debugger import them."""
+
+from __future__ import annotations
+
+import os
+
+from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
+from sagemaker_debug_ext.store.format.messages import Array, to_array
+
+__all__ = ["is_s3", "is_sagemaker_job", "make_numpy_array"]
+
+
+def is_s3(path: str) -> tuple[bool, str | None, str | None]:
+    """Return whether a path is an S3 URL, its bucket and its key; bucket and key are None for other paths."""
+    if not path.startswith(SCHEME):
+        return False, None, None
+    bucket, _, key = path.removeprefix(SCHEME).partition("/")
+    return True, bucket, key
+
+
+def is_sagemaker_job() -> bool:
+    """Return whether this process belongs to a SageMaker training job."""
+    return "TRAINING_JOB_NAME" in os.environ
+
+
+def make_numpy_array(x: object) -> Array:
+    """Return a value as an array; a number becomes an array of one element.
+
+    Raises:
+        SMDebugTypeError: The value is no array, number, string, list or tuple.
+    """
+    if x is None or isinstance(x, (dict, set)):
+        raise SMDebugTypeError(f"an array, number, string, list or tuple was expected (got {x!r})")
+    array = to_array(x)
+    return array if array.ndim or hasattr(x, "ndim") else array.reshape(1)
+
+
+__path__: list[str] = []  # submodules and further names come from the table of public names
+__getattr__ = lazy_names(__name__)
