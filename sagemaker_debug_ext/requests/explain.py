@@ -76,7 +76,7 @@ class RuleExplanation:
     notes: tuple[str, ...] = ()
 
     @property
-    def can_judge(self) -> bool:
+    def can_evaluate(self) -> bool:
         """Whether the rule can evaluate."""
         return not self.problems
 
@@ -98,7 +98,7 @@ class JobExplanation:
     @property
     def can_all_evaluate(self) -> bool:
         """Whether every rule can evaluate."""
-        return all(rule.can_judge for rule in self.rules)
+        return all(rule.can_evaluate for rule in self.rules)
 
     def to_json(self) -> str:
         """Return the explanation as a JSON object; its keys are the fields."""
@@ -112,7 +112,7 @@ class JobExplanation:
         for note in self.notes:
             yield f"  note: {note}"
         for rule in self.rules:
-            verdict = "can evaluate" if rule.can_judge else "will never evaluate"
+            verdict = "can evaluate" if rule.can_evaluate else "will never evaluate"
             yield f"{rule.name}: {verdict}"
             for feed in rule.feeds:
                 yield f"  sees {feed.collection}{'' if feed.is_certain else ' if names match'}: {feed.saved}"

@@ -27,7 +27,7 @@ from sagemaker_debug_ext.errors import DebugExtError, SMDebugRuntimeError, SMDeb
 from sagemaker_debug_ext.rules.evaluation.results import MAX_KEPT_ISSUES, exit_code, write_result
 from sagemaker_debug_ext.rules.factory.creation import find_rule_class, make_rule
 from sagemaker_debug_ext.rules.factory.reference import RuleReference
-from sagemaker_debug_ext.rules.scaling import Shard, ShardResult, judge_shard, merge, run_actions
+from sagemaker_debug_ext.rules.scaling import Shard, ShardResult, evaluate_shard, merge, run_actions
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import try_parse_index_key
@@ -191,9 +191,9 @@ def _steps_of_host(trial: Trial, surroundings: ProcessingEnvironment) -> list[in
     return [step for step in steps if (step, min(trial.workers_for_global_step(step))) in given]
 
 
-def judge_part(rules: Mapping[str, RuleReference], trial: Trial, surroundings: ProcessingEnvironment) -> None:
+def evaluate_part(rules: Mapping[str, RuleReference], trial: Trial, surroundings: ProcessingEnvironment) -> None:
     """Evaluate the shards of one instance, and write the result for the first instance."""
-    parts = [judge_shard(shard) for shard in shards_of_host(rules, trial, surroundings)]
+    parts = [evaluate_shard(shard) for shard in shards_of_host(rules, trial, surroundings)]
     content = json.dumps({"parts": [part.to_json_dict() for part in parts]}).encode()
     open_backend(surroundings.exchange).write(_part_key(surroundings.host), [content])
 
@@ -273,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         rules = parse_rules("".join(options.rules))
         trial = create_trial(options.trial)
-        judge_part(rules, trial, surroundings)
+        evaluate_part(rules, trial, surroundings)
         if surroundings.number:
             return 0
         found = merge_parts(rules, trial, surroundings, timeout_seconds=options.timeout)

@@ -195,7 +195,7 @@ def evaluate_on(
     # made here first, so that an invalid rule raises before anything is sent
     made = {name: make_rule(reference, trial) for name, reference in rules.items()}
     shards = list(make_shards(rules, trial, num_shards))
-    found = merge(rules, cluster.map(judge_shard, shards), trial)
+    found = merge(rules, cluster.map(evaluate_shard, shards), trial)
     run_actions(made, found)
     return found
 
@@ -234,7 +234,7 @@ def make_shards(rules: Mapping[str, RuleReference], trial: Trial, num_shards: in
         yield Shard(trial_path=trial.path, rules=shared, share=(number, num_shards))
 
 
-def judge_shard(shard: Shard) -> ShardResult:
+def evaluate_shard(shard: Shard) -> ShardResult:
     """Evaluate a shard, in the process that calls this."""
     trial = create_trial(shard.trial_path)
     # actions run after the merge; otherwise each shard would run them

@@ -130,7 +130,7 @@ class ClassImbalance(BuiltinRule):
         self._count(labels, predictions)
         if self._counts.total() < self.parameters["samples"]:
             return None
-        return self._judge_balance(view, names) or self._judge_predictions(view, names)
+        return self._evaluate_balance(view, names) or self._evaluate_predictions(view, names)
 
     def _count(self, labels: ClassIds, predictions: ClassIds | None) -> None:
         ids = labels.tolist()
@@ -141,7 +141,7 @@ class ClassImbalance(BuiltinRule):
             if wrong.size:
                 self._wrong.update(wrong.tolist())
 
-    def _judge_balance(self, view: StepView, names: list[str]) -> list[Issue]:
+    def _evaluate_balance(self, view: StepView, names: list[str]) -> list[Issue]:
         ratio = imbalance(self._counts)
         limit: float = self.parameters["threshold_imbalance"]
         if ratio is None or ratio <= limit:
@@ -153,7 +153,7 @@ class ClassImbalance(BuiltinRule):
         )
         return [self.found(view, text, tensors=names, value=ratio, threshold=limit)]
 
-    def _judge_predictions(self, view: StepView, names: list[str]) -> list[Issue]:
+    def _evaluate_predictions(self, view: StepView, names: list[str]) -> list[Issue]:
         if not self._wrong:
             return []
         worst = worst_misprediction(self._predicted, self._wrong)

@@ -77,7 +77,7 @@ def test_rules_that_work_as_they_are_have_no_problem(function):
 def test_default_configurations_that_cannot_work_say_why_and_what_helps(function, framework, remedy):
     """Each with its remedy."""
     rule = one(getattr(rule_configs, function)(), framework)
-    assert not rule.can_judge
+    assert not rule.can_evaluate
     assert any(remedy in problem for problem in rule.problems)
 
 
@@ -188,10 +188,10 @@ def test_custom_rules_and_pipeline_variables_are_left_to_those_who_know():
     """What they look at is not known here."""
     custom = Rule.custom("Mine", None, "ml.t3.medium", 1, collections_to_save=[collection("weights")])
     rule = explain(rules=[custom]).rules[0]
-    assert rule.can_judge
+    assert rule.can_evaluate
     assert [feed.collection for feed in rule.feeds] == ["weights"]
     variable = one(rule_configs.all_zero(), rule_parameters={"tensor_regex": Variable()})
-    assert variable.can_judge
+    assert variable.can_evaluate
     assert not variable.feeds[0].is_certain
 
 
@@ -211,8 +211,8 @@ def test_profiler_rules_on_framework_metrics_need_old_containers(framework, vers
     """The service collects none for others."""
     rules = [ProfilerRule.sagemaker(rule_configs.StepOutlier()), ProfilerRule.sagemaker(rule_configs.BatchSize())]
     outlier, batch = explain(rules=rules, framework=framework, framework_version=version).rules
-    assert outlier.can_judge is works
-    assert batch.can_judge
+    assert outlier.can_evaluate is works
+    assert batch.can_evaluate
 
 
 def test_explanations_are_text_and_json():

@@ -186,7 +186,7 @@ class EvaluationMismatch(BuiltinRule):
         if view.mode is ModeKeys.TRAIN:
             for loss in self._evaluation:
                 self._medians.pop((loss, ModeKeys.EVAL), None)
-            found = self._judge_round(view)
+            found = self._evaluate_round(view)
             self._evaluation.clear()
             self._observe_errors(view)
             for loss, value in loss_values(view, LOSSES).items():
@@ -194,9 +194,9 @@ class EvaluationMismatch(BuiltinRule):
                 self._training.setdefault(loss, collections.deque(maxlen=2 * RECENT)).append(value)
             return found
         self._observe_errors(view)
-        return self._judge_inputs(view, names) or self._judge_losses(view)
+        return self._evaluate_inputs(view, names) or self._evaluate_losses(view)
 
-    def _judge_round(self, view: StepView) -> list[Issue] | None:
+    def _evaluate_round(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a finished round of evaluation reflects nothing learnt since the first.
 
         The loss is also saved at this step, so that its worker can be found.
@@ -275,7 +275,7 @@ class EvaluationMismatch(BuiltinRule):
             return True
         return statistics.median(evaluation) > WIDESPREAD * statistics.median(training)
 
-    def _judge_inputs(self, view: StepView, names: Sequence[str]) -> list[Issue]:
+    def _evaluate_inputs(self, view: StepView, names: Sequence[str]) -> list[Issue]:
         limit: float = self.parameters["max_shift"]
         for (name, mode, width), evaluation in self._spreads.items():
             training = self._spreads.get((name, ModeKeys.TRAIN, width))
@@ -292,7 +292,7 @@ class EvaluationMismatch(BuiltinRule):
                 return [self.found(view, text, tensors=[name], value=share, threshold=FEW)]
         return []
 
-    def _judge_losses(self, view: StepView) -> list[Issue]:
+    def _evaluate_losses(self, view: StepView) -> list[Issue]:
         limit: float = self.parameters["max_ratio"]
         is_fresh = 0 < self._num_seen <= MAX_VISITS * len(self._known)
         for name, value in loss_values(view, LOSSES).items():

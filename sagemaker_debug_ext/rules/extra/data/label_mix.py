@@ -119,11 +119,11 @@ class LabelMix(BuiltinRule):
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if classes are missing, or labels are sorted."""
         issues: list[Issue] = []
-        was_judged = False
+        was_evaluated = False
         for loss in observed_losses(view) if is_training(view) else ():
             if loss.num_classes is None or not has_one_for_each_sample(view, loss.targets):
                 continue
-            was_judged = True
+            was_evaluated = True
             seen = self._seen.setdefault(loss.name, _Labels())
             targets = loss.targets.reshape(-1)
             seen.total.update(targets.tolist())
@@ -140,9 +140,9 @@ class LabelMix(BuiltinRule):
         for name in view.selected(self._labels) if are_classes else ():
             labels = view.value(name)
             if labels is not None and labels.dtype.kind in "biuf" and np.array_equal(labels, np.trunc(labels)):
-                was_judged = True
+                was_evaluated = True
                 issues += self._rare(view, name, labels)
-        return issues[:1] if was_judged else None
+        return issues[:1] if was_evaluated else None
 
     def _missing(self, view: StepView, name: str, num_classes: int, seen: _Labels) -> list[Issue]:
         missing = [number for number in range(num_classes) if number not in seen.total]

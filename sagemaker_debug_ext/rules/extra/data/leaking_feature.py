@@ -126,18 +126,18 @@ class LeakingFeature(BuiltinRule):
         if not is_training(view) or (self._tables and all(table.is_evaluated for table in self._tables.values())):
             return None
         losses = list(observed_losses(view))
-        was_judged = False
+        was_evaluated = False
         for name in view.selected(self.selection):
             inputs = view.value(name)
             table = self._tables.setdefault(name, _Table())
             if inputs is None or table.is_evaluated:
                 continue
             for loss in losses[:1]:
-                was_judged = True
+                was_evaluated = True
                 text = self._observe(table, inputs, loss)
                 if text:
                     return [self.found(view, f"{text} in {name!r}.", tensors=[name], value=1, threshold=None)]
-        return [] if was_judged else None
+        return [] if was_evaluated else None
 
     def _observe(self, table: _Table, inputs: Array, loss: LossObservation) -> str:
         wanted: int = self.parameters["samples"]

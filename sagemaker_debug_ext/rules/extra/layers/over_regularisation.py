@@ -98,9 +98,9 @@ class OverRegularisation(BuiltinRule):
         if not is_training(view):
             return None
         self._num_steps += 1
-        return self._judge_dropout(view) or self._judge_labels(view) or self._judge_weights(view)
+        return self._evaluate_dropout(view) or self._evaluate_labels(view) or self._evaluate_weights(view)
 
-    def _judge_dropout(self, view: StepView) -> list[Issue]:
+    def _evaluate_dropout(self, view: StepView) -> list[Issue]:
         limit: float = self.parameters["max_dropped"]
         usual = {}
         for name in view.selected(self._outputs):
@@ -119,7 +119,7 @@ class OverRegularisation(BuiltinRule):
         )
         return [self.found(view, text, tensors=names, value=usual[names[0]], threshold=limit)]
 
-    def _judge_labels(self, view: StepView) -> list[Issue]:
+    def _evaluate_labels(self, view: StepView) -> list[Issue]:
         limit: float = self.parameters["max_smoothing"]
         for loss in observed_losses(view):
             share = smoothing(loss)
@@ -134,7 +134,7 @@ class OverRegularisation(BuiltinRule):
                 return [self.found(view, text, tensors=[loss.name], value=usual, threshold=limit)]
         return []
 
-    def _judge_weights(self, view: StepView) -> list[Issue] | None:
+    def _evaluate_weights(self, view: StepView) -> list[Issue] | None:
         limit: float = self.parameters["min_norm"]
         left = {}
         for name in view.selected(self._weights):

@@ -109,7 +109,7 @@ class LossDirection(BuiltinRule):
             return None
         window: int = self.parameters["window"]
         limit: float = self.parameters["factor"]
-        was_judged = False
+        was_evaluated = False
         for loss in observed_losses(view):
             error = error_of(loss)
             if error is None:
@@ -117,7 +117,7 @@ class LossDirection(BuiltinRule):
                 if spread is not None:
                     content = self._contents.setdefault(loss.name, _Content())
                     content.add(loss.value, (spread, spread * norm(loss.scores.reshape(-1))))
-                    was_judged = True
+                    was_evaluated = True
                     if content.is_too_easy:
                         return [self._too_easy(view, loss.name, content)]
                 continue
@@ -129,7 +129,7 @@ class LossDirection(BuiltinRule):
             course.errors.append(error)
             if len(course.losses) < window or course.first_error <= 0:
                 continue
-            was_judged = True
+            was_evaluated = True
             times = statistics.fmean(course.errors) / course.first_error
             latest = statistics.fmean(course.losses)
             if times > limit and latest < course.first_loss:
@@ -138,7 +138,7 @@ class LossDirection(BuiltinRule):
                     f"while the error of the answers became {times:.3g} times as large."
                 )
                 return [self.found(view, text, tensors=[loss.name], value=times, threshold=limit)]
-        return [] if was_judged else None
+        return [] if was_evaluated else None
 
     def _too_easy(self, view: StepView, name: str, content: _Content) -> Issue:
         part = content.part_left

@@ -40,17 +40,17 @@ class SlowLearning(TensorRule):
     def configure(self) -> None:
         self.selection = loss_selection(self.parameters["tensor_regex"])
         self._recent = RollingWindow(self.parameters["window"])
-        self._judged: set[str] = set()
+        self._evaluated: set[str] = set()
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the fall of the loss."""
         loss = loss_at(view, name) if is_training(view) and not VALIDATION_NAME.fullmatch(name) else None
-        if loss is None or name in self._judged:
+        if loss is None or name in self._evaluated:
             return None
         self._recent.add(name, loss)
         if not self._recent.is_full(name):
             return None
-        self._judged.add(name)
+        self._evaluated.add(name)
         values = self._recent.of(name)
         fall = 100 * (values[0] - values[-1]) / abs(values[0]) if values[0] else 0.0
         limit: float = self.parameters["min_fall_percent"]

@@ -119,14 +119,14 @@ class LearningRateTooLow(UpdateSizeRule):
                 first = self._first_losses.setdefault(name, [])
                 if len(first) < NUM_LOSSES:
                     first.append(loss)
-            found = found or self._judge_ways(view) or found
+            found = found or self._evaluate_ways(view) or found
         return found
 
     def note(self, name: str, ratio: float) -> None:
         """Add the distance that a weight has moved."""
         self._ways.setdefault(name, _Way()).go(ratio)
 
-    def _judge_ways(self, view: StepView) -> list[Issue]:
+    def _evaluate_ways(self, view: StepView) -> list[Issue]:
         ways = {name: self._ways[name] for name in view.selected(self.selection) if name in self._ways}
         moved = {name: way for name, way in ways.items() if way.length > 0}
         if not moved:
