@@ -112,6 +112,15 @@ PROFILER_READERS = {
 RULE = {"builtin_rule", "inference", "issue", "reading"}
 
 ALLOWED_WITHIN = {
+    "store": {
+        "backends": set(),
+        "format": {"backends"},
+        "consolidated": {"backends", "format"},
+        "claims": {"backends", "format"},
+        "job_end": {"backends", "consolidated", "format"},
+        "reader": {"backends", "format"},
+        "writer": {"backends", "format", "job_end"},
+    },
     "hooks": {
         "process": set(),
         "statistics": {"process"},
@@ -213,11 +222,17 @@ def test_layer_imports_only_layers_below_it(layer):
     ("layer", "part"), [(layer, part) for layer, parts in ALLOWED_WITHIN.items() for part in parts]
 )
 def test_part_of_a_layer_imports_only_parts_below_it(layer, part):
-    """Imports within the two largest layers point in one direction, too."""
+    """Imports within the largest layers point in one direction, too."""
     assert members(layer, part)
     for module in members(layer, part):
         imported = {name.split(".")[2] for name in imports_of(module) if name.startswith(f"{PACKAGE.name}.{layer}.")}
         assert imported - {part} <= ALLOWED_WITHIN[layer][part], module
+
+
+def test_the_store_format_knows_only_the_interface_of_back_ends():
+    """The format names what a back end offers, and no back end in particular."""
+    for module in members("store", "format"):
+        assert imports_of(module) & set(members("store", "backends")) <= {f"{PACKAGE.name}.store.backends.base"}, module
 
 
 def test_no_modules_import_each_other():
