@@ -144,7 +144,8 @@ def snapshot(value: Any) -> Any:
                 value = tf.identity(value)
         return HeldTensor(value)
     if hasattr(value, "__array__") and not isinstance(value, np.generic):
-        value = np.array(value)  # a copy, because JAX may reuse the memory
+        # A copy, because JAX may reuse the memory; made in two steps, because `tf.Variable` refuses NumPy 2's `copy`.
+        value = np.array(value.__array__())
         return value.reshape(1) if value.shape == () else value
     return np.array(to_array(value))
 

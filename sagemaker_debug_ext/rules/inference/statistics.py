@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Final
@@ -27,13 +28,16 @@ def variance(value: Array) -> float | None:
 def variation(output: Array) -> float | None:
     """Return how much outputs differ between samples, relative to their size.
 
-    That is the root of the mean variance over the batch, divided by the root of the mean square. None for fewer than
-    four samples, and for outputs that are all 0.
+    The root of the mean variance over the batch is divided by the root of the mean square. Outputs that are all 0 have
+    the variation 0. None for fewer than four samples, for other than real floating-point numbers, and for outputs with
+    NaN or infinities.
     """
     if output.ndim < 2 or output.shape[0] < 4 or output.dtype.kind in "iubc":
         return None
     flat = to_float64(output).reshape(len(output), -1)
     size = float(np.sqrt(np.mean(np.square(flat))))
+    if not math.isfinite(size):
+        return None
     return float(np.sqrt(np.mean(np.var(flat, axis=0)))) / size if size > 0 else 0.0
 
 

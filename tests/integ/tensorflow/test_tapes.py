@@ -201,6 +201,20 @@ def test_tensor_when_saved_in_a_graph_then_belongs_to_its_step(build, data, make
     assert "doubled" in trial.tensor_names(collection="losses")
 
 
+def test_variable_when_saved_then_has_the_value_it_had(build, data, make_hook, open_trial, recwarn):
+    """A `tf.Variable` is copied without a warning of NumPy, which the hook would take for a failure if it is raised."""
+    hook = make_hook(include_collections=["gradients", "mine"])
+    hook.get_collection("mine").include("rate")
+    model, rate = build(), tf.Variable([1.0, 2.0])
+    with hook.wrap_tape(tf.GradientTape()) as tape:
+        loss = LOSS(data[1], model(data[0]))
+        hook.save_tensor("rate", rate, "mine")
+        rate.assign([3.0, 4.0])
+    tape.gradient(loss, model.trainable_variables)
+    assert open_trial(hook).tensor("rate").value(0).tolist() == [1, 2]
+    assert not [warning for warning in recwarn if "__array__" in str(warning.message)]
+
+
 def test_gradients_when_given_by_hand_then_are_saved(build, data, make_hook, open_trial):
     """What no captured tape has made can be handed to the hook: gradients, batches, variables and numbers."""
     hook = make_hook(include_collections=[*EVERYTHING, "metrics"])

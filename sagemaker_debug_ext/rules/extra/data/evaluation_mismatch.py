@@ -178,7 +178,7 @@ class EvaluationMismatch(BuiltinRule):
         )
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
-        """Return an issue if evaluation and training differ."""
+        """Return an issue if evaluation and training differ; None if the step allows no comparison."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
         names = view.selected(self.selection)
@@ -194,7 +194,11 @@ class EvaluationMismatch(BuiltinRule):
                 self._training.setdefault(loss, collections.deque(maxlen=2 * RECENT)).append(value)
             return found
         self._observe_errors(view)
-        return self._evaluate_inputs(view, names) or self._evaluate_losses(view)
+        by_inputs = self._evaluate_inputs(view, names)
+        if by_inputs:
+            return by_inputs
+        by_losses = self._evaluate_losses(view)
+        return by_inputs if by_losses is None else by_losses
 
     def _evaluate_round(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a finished round of evaluation reflects nothing learnt since the first.
@@ -275,7 +279,9 @@ class EvaluationMismatch(BuiltinRule):
             return True
         return statistics.median(evaluation) > WIDESPREAD * statistics.median(training)
 
-    def _evaluate_inputs(self, view: StepView, names: Sequence[str]) -> list[Issue]:
+    def _evaluate_inputs(self, view: StepView, names: Sequence[str]) -> list[Issue] | None:
+        """Return an issue if inputs differ; None if no input has enough samples of both modes."""
+        was_evaluated = False
         limit: float = self.parameters["max_shift"]
         for (name, mode, width), evaluation in self._spreads.items():
             training = self._spreads.get((name, ModeKeys.TRAIN, width))
@@ -283,6 +289,7 @@ class EvaluationMismatch(BuiltinRule):
                 continue
             if min(training.count, evaluation.count) < MIN_SAMPLES:
                 continue
+            was_evaluated = True
             share = share_that_differs(training, evaluation, limit)
             if share > FEW:
                 text = (
@@ -290,9 +297,11 @@ class EvaluationMismatch(BuiltinRule):
                     f"have another mean or spread."
                 )
                 return [self.found(view, text, tensors=[name], value=share, threshold=FEW)]
-        return []
+        return [] if was_evaluated else None
 
-    def _evaluate_losses(self, view: StepView) -> list[Issue]:
+    def _evaluate_losses(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if a loss does not fit training; None if no loss can be compared."""
+        was_evaluated = False
         limit: float = self.parameters["max_ratio"]
         is_fresh = 0 < self._num_seen <= MAX_VISITS * len(self._known)
         for name, value in loss_values(view, LOSSES).items():
@@ -303,6 +312,7 @@ class EvaluationMismatch(BuiltinRule):
             training, evaluation = self._usual(before), mean_loss(self._evaluation[name])
             if training <= 0 or evaluation <= 0 or not math.isfinite(training + evaluation):
                 continue
+            was_evaluated = True
             ratio = evaluation / training
             is_off = ratio > limit and evaluation - training > MATTERS * self._first[name]
             if is_off and self._is_stale(name) and self._is_as_at_first(name):
@@ -315,4 +325,4 @@ class EvaluationMismatch(BuiltinRule):
                     f"in training, on samples that are about as new to the model."
                 )
                 return [self.found(view, text, tensors=[name], value=ratio, threshold=limit)]
-        return []
+        return [] if was_evaluated else None

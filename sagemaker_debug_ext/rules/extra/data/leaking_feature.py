@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import attrs
 import numpy as np
@@ -29,6 +29,14 @@ MAX_ELEMENTS: Final = 1 << 22
 """Largest number of elements of a batch to store."""
 MIN_DISTINCT: Final = 0.5
 """Fraction of the rows that must be distinct, because a few repeated rows determine their targets."""
+
+
+class _Leak(NamedTuple):
+    """An input that reveals the target, with the measured value and the limit that it broke."""
+
+    text: str
+    value: float
+    threshold: float
 
 
 @attrs.define
@@ -134,34 +142,41 @@ class LeakingFeature(BuiltinRule):
                 continue
             for loss in losses[:1]:
                 was_evaluated = True
-                text = self._observe(table, inputs, loss)
-                if text:
-                    return [self.found(view, f"{text} in {name!r}.", tensors=[name], value=1, threshold=None)]
+                leak = self._observe(table, inputs, loss)
+                if leak is not None:
+                    text = f"{leak.text} in {name!r}."
+                    return [self.found(view, text, tensors=[name], value=leak.value, threshold=leak.threshold)]
         return [] if was_evaluated else None
 
-    def _observe(self, table: _Table, inputs: Array, loss: LossObservation) -> str:
+    def _observe(self, table: _Table, inputs: Array, loss: LossObservation) -> _Leak | None:
         wanted: int = self.parameters["samples"]
         if inputs.dtype.kind in "iu":
             is_copy = loss.targets.dtype.kind in "iu" and inputs.ndim > 1 and np.array_equal(inputs, loss.targets)
             table.copies += len(inputs)
             table.is_evaluated = not is_copy or table.copies >= wanted
             is_wrong = is_copy and table.is_evaluated and self.parameters["copies"]
-            return "Targets are the inputs themselves" if is_wrong else ""
+            text = f"The targets of all {table.copies} samples equal the inputs"
+            return _Leak(text, table.copies, wanted) if is_wrong else None
         is_table = inputs.ndim == 2 and 1 < inputs.shape[1] <= MAX_FEATURES and inputs.dtype.kind in "fV"
         is_series = is_table and table.rows and table.rows[0].shape[1] != inputs.shape[1]  # rows of different lengths
         if not is_table or is_series or not _are_numbers_of(loss.targets, len(inputs)):
             table.close()
-            return ""
+            return None
         table.add(inputs, loss.targets)
         if table.count < wanted:
-            return ""
+            return None
         rows, targets = np.concatenate(table.rows), np.concatenate(table.targets)
         table.close()
         distinct = np.unique(rows, axis=0, return_index=True)[1]
         if len(distinct) < MIN_DISTINCT * len(rows) or np.all(targets == targets[0]):
-            return ""
+            return None
         share = explained(rows[distinct], targets[distinct])
         column = int(np.argmax(share))
-        if not share[column] > self.parameters["threshold"]:
-            return ""
-        return f"A feature gives the target away: the target explains {share[column]:.4%} of feature {column}"
+        limit: float = self.parameters["threshold"]
+        if not share[column] > limit:
+            return None
+        text = (
+            f"A feature reveals the target: the target explains {share[column]:.4%} of the variance (at most {limit:g} "
+            f"expected) of feature {column}"
+        )
+        return _Leak(text, float(share[column]), limit)

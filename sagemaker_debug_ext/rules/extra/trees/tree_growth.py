@@ -32,6 +32,14 @@ FEW_ROWS: Final = "are grown on a few rows"
 NOT_THERE: Final = "learn what does not hold for the validation data"
 
 
+class _Problem(NamedTuple):
+    """A reason why trees cannot learn, with the measured value and the limit that it broke."""
+
+    text: str
+    value: float
+    threshold: float
+
+
 class _Round(NamedTuple):
     """Trees of one round: their number, and the leaves, the total cover and the total gain of splits of all of them.
 
@@ -51,7 +59,7 @@ class _Course:
 
     def rows(self, metric: str) -> float:
         """Return the smallest number of rows that a tree can have been grown on."""
-        return max(each.cover / each.trees for each in self.rounds) / LARGEST_WEIGHT[metric]
+        return max(found.cover / found.trees for found in self.rounds) / LARGEST_WEIGHT[metric]
 
 
 class TreeGrowth(BuiltinRule):
@@ -113,10 +121,10 @@ class TreeGrowth(BuiltinRule):
         if len(course.rounds) < patience:
             return []
         problem = self._problem()
-        if not problem:
+        if problem is None:
             return []
-        text = f"In the first {patience} rounds trees {problem}."
-        return [self.found(view, text, tensors=["trees/Node"], value=course.rounds[-1].leaves, threshold=None)]
+        text = f"In the first {patience} rounds trees {problem.text}."
+        return [self.found(view, text, tensors=["trees/Node"], value=problem.value, threshold=problem.threshold)]
 
     @staticmethod
     def _round(view: StepView) -> _Round | None:
@@ -134,27 +142,36 @@ class TreeGrowth(BuiltinRule):
         gained = float(gain[~has_no_number].sum()) if is_known else math.inf
         return _Round(trees, leaves, float(cover[roots].sum()), gained)
 
-    def _problem(self) -> str:
+    def _problem(self) -> _Problem | None:
         course = self._course
         metrics = sorted({name.split("-")[1] for name in course.losses})
         metric = metrics[0] if len(metrics) == 1 else ""
-        covers = [each.cover / each.trees for each in course.rounds]
+        cover = max(found.cover / found.trees for found in course.rounds)
+        min_cover: float = self.parameters["min_cover"]
         is_entropy = re.fullmatch("m?logloss", metric) is not None
-        if is_entropy and MIN_COVER < max(covers) < self.parameters["min_cover"]:
-            return f"{FEW_ROWS}: the sum of their weights is {max(covers):.3g} at most"
-        if all(each.leaves == each.trees for each in course.rounds):
-            return NO_SPLIT
-        gains = [each.gain / each.cover if each.cover > 0 else 0.0 for each in course.rounds]
-        if is_entropy and max(gains) < self.parameters["min_gain"]:
-            return f"{NO_GAIN}: {max(gains):.2g} of their cover at most"
-        training, validation = (course.losses.get(f"{each}-{metric}", []) for each in ("train", "validation"))
+        if is_entropy and MIN_COVER < cover < min_cover:
+            return _Problem(
+                f"{FEW_ROWS}: their cover is at most {cover:.3g} (expected at least {min_cover:g})", cover, min_cover
+            )
+        leaves = max(found.leaves / found.trees for found in course.rounds)
+        if leaves == 1:
+            return _Problem(NO_SPLIT, leaves, 2)
+        gain = max(found.gain / found.cover if found.cover > 0 else 0.0 for found in course.rounds)
+        min_gain: float = self.parameters["min_gain"]
+        if is_entropy and gain < min_gain:
+            return _Problem(
+                f"{NO_GAIN}: at most {gain:.2g} of their cover (expected at least {min_gain:g})", gain, min_gain
+            )
+        training, validation = (course.losses.get(f"{part}-{metric}", []) for part in ("train", "validation"))
         if len(training) == len(validation) == len(course.rounds) and self._parts(metric, training, validation):
-            return f"{NOT_THERE}: its loss rose from {validation[0]:.4g} to {validation[-1]:.4g} round by round"
-        return ""
+            first, latest = validation[0], validation[-1]
+            text = f"{NOT_THERE}: the validation loss rose in each round, from {first:.4g} to {latest:.4g}"
+            return _Problem(text, latest, (1 + MIN_RISE) * first)
+        return None
 
     def _parts(self, metric: str, training: list[float], validation: list[float]) -> bool:
         """Return whether the validation loss rises from the first round on, and not because samples are memorized."""
-        leaves = max(each.leaves / each.trees for each in self._course.rounds)
+        leaves = max(found.leaves / found.trees for found in self._course.rounds)
         if self._course.rows(metric) < ROWS_TO_A_LEAF * leaves:
             return False
         rises = all(np.diff(validation) > 0) and validation[-1] > (1 + MIN_RISE) * validation[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.rules.evaluation.engine import evaluate
+from sagemaker_debug_ext.rules.factory.creation import create_rule
 from support.rule_trials import EVAL, TRAIN, fired_at, first_cause, loss_tensors, steps_of
 
 
@@ -134,3 +136,13 @@ def test_evaluation_when_unchanged_then_fires_with_as_many_losses_as_in_the_firs
     (issue,) = run_rule("EvaluationMismatch", steps)
     assert issue.step == len(steps) - 1
     assert "does not follow training" in issue.message
+
+
+@pytest.mark.parametrize(("is_trained", "num_evaluated"), [(False, 0), (True, 4)])
+def test_only_steps_with_something_to_compare_count_as_evaluated(make_trial, is_trained, num_evaluated):
+    """Evaluation steps count as evaluated only if training has set what to compare them with."""
+    steps = trained_and_evaluated(lambda x: x)
+    trial = make_trial({key: tensors for key, tensors in steps.items() if is_trained or key[0] is EVAL})
+    evaluation = evaluate([create_rule("EvaluationMismatch", trial)], trial)
+    assert evaluation.run() == []
+    assert evaluation.statuses[0].num_steps == num_evaluated

@@ -122,3 +122,14 @@ def test_copied_words_when_fewer_than_the_samples_then_give_no_verdict(run_rule,
     words = RNG.integers(0, 9, (50, 6))
     steps = steps_of([{"Net_input_0": words, **loss_tensors(RNG.normal(size=(50, 9, 6)), words)}] * num_steps)
     assert fired_at(run_rule("LeakingFeature", steps)) == fires_at
+
+
+def test_issues_hold_the_share_or_the_number_of_copies_and_their_limit(run_rule):
+    """An issue names the measured value and the limit that it broke."""
+    words = RNG.integers(0, 9, (50, 6))
+    (issue,) = run_rule("LeakingFeature", steps_of([step_of_table(words, words)] * 4))
+    assert (issue.value, issue.threshold) == (200, 200)
+    targets = RNG.integers(0, 3, 256)
+    features = np.stack([targets, RNG.normal(size=256)], axis=1).astype(float)
+    (issue,) = run_rule("LeakingFeature", steps_of([step_of_table(features, targets)]))
+    assert (issue.value, issue.threshold) == (pytest.approx(1), 0.999)

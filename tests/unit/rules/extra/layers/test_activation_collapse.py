@@ -19,11 +19,26 @@ def test_outputs_that_do_not_depend_on_the_sample_fire(run_rule):
 
 
 @pytest.mark.parametrize(
-    ("output", "expected"), [(np.zeros((4, 2)), 0.0), (np.ones((3, 2)), None), (np.arange(8).reshape(4, 2), None)]
+    ("output", "expected"),
+    [
+        (np.zeros((4, 2)), 0.0),
+        (np.ones((3, 2)), None),
+        (np.arange(8).reshape(4, 2), None),
+        (np.full((4, 2), np.nan), None),
+        (np.array([[1.0], [np.inf], [2.0], [3.0]]), None),
+    ],
 )
 def test_variation_needs_samples_and_real_numbers(output, expected):
-    """Three samples and whole numbers have no variation, and an output of 0 has the variation 0."""
+    """Three samples, whole numbers, NaN and infinities have no variation, and an output of 0 has the variation 0."""
     assert variation(output) == expected
+
+
+@pytest.mark.parametrize("size", [1, 48])
+def test_outputs_that_hold_nan_do_not_fire(run_rule, size):
+    """NaN is no collapse; NonFiniteOrigin reports it."""
+    output = RNG.normal(size=(8, 6))
+    output.flat[:size] = np.nan
+    assert run_rule("ActivationCollapse", steps_with("fc_output_0", [output] * 4)) == []
 
 
 @pytest.mark.parametrize(("spread", "fires"), [(0.0009, True), (0.0011, False)])

@@ -63,6 +63,26 @@ def test_what_is_learnt_has_to_hold_for_validation_data(run_rule, leaves, valida
     assert first_cause(issues) == ("evaluation data" if fires else None)
 
 
+@pytest.mark.parametrize(
+    ("settings", "value", "threshold"),
+    [
+        ({"leaves": 1}, 1, 2),
+        ({"gain": 0.009}, 0.00009, 0.0001),
+        ({"cover": 3.9, "gain": 1.0}, 3.9, 4),
+        (
+            {"validation": [0.5, 0.6, 0.7, 0.8, 0.9, 1.0], "training": [0.6, 0.5, 0.4, 0.3, 0.2, 0.1], "leaves": 2},
+            0.9,
+            0.515,
+        ),
+    ],
+    ids=["splits", "gain", "cover", "validation loss"],
+)
+def test_issues_hold_the_value_and_the_limit_that_it_broke(run_rule, settings, value, threshold):
+    """Each reason has its own value and limit."""
+    (issue,) = run_rule("TreeGrowth", rounds_of_trees(**settings))
+    assert (issue.value, issue.threshold) == (pytest.approx(value), pytest.approx(threshold))
+
+
 def rounds_of_one_tree(split, gain, shape=(5,)):
     """Return rounds of one tree, whose first two nodes split."""
     table = {
