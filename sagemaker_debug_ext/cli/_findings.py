@@ -58,12 +58,12 @@ def status_line(status: RuleStatus, num_shown: int) -> str:
 
 def verdict(statuses: Sequence[RuleStatus]) -> str:
     """Return a line about the result of all rules."""
-    found = [each for each in statuses if each.status == "IssuesFound"]
-    failed = [each for each in statuses if each.status == "Error"]
-    others = [each for each in statuses if each.status != "Error"]
-    evaluated = [each for each in others if each.num_steps or each in found]
+    found = [status for status in statuses if status.status == "IssuesFound"]
+    failed = [status for status in statuses if status.status == "Error"]
+    others = [status for status in statuses if status.status != "Error"]
+    evaluated = [status for status in others if status.num_steps or status in found]
     num_idle = len(others) - len(evaluated)
-    steps = _count(max((each.num_steps + each.num_skipped for each in statuses), default=0), "step")
+    steps = _count(max((status.num_steps + status.num_skipped for status in statuses), default=0), "step")
     if found:
         text = f"Issues found by {_count(len(found), 'rule')} of {len(evaluated)} in {steps}"
     elif evaluated:

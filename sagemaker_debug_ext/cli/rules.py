@@ -103,7 +103,9 @@ def run_list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _output.write_json([_describe(spec) for spec in specs])
     else:
-        rows = [(spec.name, spec.kind, _where(spec), [_spell(each) for each in spec.parameters]) for spec in specs]
+        rows = [
+            (spec.name, spec.kind, _where(spec), [_spell(parameter) for parameter in spec.parameters]) for spec in specs
+        ]
         # what goes to another program has a line for each rule
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
         _output.write(_list_table(rows, width))
@@ -154,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     in_detail = set(rules) - set(without_tensors) if arguments.verbose else set(arguments.rules)
     if not arguments.json:
-        _findings.announce({name: each for name, each in explanations.items() if name in in_detail})
+        _findings.announce({name: explanation for name, explanation in explanations.items() if name in in_detail})
         others = explanations.keys() - in_detail - set(without_tensors)
         _findings.summarise([explanations[name] for name in others])
     evaluation = evaluate(
@@ -180,7 +182,11 @@ def run(arguments: argparse.Namespace) -> int:
         if causes:
             _findings.write_causes(causes)
         # what was not there at first may have come while the rules followed the job
-        silent = [each for each in evaluation.statuses if each.name in without_tensors and not _findings.has_news(each)]
+        silent = [
+            status
+            for status in evaluation.statuses
+            if status.name in without_tensors and not _findings.has_news(status)
+        ]
         for status in evaluation.statuses:
             if status not in silent and (status.name in in_detail or status.status != "NoIssuesFound"):
                 _output.say(_findings.status_line(status, num_shown[status.name]))
@@ -269,6 +275,6 @@ def _parameters(pairs: list[tuple[str, str]], names: list[str]) -> dict[str, dic
             raise SMDebugValueError(
                 f"--parameter must name one of the rules that are run (got {rule!r}){did_you_mean(rule, names)}"
             )
-        for each in [rule] if dot else names:
-            given[each][rest if dot else key] = value
+        for owner in [rule] if dot else names:
+            given[owner][rest if dot else key] = value
     return given

@@ -202,9 +202,9 @@ class PublishMessage:
         wanted = (topic_arn, self._protocol, endpoint)
         pages = self._client("sns").get_paginator("list_subscriptions").paginate()
         return any(
-            (each["TopicArn"], each["Protocol"], each["Endpoint"]) == wanted
+            (subscription["TopicArn"], subscription["Protocol"], subscription["Endpoint"]) == wanted
             for page in pages
-            for each in page["Subscriptions"]
+            for subscription in page["Subscriptions"]
         )
 
 

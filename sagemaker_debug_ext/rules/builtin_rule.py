@@ -79,7 +79,7 @@ class BuiltinRule(Rule):
         super().__init__(base_trial, action_str, other_trials)
         spec = get_rule_spec(self.spec_name)
         given = dict(parameters)
-        if other_trials and any(each.name == "other_trials" for each in spec.parameters):
+        if other_trials and any(parameter.name == "other_trials" for parameter in spec.parameters):
             given["other_trials"] = [trial.path for trial in other_trials]
         self.parameters: dict[str, Any] = spec.parse_parameters(given)
         self._given = given
@@ -288,7 +288,7 @@ class TensorRule(BuiltinRule):
 @functools.cache
 def _evaluates_by_view(rule_class: type[BuiltinRule]) -> bool:
     """Return whether the result of a rule is that of `evaluate`, with no method around it overridden."""
-    return all(issubclass(BuiltinRule, each) for each in _origins(rule_class, _WAYS))
+    return all(issubclass(BuiltinRule, origin) for origin in _origins(rule_class, _WAYS))
 
 
 def _share_of(name: str, num_shares: int) -> int:
@@ -298,11 +298,11 @@ def _share_of(name: str, num_shares: int) -> int:
 
 def _origin(rule_class: type, name: str) -> type:
     """Return the class that defines an attribute of a class."""
-    return next(each for each in rule_class.__mro__ if name in vars(each))
+    return next(base for base in rule_class.__mro__ if name in vars(base))
 
 
 def _origins(rule_class: type, names: Iterable[str]) -> list[type]:
-    return [_origin(rule_class, each) for each in names if hasattr(rule_class, each)]
+    return [_origin(rule_class, method) for method in names if hasattr(rule_class, method)]
 
 
 @functools.cache
@@ -315,7 +315,7 @@ def _is_valid_for(rule_class: type, name: str, *others: str) -> bool:
         others: Further methods that the attribute depends on.
     """
     says_so = _origin(rule_class, name)
-    return all(issubclass(says_so, each) for each in _origins(rule_class, (*_EVALUATING, *others)))
+    return all(issubclass(says_so, origin) for origin in _origins(rule_class, (*_EVALUATING, *others)))
 
 
 def _rank(severity: float) -> float:

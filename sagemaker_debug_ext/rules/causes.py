@@ -215,4 +215,4 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
         fitting = dict.fromkeys(issue for issue in known if sign.fits(issue, growth))
         if fitting:
             found.setdefault(sign.cause, {}).update(fitting)
-    return [LikelyCause(name, CAUSES[name], tuple(each)) for name, each in found.items()]
+    return [LikelyCause(name, CAUSES[name], tuple(found_issues)) for name, found_issues in found.items()]

@@ -90,7 +90,7 @@ def _render(spec: RuleSpec) -> Iterator[str]:
     yield _plain(sections[0])
     yield ""
     if spec.collections:
-        yield f"Saved for it by default: {', '.join(f'`{each.name}`' for each in spec.collections)}."
+        yield f"Saved for it by default: {', '.join(f'`{collection.name}`' for collection in spec.collections)}."
         yield ""
     if spec.parameters:
         yield "| parameter | type | default | range | meaning |"

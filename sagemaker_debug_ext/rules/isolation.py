@@ -126,15 +126,15 @@ class IsolatedRule(Rule):
             raise NoVerdict(self.rule_name, step, str(answer["no_verdict"]))
         if "met" in answer:
             raise RuleEvaluationConditionMet(self.rule_name, step, bool(answer["met"]))
-        return [Issue.from_json_dict(each) for each in answer["issues"]]
+        return [Issue.from_json_dict(issue) for issue in answer["issues"]]
 
     def issues_while_waiting(self) -> list[Issue]:
         """Return the issues of the rule, if it implements this method."""
         if not self._watches_waiting:
             return []
         return [
-            Issue.from_json_dict(each)
-            for each in self._ask({"waiting": True}, self._isolation.timeout_seconds)["issues"]
+            Issue.from_json_dict(issue)
+            for issue in self._ask({"waiting": True}, self._isolation.timeout_seconds)["issues"]
         ]
 
     def evaluation_ended(self) -> None:

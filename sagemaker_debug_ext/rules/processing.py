@@ -92,8 +92,8 @@ def read_surroundings(config_folder: str = CONFIG_FOLDER, exchange: str | None =
     )
     try:
         host, hosts = resources["current_host"], tuple(sorted(resources["hosts"]))
-        outputs = {each["OutputName"]: each["S3Output"] for each in job["ProcessingOutputConfig"]["Outputs"]}
-        inputs = {each["InputName"]: each.get("S3Input", {}) for each in job.get("ProcessingInputs", ())}
+        outputs = {output["OutputName"]: output["S3Output"] for output in job["ProcessingOutputConfig"]["Outputs"]}
+        inputs = {given["InputName"]: given.get("S3Input", {}) for given in job.get("ProcessingInputs", ())}
         output = outputs[RESULTS_OUTPUT]
         index = inputs.get(INDEX_INPUT, {})
         is_sharded = index.get("S3DataDistributionType") == "ShardedByS3Key"
@@ -130,19 +130,21 @@ def parse_rules(text: str) -> dict[str, RuleReference]:
         described = json.loads(text)
     except ValueError as error:
         raise SMDebugValueError(f"rules must be JSON (got {text!r}: {error})") from error
-    if not isinstance(described, dict) or not all(isinstance(each, dict) for each in described.values()):
+    if not isinstance(described, dict) or not all(
+        isinstance(members_of_rule, dict) for members_of_rule in described.values()
+    ):
         raise SMDebugValueError(f"rules must be a JSON object of objects (got {text!r})")
     members = tuple(field.name for field in attrs.fields(RuleReference))
-    for name, each in described.items():
-        for member in each:
+    for name, members_of_rule in described.items():
+        for member in members_of_rule:
             if member not in members:
                 hint = did_you_mean(member, members)
                 raise SMDebugValueError(
                     f"rule {name!r} must have members among {', '.join(members)} (got {member!r}){hint}"
                 )
-        if not isinstance(each.get("rule"), str):
-            raise SMDebugValueError(f"rule {name!r} must tell its rule, a text (got {each.get('rule')!r})")
-    rules = {name: RuleReference(**each) for name, each in described.items()}
+        if not isinstance(members_of_rule.get("rule"), str):
+            raise SMDebugValueError(f"rule {name!r} must tell its rule, a text (got {members_of_rule.get('rule')!r})")
+    rules = {name: RuleReference(**members_of_rule) for name, members_of_rule in described.items()}
     if not rules:
         raise SMDebugValueError("rules must name at least one rule (got none)")
     return rules

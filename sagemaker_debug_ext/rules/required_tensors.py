@@ -40,10 +40,10 @@ class RequiredTensorsForTrial:
         """
         wanted = list_steps(steps)
         names = self.trial.tensor_names(regex=name) if should_match_regex else [self._tensor(name).name]
-        for each in names:
-            known = self._steps.get(each)
+        for tensor_name in names:
+            known = self._steps.get(tensor_name)
             if known is None:
-                self._steps[each] = wanted[:] if len(wanted) == 1 else list(dict.fromkeys(wanted))
+                self._steps[tensor_name] = wanted[:] if len(wanted) == 1 else list(dict.fromkeys(wanted))
             else:
                 known.extend(step for step in dict.fromkeys(wanted) if step not in known)
 
@@ -76,7 +76,9 @@ class RequiredTensorsForTrial:
             StepUnavailable: One of the steps was not saved.
             TensorUnavailableForStep: A step is there without the tensor.
         """
-        steps = sorted({step for each in self._steps.values() for step in each if step != present})
+        steps = sorted(
+            {step for steps_of_tensor in self._steps.values() for step in steps_of_tensor if step != present}
+        )
         if steps:
             self.trial.wait_for_steps(steps)
         reader = self.trial.index_reader

@@ -156,11 +156,11 @@ class ShardResult:
     def from_json_dict(cls, described: Mapping[str, Any]) -> ShardResult:
         """Return the evaluation that `to_json_dict` described."""
         return cls(
-            tuple(Issue.from_json_dict(each) for each in described["issues"]),
-            tuple(RuleStatus(**each) for each in described["statuses"]),
+            tuple(Issue.from_json_dict(issue) for issue in described["issues"]),
+            tuple(RuleStatus(**status) for status in described["statuses"]),
             {
                 rule: {
-                    int(step): {name: Measurement(**each) for name, each in measurements.items()}
+                    int(step): {name: Measurement(**measurement) for name, measurement in measurements.items()}
                     for step, measurements in steps.items()
                 }
                 for rule, steps in described["measurements"].items()
@@ -227,7 +227,7 @@ def make_shards(rules: Mapping[str, RuleReference], trial: Trial, num_shards: in
             yield Shard(trial_path=trial.path, rules={name: reference})
     steps = trial.steps() if alone else []
     num_ranges = min(num_shards, len(steps))
-    starts = [steps[len(steps) * each // num_ranges] for each in range(num_ranges)]  # as even as may be
+    starts = [steps[len(steps) * number // num_ranges] for number in range(num_ranges)]  # as even as may be
     for start, end in itertools.zip_longest(starts, starts[1:]):
         yield Shard(trial_path=trial.path, rules=alone, start_step=start, end_step=end)
     for number in range(num_shards) if shared else ():  # last, because they are for few rules

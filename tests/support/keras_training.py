@@ -80,7 +80,7 @@ class Trainer:
 
     def result(self):
         """Return all that training leaves as bytes: weights, optimizer, histories, and the next random numbers."""
-        values = [*self.model.get_weights(), *(np.asarray(each) for each in self.model.optimizer.variables)]
+        values = [*self.model.get_weights(), *(np.asarray(variable) for variable in self.model.optimizer.variables)]
         values.append(np.asarray(keras.random.uniform((3,))))
         return b"".join(value.tobytes() for value in values) + repr(self.histories).encode()
 

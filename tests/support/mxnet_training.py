@@ -53,7 +53,7 @@ class Trainer:
         return mx.nd.random.uniform(shape=(6, 1, 8, 8)), mx.nd.array(np.arange(6) % 5)
 
     def forward(self):
-        images, labels = (gluon.utils.split_and_load(each, self.contexts) for each in self.batch())
+        images, labels = (gluon.utils.split_and_load(array, self.contexts) for array in self.batch())
         return [self.loss(self.model(x), y) for x, y in zip(images, labels)]  # noqa: B905
 
     def train(self, steps, after_step=None):

@@ -92,7 +92,7 @@ class Trainer:
     def attachments(self):
         """Return what is attached to modules and parameters, and the names of the modules' attributes."""
         modules = [*self.model.modules(), self.loss]
-        return registered_hooks(self.model), registered_hooks(self.loss), [sorted(vars(each)) for each in modules]
+        return registered_hooks(self.model), registered_hooks(self.loss), [sorted(vars(module)) for module in modules]
 
 
 def registered_hooks(root):

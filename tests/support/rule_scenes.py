@@ -33,7 +33,7 @@ class Scene(NamedTuple):
 
 def train(*tensors: Mapping[str, Any]) -> list[tuple[ModeKeys, dict[str, Any]]]:
     """Return TRAIN steps from the tensors of each."""
-    return [(TRAIN, dict(each)) for each in tensors]
+    return [(TRAIN, dict(tensors_of_step)) for tensors_of_step in tensors]
 
 
 ONES, ZEROS = np.ones((4, 3)), np.zeros((4, 3))

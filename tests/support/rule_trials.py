@@ -84,7 +84,7 @@ class MemoryJob(SmallTrial):
         self.backend = MemoryBackend()
         self._writers = {worker: TrialWriter(self.backend, worker) for worker in workers}
         self._next_step = 0
-        groups = [Collection(name, each).to_json_dict() for name, each in PATTERNS.items()]
+        groups = [Collection(name, patterns).to_json_dict() for name, patterns in PATTERNS.items()]
         for writer in self._writers.values():
             writer.write_collections(groups, num_workers=len(self._writers))
 

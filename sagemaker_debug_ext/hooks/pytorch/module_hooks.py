@@ -270,12 +270,14 @@ def _without_taps(module: nn.Module) -> nn.Module:
     bare.__dict__["_modules"] = module._modules.copy()  # noqa: SLF001 - it is changed in place
     for name in _REGISTERED:
         functions: OrderedDict[int, Any] = module.__dict__[name]
-        bare.__dict__[name] = OrderedDict((key, each) for key, each in functions.items() if not _is_ours(each))
+        bare.__dict__[name] = OrderedDict(
+            (key, function) for key, function in functions.items() if not _is_ours(function)
+        )
     return bare
 
 
 def _is_tapped(module: nn.Module) -> bool:
-    return any(_is_ours(each) for name in _REGISTERED for each in getattr(module, name).values())
+    return any(_is_ours(function) for name in _REGISTERED for function in getattr(module, name).values())
 
 
 def _is_ours(function: Any) -> bool:

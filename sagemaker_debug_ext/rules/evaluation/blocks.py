@@ -206,7 +206,7 @@ class BlockReader:
         begin = bisect.bisect_left(steps, step)
         found = steps[begin : begin + BLOCK_STEPS]
         if self._end_step is not None:
-            found = [each for each in found if each < self._end_step]
+            found = [upcoming for upcoming in found if upcoming < self._end_step]
         # a block has no gap, so that each value in it follows the one before in the trial
         return found if self._only_steps is None else list(itertools.takewhile(self._only_steps.__contains__, found))
 
@@ -223,12 +223,12 @@ class BlockReader:
         measured: dict[IndexContent, _Sizes] = {}
         chosen: dict[int, dict[str, list[TensorRule]]] = {}
         names_at: list[tuple[str, ...]] = []
-        for each in self._upcoming(step) or [step]:
-            names = self._views.names_at(each)
+        for block_step in self._upcoming(step) or [step]:
+            names = self._views.names_at(block_step)
             if id(names) not in chosen:
                 chosen[id(names)] = self._choose(names, rules, screeners)
             choice = chosen[id(names)]
-            sizes = self._measure(each, choice, measured)
+            sizes = self._measure(block_step, choice, measured)
             if steps and (total + sizes.total > BLOCK_BYTES or kept + sizes.kept > _KEPT_BYTES):
                 break
             total += sizes.total
@@ -239,7 +239,7 @@ class BlockReader:
                     saved.setdefault(name, []).append(len(steps))
                 if of_rules and name in sizes.large:
                     large[name] = sizes.large[name]
-            steps.append(each)
+            steps.append(block_step)
             names_at.append(names)
         parts = self._start(steps, wanted, saved, large)
         idle = {id(rule): self._idle(rule, names_at) for rule in others}
@@ -251,7 +251,9 @@ class BlockReader:
         selections = rule.looks_at()
         different = {id(names): names for names in names_at}
         known = {
-            key: Screen.UNDECIDED if any(self._views.selected(each, names) for each in selections) else Screen.NO_DATA
+            key: Screen.UNDECIDED
+            if any(self._views.selected(selection, names) for selection in selections)
+            else Screen.NO_DATA
             for key, names in different.items()
         }
         return [known[id(names)] for names in names_at]

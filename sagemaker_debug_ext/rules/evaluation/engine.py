@@ -217,7 +217,7 @@ class Evaluation(Iterator[Issue]):
             poll_seconds=poll_seconds,
             sleep=sleep or self._stop_requested.wait,
         )
-        self._trials = list(dict.fromkeys(each for run in self._runs for each in run.rule.trials))
+        self._trials = list(dict.fromkeys(rule_trial for run in self._runs for rule_trial in run.rule.trials))
         views = _share_views([run.rule for run in self._runs], trial)
         self._blocks = BlockReader(views, end_step, only_steps)
         self._looks_ahead = True

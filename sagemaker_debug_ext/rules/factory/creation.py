@@ -84,7 +84,7 @@ def find_rule_class(rule_name: str, source: str | Path | None = None) -> type[Ru
         return load_rule_file(source, rule_name)
     spec = get_rule_spec(rule_name)
     if spec.rule_class is None:
-        names = [each.name for each in list_rule_specs() if each.rule_class]
+        names = [spec.name for spec in list_rule_specs() if spec.rule_class]
         raise SMDebugValueError(f"rule {rule_name!r} runs in SageMaker only; here there are {', '.join(names)}")
     return load_rule_class(spec.rule_class)
 
@@ -202,8 +202,12 @@ def _arguments(
         SMDebugValueError: The class takes no argument of that name, or needs one that is not there.
     """
     declared = list(inspect.signature(rule_class).parameters.values())[1:]
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in declared)
-    names = [each.name for each in declared if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in declared)
+    names = [
+        parameter.name
+        for parameter in declared
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    ]
     for name in own:
         if name not in names and not takes_any:
             known = ", ".join(name for name in names if name not in OFFERED) or "none"
@@ -214,7 +218,9 @@ def _arguments(
         raise SMDebugValueError(f"rule {rule_class.__name__} takes no other_trials (got {paths!r})")
     offered = {"action_str": "", "other_trials": other_trials or None, "clock": clock}
     arguments = {**{name: value for name, value in offered.items() if name in names}, **own}
-    missing = [each.name for each in declared if each.name in names and each.default is each.empty]
+    missing = [
+        parameter.name for parameter in declared if parameter.name in names and parameter.default is parameter.empty
+    ]
     missing = [name for name in missing if name not in arguments]
     if missing:
         raise SMDebugValueError(f"rule {rule_class.__name__} needs the parameters {', '.join(missing)}")

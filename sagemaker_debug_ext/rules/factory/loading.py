@@ -43,7 +43,7 @@ def load_rule_file(source: str | Path, rule_to_invoke: str) -> type[Rule]:
     """
     path = Path(source).expanduser().absolute()
     if not path.is_file():
-        near = did_you_mean(path.name, [each.name for each in path.parent.glob("*.py")])
+        near = did_you_mean(path.name, [file.name for file in path.parent.glob("*.py")])
         raise SMDebugValueError(f"source must be a Python file (got {str(source)!r}, and there is no such file){near}")
     return _class_in(_run_file(path), rule_to_invoke, str(path))
 

@@ -98,15 +98,15 @@ def reaches_layer_unchanged(view: StepView, name: str) -> bool:
     given = view.value(name)
     if given is None:
         return True
-    layers = [each for each in view.selected(LAYER_INPUTS) if each != name]
-    of_matrices = [each for each in layers if any(_is_matrix(view, mine) for mine in _parameters_of(view, each))]
-    if not of_matrices or any(_holds(view.value(each), given) for each in of_matrices):
+    layers = [layer for layer in view.selected(LAYER_INPUTS) if layer != name]
+    of_matrices = [layer for layer in layers if any(_is_matrix(view, mine) for mine in _parameters_of(view, layer))]
+    if not of_matrices or any(_holds(view.value(layer), given) for layer in of_matrices):
         return True
     if naming_scheme_of(view.trial).hides_kinds:
         return False
-    others = [each for each in layers if each not in of_matrices and _parameters_of(view, each)]
-    is_normalised = any(_is_equal(view.value(each), given) for each in others)
-    is_computed = any((value := view.value(each)) is not None and value.size == given.size for each in of_matrices)
+    others = [layer for layer in layers if layer not in of_matrices and _parameters_of(view, layer)]
+    is_normalised = any(_is_equal(view.value(layer), given) for layer in others)
+    is_computed = any((value := view.value(layer)) is not None and value.size == given.size for layer in of_matrices)
     return not (is_normalised or is_computed)
 
 
@@ -117,7 +117,7 @@ def _parameters_of(view: StepView, layer_input: str) -> list[str]:
         return beside
     layer = re.escape(re.sub(r"_input_\d+$", "", layer_input))
     own = re.compile(rf"(^|[_.]){layer}[._][a-z_]*weight[^.]*$")  # of recurrent layers, and of attention
-    return [each for each in view.tensor_names if not each.startswith("gradient") and own.search(each)]
+    return [tensor for tensor in view.tensor_names if not tensor.startswith("gradient") and own.search(tensor)]
 
 
 def _holds(value: Array | None, given: Array) -> bool:

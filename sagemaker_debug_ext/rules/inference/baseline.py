@@ -95,11 +95,11 @@ class BaselineComparison:
         kept = self._answered.get(name)
         if not kept or self._num_targets[name] < FEWEST_TARGETS:
             return None
-        targets = np.concatenate([each.targets for each in kept])
+        targets = np.concatenate([observation.targets for observation in kept])
         constant = error_of_constant(targets, kept[-1].of_classes)
         if not (constant > 0 and np.isfinite(constant)):
             return None
-        return 100 * (1 - statistics.fmean(each.loss for each in kept) / constant)
+        return 100 * (1 - statistics.fmean(observation.loss for observation in kept) / constant)
 
 
 class _Answered(NamedTuple):

@@ -55,7 +55,7 @@ def joined_ids(view: StepView, names: Sequence[str], *, argmax: bool = False) ->
         SMDebugCustomerError: A tensor holds neither classes nor probabilities.
     """
     found = [_ids(view, name, best_ids if argmax else class_ids) for name in names]
-    ids = [each for each in found if each is not None]
+    ids = [labels for labels in found if labels is not None]
     if len(ids) < 2:
         return ids[0] if ids else None
     return np.concatenate(ids)

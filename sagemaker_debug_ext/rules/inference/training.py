@@ -111,7 +111,7 @@ def _since_before(view: StepView, name: str, mean: float) -> float:
     global_step = None if before is None else view.trial.global_step(view.mode, before)
     if before is None or global_step is None:
         return mean
-    earlier, earlier_batch = (as_scalar(view.earlier_value(each, global_step)) for each in (name, RUNNING_BATCH))
+    earlier, earlier_batch = (as_scalar(view.earlier_value(counter, global_step)) for counter in (name, RUNNING_BATCH))
     if earlier is None or earlier_batch is None or step - before != batch - earlier_batch:
         return mean  # of another epoch
     total, total_before = (batch + 1) * mean, (earlier_batch + 1) * earlier

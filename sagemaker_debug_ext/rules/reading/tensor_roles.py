@@ -120,7 +120,7 @@ class NamingScheme:
         parameters = {name for group in groups for name in group.tensor_names}
         parameters |= {name for name in names if any(group.matches(name) for group in groups)}
         owners = {name: name.removesuffix("input_0") for name in inputs}
-        others = {name for name in inputs if not any(each.startswith(owners[name]) for each in parameters)}
+        others = {name for name in inputs if not any(parameter.startswith(owners[name]) for parameter in parameters)}
         return selected if len(others) == len(inputs) else [name for name in selected if name not in others]
 
     def is_gradient(self, name: str) -> bool:
@@ -164,8 +164,10 @@ class NamingScheme:
     def parameters_beside(self, name: str, names: Names[str]) -> list[str]:
         """Return the names of the parameters of the layer that has an input or output."""
         known = {*names, name}
-        layers = ((each, next((p for p in self.layers_of(each) if not known.isdisjoint(p)), ())) for each in names)
-        return [each for each, layer in layers if name in layer]
+        layers = (
+            (tensor, next((p for p in self.layers_of(tensor) if not known.isdisjoint(p)), ())) for tensor in names
+        )
+        return [tensor for tensor, layer in layers if name in layer]
 
     def bias_of(self, weight: str) -> str:
         """Return the name of the bias beside a weight."""
@@ -299,7 +301,7 @@ class _KerasScheme(NamingScheme):
 
     def parameters_beside(self, name: str, names: Names[str]) -> list[str]:
         layer = re.sub(r"/(inputs|outputs)(_[0-9]+)?$", "", name)
-        return [each for each in names if each.startswith((f"{layer}/weights/", f"weights/{layer}/"))]
+        return [other for other in names if other.startswith((f"{layer}/weights/", f"weights/{layer}/"))]
 
     def bias_of(self, weight: str) -> str:
         return re.sub(r"kernel(:0)?$", r"bias\1", weight)

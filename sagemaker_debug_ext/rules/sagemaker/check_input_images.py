@@ -23,7 +23,7 @@ class _Tally:
     images: int = 0
 
     def add(self, images: Array, axis: int) -> None:
-        others = tuple(each for each in range(images.ndim) if each != axis)
+        others = tuple(other for other in range(images.ndim) if other != axis)
         self.sums = self.sums + to_float64(images).sum(axis=others)
         self.elements += images.size // images.shape[axis]
         self.images += images.shape[0]

@@ -54,7 +54,7 @@ class CreateXgboostReport(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return no issue; the step counts as evaluated if the report uses its data."""
-        if not any(view.selected(each) for each in self._selections):
+        if not any(view.selected(selection) for selection in self._selections):
             return None
         self._has_material = True
         return []

@@ -151,7 +151,7 @@ class PoorWeightInitialization(BuiltinRule):
         if not (variances or spreads or losses):
             return None
         findings = (self._check_variances(variances), self._check_spreads(spreads), self._check_losses(losses))
-        found = next((each for each in findings if each is not None), None)
+        found = next((finding for finding in findings if finding is not None), None)
         if found is None:
             return []
         return [self.found(view, found.text, tensors=found.tensors, value=found.value, threshold=found.threshold)]
@@ -183,7 +183,7 @@ class PoorWeightInitialization(BuiltinRule):
         return bool(first_steps) and step <= first_steps[-1]
 
     def _check_variances(self, variances: Mapping[str, float]) -> _Finding | None:
-        if len(variances) < 2 or any(math.isnan(each) for each in variances.values()):
+        if len(variances) < 2 or any(math.isnan(variance) for variance in variances.values()):
             return None
         names = sorted(variances, key=lambda name: (variances[name], name))
         smallest, largest = variances[names[0]], variances[names[-1]]

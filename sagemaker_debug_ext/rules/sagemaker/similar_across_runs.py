@@ -67,10 +67,10 @@ class SimilarAcrossRuns(TensorRule):
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the distance of a tensor from its value in the other trials."""
         others = [numeric_value(trial, name, view.step) for trial in self.other_trials or ()]
-        mine = None if all(each is None for each in others) else view.value(name)
+        mine = None if all(other is None for other in others) else view.value(name)
         if mine is None:
             return None
-        distances = [times_tolerance(mine, each) for each in others if each is not None]
+        distances = [times_tolerance(mine, other) for other in others if other is not None]
         worst = max(distances)
         return Measurement(worst, fires=worst > 1, threshold=1, severity=worst)
 

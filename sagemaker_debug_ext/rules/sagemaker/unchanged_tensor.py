@@ -72,12 +72,12 @@ class UnchangedTensor(TensorRule):
         if len(saved) < num_steps:
             return None
         current = view.value(name)
-        earlier = [self._earlier(view, name, each) for each in saved[:-1]]
-        if current is None or any(each is None for each in earlier):
+        earlier = [self._earlier(view, name, saved_step) for saved_step in saved[:-1]]
+        if current is None or any(value is None for value in earlier):
             return None
         options = (self.parameters["rtol"], self.parameters["atol"], self.parameters["equal_nan"])
         # The newest comes first, because the previous step alone usually shows a change.
-        fires = all(is_close(each, current, *options) for each in reversed(earlier) if each is not None)
+        fires = all(is_close(value, current, *options) for value in reversed(earlier) if value is not None)
         return Measurement(num_steps if fires else 0, fires=fires, threshold=num_steps)
 
     def _earlier(self, view: StepView, name: str, mode_step: int) -> Array | None:

@@ -117,8 +117,8 @@ def test_each_generated_violation_is_reported_with_its_path(spec, path, more, va
     complete = {**spec, "debugger_hook_config": hook, "rules": [RULE, *spec["rules"]]}
     request = whole(debugger_request(**JOB, **build(complete, ours)))
     spoilt = copy.deepcopy(request)
-    for each in [*more, path]:
-        VIOLATIONS[each](spoilt)
+    for violation in [*more, path]:
+        VIOLATIONS[violation](spoilt)
     with pytest.raises(RequestValidationError) as caught:
         check_training_job_request(spoilt, region="us-east-1")
     reported = [problem.split(": ")[0] for problem in caught.value.problems]

@@ -150,7 +150,10 @@ def test_job_that_is_stopped_may_end_by_itself(make_request: MakeRequest, start:
     description = job.wait()
     assert (description["TrainingJobStatus"], description["SecondaryStatus"]) == ("Stopped", "Stopped")
     assert "ModelArtifacts" in description
-    assert [each["Status"] for each in description["SecondaryStatusTransitions"]][-2:] == ["Stopping", "Stopped"]
+    assert [transition["Status"] for transition in description["SecondaryStatusTransitions"]][-2:] == [
+        "Stopping",
+        "Stopped",
+    ]
     assert not job.stop()
     assert job.describe() == description
 

@@ -160,4 +160,4 @@ def test_a_faulty_job_is_found_and_its_cause_named(evaluate, name):
     job, rule, cause = FAULTS[name]
     issues = evaluate(job)
     assert rule in {issue.rule for issue in issues}
-    assert cause in [each.name for each in likely_causes(issues)][:2]
+    assert cause in [likely.name for likely in likely_causes(issues)][:2]

@@ -52,5 +52,5 @@ def test_workers_when_captured_then_train_as_without_a_hook(tmp_path, include_wo
         (tmp_path / workers).mkdir()
         run_job(tmp_path / workers, workers)
     for rank in range(2):
-        with_hook, without = (torch.load(tmp_path / each / f"{rank}.pt") for each in (include_workers, "without"))
+        with_hook, without = (torch.load(tmp_path / folder / f"{rank}.pt") for folder in (include_workers, "without"))
         assert all(torch.equal(left, right) for left, right in zip(with_hook, without, strict=True))

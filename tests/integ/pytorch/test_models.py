@@ -164,7 +164,7 @@ CONFIGS = {
 
 def state(models):
     buffer = io.BytesIO()
-    torch.save([[model.state_dict(), [each.grad for each in model.parameters()]] for model in models], buffer)
+    torch.save([[model.state_dict(), [parameter.grad for parameter in model.parameters()]] for model in models], buffer)
     return buffer.getvalue()
 
 
@@ -478,8 +478,8 @@ class TestDetectLosses:
         hook = make_hook(detect_losses=True)
         model, twin = nn.Linear(2, 1), nn.Linear(2, 1)
         hook.register_module(model)
-        for each in (model, twin):
-            output = each(torch.ones(3, 2))
+        for module in (model, twin):
+            output = module(torch.ones(3, 2))
             torch.autograd.backward(loss for loss in (output.sum(), output.mean()))
         assert model.weight.grad.tolist() == twin.weight.grad.tolist() == [[4, 4]]
         assert open_trial(hook).tensor_names() == [f"loss_output_{at}" for at in range(4)]
@@ -625,9 +625,9 @@ class TestExport:
         assert scripted.shared.weight is model.shared.weight
         scripted.save(str(tmp_path / "model.pt"))
         x = torch.randn(3, 2)
-        for each in (scripted, torch.jit.load(tmp_path / "model.pt"), torch.jit.script(copy.deepcopy(model))):
-            assert torch.equal(each(x), model(x))
-            assert torch.equal(each.twice(x), model.twice(x))
+        for copied in (scripted, torch.jit.load(tmp_path / "model.pt"), torch.jit.script(copy.deepcopy(model))):
+            assert torch.equal(copied(x), model(x))
+            assert torch.equal(copied.twice(x), model.twice(x))
         assert scripted.code == torch.jit.script(Exported()).code
         steps = hook.step + 1
         trial = open_trial(hook)

@@ -118,11 +118,11 @@ class TestTensors:
             pytest.skip("this version of PyTorch does not have the type")
         hook = make_hook(save_all=True)
         other = make_hook("other", save_all=True, reduction_config=smd.ReductionConfig(reductions=["mean"]))
-        for each in (hook, other):
-            run(each, lambda output: (torch.empty(2, dtype=dtype), output))
+        for any_hook in (hook, other):
+            run(any_hook, lambda output: (torch.empty(2, dtype=dtype), output))
         hook.save_tensor("own", torch.empty(2, dtype=dtype))
-        for each in (hook, other):
-            names = open_trial(each).tensor_names()
+        for any_hook in (hook, other):
+            names = open_trial(any_hook).tensor_names()
             assert "Returns_output_1" in names
             assert not {"Returns_output_0", "own"} & set(names)
         assert caplog.text.count(f"Returns_output_0 is not saved: there is no way to store torch.{name}") == 2
@@ -227,7 +227,7 @@ for name, config in configs.items():
             model(torch.ones(4, 2, device="cpu", dtype=torch.bfloat16)).sum().backward()
     trial = create_trial(f"FOLDER/{name}")
     assert len(trial.tensor_names()) == 6, trial.tensor_names()
-    assert all(trial.tensor(each).steps() == [0, 1] for each in trial.tensor_names())
+    assert all(trial.tensor(name).steps() == [0, 1] for name in trial.tensor_names())
 """
 
 

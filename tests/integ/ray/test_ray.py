@@ -42,4 +42,4 @@ def test_ray_gives_the_issues_of_the_process_pool(tmp_path):
     expected = evaluate_on(ProcessPool(2), rules, path, num_shards=3)
     assert {issue.rule for issue in found.issues} == {"a", "b", "c"}
     assert found.issues == expected.issues
-    assert [each.num_steps for each in found.statuses] == [each.num_steps for each in expected.statuses]
+    assert [status.num_steps for status in found.statuses] == [status.num_steps for status in expected.statuses]

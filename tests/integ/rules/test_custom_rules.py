@@ -66,7 +66,7 @@ class LossRises(Rule):
     def invoke_at_step(self, step):
         for tensor in self.req_tensors.get():
             steps = self.req_tensors.get_tensor_steps(tensor.name)
-            values = [tensor.value(each) for each in steps]
+            values = [tensor.value(step) for step in steps]
             if len(values) == self.window and values[-1] > values[0]:
                 return True
         return False

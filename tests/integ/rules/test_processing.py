@@ -68,8 +68,8 @@ def lay_out(tmp_path, trial_path):
         instances = []
         for number, host in enumerate(HOSTS):
             folder = tmp_path / host
-            for each in ("config", "output", "message"):
-                (folder / each).mkdir(parents=True, exist_ok=True)
+            for part in ("config", "output", "message"):
+                (folder / part).mkdir(parents=True, exist_ok=True)
             for file in files[number::2] if is_sharded else ():
                 target = folder / "index" / file.relative_to(trial_path / "index")
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,9 @@ def job(lay_out):
 
 def alone(trial_path):
     trial = create_trial(str(trial_path))
-    rules = {name: create_rule(each["rule"], trial, each.get("parameters")) for name, each in RULES.items()}
+    rules = {
+        name: create_rule(reference["rule"], trial, reference.get("parameters")) for name, reference in RULES.items()
+    }
     evaluation = evaluate(rules, trial)
     return [issue.to_json_dict() for issue in evaluation], evaluation.statuses
 
@@ -141,14 +143,14 @@ def test_two_instances_find_what_one_evaluation_finds(tmp_path, trial_path, job,
     assert results["vanishing"]["issues"]
     assert results["images"]["issues"][-1]["tensors"] == ["b_input", "a_input"]
     summary = json.loads((tmp_path / "algo-1" / "output" / "summary.json").read_text())
-    assert [each["name"] for each in summary["statuses"]] == list(RULES)
+    assert [status["name"] for status in summary["statuses"]] == list(RULES)
     message = (tmp_path / "algo-1" / "message" / "message").read_text()
     assert message == "issues found by vanishing, loss, images, overfit, exploding"
 
 
 def test_processes_of_one_machine_find_what_one_evaluation_finds(trial_path):
     """With more shards than processes."""
-    choices = {name: RuleChoice(**each) for name, each in RULES.items()}
+    choices = {name: RuleChoice(**reference) for name, reference in RULES.items()}
     pool = evaluate_on(ProcessPool(2), choices, str(trial_path), num_shards=3)
     assert [issue.to_json_dict() for issue in pool.issues] == alone(trial_path)[0]
 
@@ -156,12 +158,12 @@ def test_processes_of_one_machine_find_what_one_evaluation_finds(trial_path):
 def test_both_instances_have_a_part(trial_path, tmp_path):
     """Each step is evaluated once."""
     trial = create_trial(str(trial_path))
-    rules = {name: RuleChoice(**each) for name, each in RULES.items()}
+    rules = {name: RuleChoice(**reference) for name, reference in RULES.items()}
     surroundings = [
         ProcessingEnvironment(host=host, hosts=HOSTS, output_folder=str(tmp_path), exchange=str(tmp_path))
         for host in HOSTS
     ]
-    first, second = (shards_of_host(rules, trial, each) for each in surroundings)
+    first, second = (shards_of_host(rules, trial, host) for host in surroundings)
     assert first[-1].only_steps | second[-1].only_steps == set(trial.steps())
     assert not first[-1].only_steps & second[-1].only_steps
     assert [list(shard.rules) for shard in first] == [["loss"], ["images"], ["vanishing", "exploding"]]

@@ -175,4 +175,6 @@ def test_rules_together_find_what_each_finds_alone(steps):
         together = evaluate(rules_over(trial), trial).run()
         for key in RULES:
             alone = evaluate({key: rules_over(trial)[key]}, trial).run()
-            assert [issue.to_json() for issue in together if issue.rule == key] == [each.to_json() for each in alone]
+            assert [issue.to_json() for issue in together if issue.rule == key] == [
+                lone_issue.to_json() for lone_issue in alone
+            ]

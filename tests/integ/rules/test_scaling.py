@@ -21,7 +21,7 @@ def test_a_process_pool_gives_the_issues_of_one_process(tmp_path):
     rules = {"a": RuleChoice(rule="VanishingGradient"), "b": RuleChoice(rule="LossNotDecreasing")}
     found = evaluate_on(ProcessPool(2), rules, str(tmp_path / "trial"), num_shards=4)
     trial = create_trial(str(tmp_path / "trial"))
-    alone = evaluate({name: create_rule(each.rule, trial) for name, each in rules.items()}, trial)
+    alone = evaluate({name: create_rule(reference.rule, trial) for name, reference in rules.items()}, trial)
     assert list(found.issues) == alone.run()
     assert [status.status for status in found.statuses] == ["IssuesFound", "IssuesFound"]
 

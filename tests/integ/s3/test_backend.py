@@ -61,7 +61,7 @@ def test_ranges_when_near_then_fetched_together(backend, proxy):
     ranges = [ByteRange("a", 500, 10), ByteRange("b"), ByteRange("a", 0, 10), ByteRange("a", 1 << 20, 9),
               ByteRange("none", 0, 1), ByteRange("a", 505, 100)]  # fmt: skip
     expected = [content[500:510], b"short", content[:10], content[1 << 20 : (1 << 20) + 9], None, content[505:605]]
-    assert [each if each is None else bytes(each) for each in backend.read_many(ranges)] == expected
+    assert [content if content is None else bytes(content) for content in backend.read_many(ranges)] == expected
     assert proxy.counts == {"GET": 4}
 
 
@@ -174,7 +174,7 @@ def test_bucket_when_missing_then_not_created(options, s3_client):
     for call in (backend.list, lambda: backend.write("a", (b"",)), lambda: backend.create("a")):
         with pytest.raises(StorageError, match="buckets are not created"):
             call()
-    assert "no-such-bucket" not in [each["Name"] for each in s3_client.list_buckets()["Buckets"]]
+    assert "no-such-bucket" not in [bucket["Name"] for bucket in s3_client.list_buckets()["Buckets"]]
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ HOSTS = ("algo-1", "algo-2")
 def lay_out(folder, host, request, s3_client, bucket):
     """Write the files that SageMaker gives an instance, and fetch its share of the inputs."""
     described = {**request}
-    for each in described["ProcessingInputs"]:
-        given = each["S3Input"]
-        given["LocalPath"] = str(folder / each["InputName"])
+    for processing_input in described["ProcessingInputs"]:
+        given = processing_input["S3Input"]
+        given["LocalPath"] = str(folder / processing_input["InputName"])
         prefix = given["S3Uri"].removeprefix(f"s3://{bucket}/")
         found = s3_client.list_objects_v2(Bucket=bucket, Prefix=prefix)["Contents"]
         keys = sorted(item["Key"] for item in found)
         for key in keys[HOSTS.index(host) :: 2] if given["S3DataDistributionType"] == "ShardedByS3Key" else keys:
-            target = folder / each["InputName"] / key[len(prefix) :]
+            target = folder / processing_input["InputName"] / key[len(prefix) :]
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(s3_client.get_object(Bucket=bucket, Key=key)["Body"].read())
     described["ProcessingOutputConfig"]["Outputs"][0]["S3Output"]["LocalPath"] = str(folder / "output")
@@ -71,6 +71,6 @@ def test_two_instances_evaluate_a_trial_on_s3_and_the_first_writes_the_results(
     assert [issue["step"] for issue in result["issues"]] == [0, 4, 8]
     assert (result["status"], result["num_steps"]) == ("IssuesFound", 12)
     summary = json.loads((tmp_path / "algo-1" / "output" / "summary.json").read_text())
-    assert [each["status"] for each in summary["statuses"]] == ["IssuesFound", "IssuesFound"]
+    assert [status["status"] for status in summary["statuses"]] == ["IssuesFound", "IssuesFound"]
     left = s3_client.list_objects_v2(Bucket=bucket, Prefix="evaluation/")["Contents"]
     assert [item["Key"] for item in left] == ["evaluation/parts/algo-1.json", "evaluation/parts/algo-2.json"]

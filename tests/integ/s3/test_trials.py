@@ -52,7 +52,7 @@ def facts(trial):
         "all steps": trial.steps(show_incomplete_steps=True),
         "workers": trial.workers(),
         "ended": trial.loaded_all_steps,
-        "collections": {name: each.to_json_dict() for name, each in trial.collections().items()},
+        "collections": {name: collection.to_json_dict() for name, collection in trial.collections().items()},
         "problems": len(trial.problems()),
     }
 

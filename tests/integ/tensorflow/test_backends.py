@@ -37,7 +37,7 @@ def train(hook=None):
     settings = {"batch_size": 8, "epochs": 2, "shuffle": False, "verbose": 0, "validation_data": (x[:16], y[:16])}
     history = model.fit(x, y, callbacks=callbacks, **settings).history
     predictions = model.predict(x[:8], verbose=0, callbacks=callbacks)
-    return [each.tobytes().hex() for each in [*model.get_weights(), predictions]], history
+    return [array.tobytes().hex() for array in [*model.get_weights(), predictions]], history
 
 plain = train()
 everything = ["weights", "biases", "gradients", "layers", "inputs", "outputs", "optimizer_variables"]

@@ -101,6 +101,8 @@ def test_structure_when_model_is_the_same_then_collections_are(pair):
         found = collections[name].to_json_dict()
         for key in ("save_config", "reduction_config", "save_histogram"):
             assert found[key] == wanted[key], (name, key)
-        assert found["include_regex"] == [OTHER_PATTERNS.get(each, each) for each in wanted["include_regex"]], name
+        assert found["include_regex"] == [
+            OTHER_PATTERNS.get(pattern, pattern) for pattern in wanted["include_regex"]
+        ], name
         members = set(found["tensor_names"]) - NEW - {"val_accuracy", "val_loss"}
         assert members == (set(wanted["tensor_names_in_file"]) & known) - set(NOT_ANY_MORE), name

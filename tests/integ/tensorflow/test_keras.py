@@ -33,7 +33,7 @@ class Snapshots(keras.callbacks.Callback):
         self.weights = []
 
     def on_train_batch_end(self, batch, logs=None):
-        self.weights.append([np.array(each) for each in self.model.get_weights()])
+        self.weights.append([np.array(weight) for weight in self.model.get_weights()])
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -201,7 +201,7 @@ def test_gradients_when_precision_is_mixed_then_are_without_the_scale(fit, make_
     assert_same(model, plain)
     trial = open_trial(hook)
     (name,) = [
-        each for each in trial.tensor_names(collection="weights") if each.startswith("dense") and "_1" not in each
+        name for name in trial.tensor_names(collection="weights") if name.startswith("dense") and "_1" not in name
     ][:1]
     path = name.partition("/weights/")[2].removesuffix(":0")
     before, after = trial.tensor(name).value(0, TRAIN), trial.tensor(name).value(1, TRAIN)

@@ -174,7 +174,7 @@ def evaluate(make_hook, open_trial, recommended_issues):
         model = keras.Sequential([keras.Input(inputs.shape[1:]), *job.layers()])
         model.compile(job.optimizer(), job.loss, jit_compile=False)
         hook = make_hook(include_collections=saved, save_config=smd.SaveConfig(save_interval=save_interval))
-        training, validation = ((each[:NUM_TRAINING], each[NUM_TRAINING:]) for each in (inputs, targets))
+        training, validation = ((values[:NUM_TRAINING], values[NUM_TRAINING:]) for values in (inputs, targets))
         (x, held_x), (y, held_y) = training, validation
         model.fit(
             x, y, batch_size=16, epochs=2, shuffle=job.shuffle, validation_data=(held_x, held_y), verbose=0,
@@ -198,7 +198,7 @@ def test_a_faulty_job_is_found_and_its_cause_named(evaluate, name):
     job, rule, cause = FAULTS[name]
     issues = evaluate(job)
     assert rule in {issue.rule for issue in issues}
-    assert cause in [each.name for each in likely_causes(issues)][:2]
+    assert cause in [likely.name for likely in likely_causes(issues)][:2]
 
 
 @pytest.mark.parametrize(("saved", "save_interval"), [(["weights", "gradients"], 1), ([], 1), (SAVED, 5)])

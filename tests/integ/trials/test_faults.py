@@ -161,7 +161,11 @@ def victim(tmp_path):
         trial.write(modes.TRAIN, step, {name: rng.random((2, 3), np.float32) for name in sorted(NAMES)})
     trial.end()
     opened = create_trial(folder, polling=STILL)
-    values = {(step, name): value for name, each in opened.values().items() for step, value in each.items()}
+    values = {
+        (step, name): value
+        for name, values_of_tensor in opened.values().items()
+        for step, value in values_of_tensor.items()
+    }
     records = {}
     for step, name in values:
         record = opened.index_reader.find(name, step, modes.GLOBAL)["worker_0"].value
@@ -175,9 +179,9 @@ def check_victim(backend, values, records, key, place):
     Records are compared with those that were read before them: the damaged ones, and those that follow.
     """
     trial = Trial("victim", backend, polling=STILL)
-    in_file = {each: (start, size) for each, (file, start, size) in records.items() if file == key}
+    in_file = {record: (start, size) for record, (file, start, size) in records.items() if file == key}
     (damaged_step,) = {step for step, _ in in_file}
-    hit = {each for each, (start, size) in in_file.items() if start <= place < start + size}
+    hit = {record for record, (start, size) in in_file.items() if start <= place < start + size}
     failed = False
     for step, name in itertools.product(range(max(damaged_step - 1, 0), min(damaged_step + 2, 12)), sorted(NAMES)):
         try:
@@ -200,9 +204,9 @@ def check_victim(backend, values, records, key, place):
         (trial.values(sorted(NAMES - names)), 12),
         (trial.values(sorted(names), steps=others), 11),
     ):
-        for name, each in together.items():
-            assert all(np.array_equal(value, values[step, name]) for step, value in each.items())
-            assert len(each) == num_steps
+        for name, values_of_tensor in together.items():
+            assert all(np.array_equal(value, values[step, name]) for step, value in values_of_tensor.items())
+            assert len(values_of_tensor) == num_steps
     assert bool(trial.problems()) == failed
     assert all(problem.path == f"{backend.url}/{key}" for problem in trial.problems())
 
@@ -252,9 +256,11 @@ def test_file_when_cut_off_at_every_boundary_and_at_random_places_then_what_came
         assert [problem.path for problem in trial.problems()] == [f"{backend.url}/{key}"]
         backend.write(key, (content,))
     found = Trial("whole again", backend, polling=STILL).values()
-    assert {(step, name): value.tobytes() for name, each in found.items() for step, value in each.items()} == {
-        key: value.tobytes() for key, value in values.items()
-    }
+    assert {
+        (step, name): value.tobytes()
+        for name, values_of_tensor in found.items()
+        for step, value in values_of_tensor.items()
+    } == {key: value.tobytes() for key, value in values.items()}
 
 
 def test_problem_when_met_again_and_again_then_reported_once(victim, caplog):

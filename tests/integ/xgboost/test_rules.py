@@ -100,7 +100,7 @@ def test_confusion_when_classes_are_mixed_up_then_fires(mixed_up_classes, min_di
 def test_class_imbalance_when_a_class_is_mispredicted_then_fires(mixed_up_classes, below, fires):
     """The class that is mispredicted most fires when its share is above the limit, not when it equals it."""
     labels, predictions = (mixed_up_classes.tensor(name).value(0) for name in ("labels", "predictions"))
-    share = max(np.mean(predictions[labels == each] != each) for each in (0, 1))
+    share = max(np.mean(predictions[labels == label] != label) for label in (0, 1))
     issues = issues_of("ClassImbalance", mixed_up_classes, samples=100, threshold_misprediction=share - below)
     assert [(issue.step, issue.tensors, issue.value) for issue in issues[:1]] == (
         [(0, ("predictions", "labels"), share)] if fires else []
@@ -127,7 +127,7 @@ def test_unchanged_tensor_when_over_all_tensors_then_names_constants(make_trial)
     """Hyperparameters and labels, which no round changes, are named from the third round on."""
     issues = issues_of("UnchangedTensor", make_trial(num_rounds=4), tensor_regex=".*")
     assert [issue.step for issue in issues] == [2, 3]
-    assert all({"hyperparameters/nthread", "hyperparameters/seed", "labels"} <= set(each.tensors) for each in issues)
+    assert all({"hyperparameters/nthread", "hyperparameters/seed", "labels"} <= set(issue.tensors) for issue in issues)
     assert not any({"predictions", "train-logloss"} & set(issue.tensors) for issue in issues)
 
 

@@ -56,7 +56,7 @@ def test_names_of_rules_may_come_after_options(trial, capsys, arguments):
     """Options and names go in any order."""
     assert main(["rules", "run", trial, *arguments, "--json"]) == 1
     vanishing, dead = json.loads(capsys.readouterr().out)
-    assert [(each["name"], len(each["issues"])) for each in (vanishing, dead)] == [
+    assert [(rule["name"], len(rule["issues"])) for rule in (vanishing, dead)] == [
         ("VanishingGradient", 1), ("DeadRelu", 0)
     ]  # fmt: skip
 

@@ -47,7 +47,7 @@ def test_should_save_step_agrees_with_counting(config):
 @given(mode_configs, st.integers(0, 80))
 def test_the_next_step_to_save_is_the_first_that_is_to_be_saved(config, step):
     """Of those after a step."""
-    following = (each for each in range(step + 1, step + 101) if config.should_save_step(each))
+    following = (later for later in range(step + 1, step + 101) if config.should_save_step(later))
     assert config.next_step_to_save(step) == next(following, None)
 
 

@@ -49,7 +49,7 @@ def test_a_rule_that_will_never_evaluate_says_why(trial, name, parameters, probl
     if problem is None:
         assert explanation.problems == ()
     else:
-        assert any(re.search(problem, each) for each in explanation.problems), explanation.problems
+        assert any(re.search(problem, text) for text in explanation.problems), explanation.problems
         assert "no verdict: " in str(explanation)
 
 

@@ -40,4 +40,4 @@ def test_recommended_rules_judge_whatever_was_saved(make_trial, collections):
     trial = make_trial(steps, collections=collections)
     evaluation = evaluate(recommended_rules(trial), trial)
     evaluation.run()
-    assert [(each.name, each.details) for each in evaluation.statuses if each.status == "Error"] == []
+    assert [(status.name, status.details) for status in evaluation.statuses if status.status == "Error"] == []

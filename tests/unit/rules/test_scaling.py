@@ -72,10 +72,10 @@ def expected(path, rules):
 
     trial = create_trial(path)
     made = {
-        name: create_custom_rule(each.source, each.rule, trial, each.parameters)
-        if each.source
-        else create_rule(each.rule, trial, each.parameters)
-        for name, each in rules.items()
+        name: create_custom_rule(reference.source, reference.rule, trial, reference.parameters)
+        if reference.source
+        else create_rule(reference.rule, trial, reference.parameters)
+        for name, reference in rules.items()
     }
     evaluation = evaluate(made, trial, clock=lambda: 0.0)
     return evaluation.run(), evaluation.statuses
@@ -180,8 +180,8 @@ def test_every_rule_that_may_be_divided_finds_the_same_in_shards(faulty, num_sha
     found = evaluate_on(Here(), rules, faulty, num_shards=num_shards)
     issues, statuses = expected(faulty, rules)
     for name in rules:
-        assert [each.to_json() for each in found.issues if each.rule == name] == [
-            each.to_json() for each in issues if each.rule == name
+        assert [issue.to_json() for issue in found.issues if issue.rule == name] == [
+            issue.to_json() for issue in issues if issue.rule == name
         ], name
     assert [{**status.to_json_dict(), "modified_at": 0.0} for status in found.statuses] == [
         status.to_json_dict() for status in statuses

@@ -207,7 +207,7 @@ def test_losses_that_are_infinite_both_ways_or_too_large_do_not_end_a_rule(make_
     """Losses without a finite mean, as after an overflow in half precision, do not end a rule with an error."""
     losses = [math.inf if math.isinf(least) else 1.7e308, least] * 12
     steps = steps_of({"Net_input_0": np.ones((40, 2)) * step, "loss": loss} for step, loss in enumerate(losses))
-    steps |= {(EVAL, step): {**each, "Net_input_0": -each["Net_input_0"]} for (_, step), each in steps.items()}
+    steps |= {(EVAL, step): {**tensors, "Net_input_0": -tensors["Net_input_0"]} for (_, step), tensors in steps.items()}
     steps[TRAIN, len(losses)] = {"Net_input_0": np.ones((40, 2)), "loss": 1.0}
     assert not names_of_failed(make_trial(steps), "LossPlateau", "EvaluationMismatch")
 

@@ -63,7 +63,7 @@ def index_files_read(monkeypatch):
 
     def note(self, ranges):
         wanted = list(ranges)
-        read.extend(each.key for each in wanted if each.key.startswith("index/"))
+        read.extend(wanted_range.key for wanted_range in wanted if wanted_range.key.startswith("index/"))
         return read_many(self, wanted)
 
     monkeypatch.setattr(LocalBackend, "read_many", note)

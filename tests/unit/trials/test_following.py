@@ -137,8 +137,8 @@ def test_steps_when_handed_out_then_nobody_elses(new_job, open_trial):
     job.write(1)
     trial.steps()
     assert lists == [[0]] * 5
-    for each in lists:
-        each.append(99)
+    for returned in lists:
+        returned.append(99)
     assert trial.steps() == trial.tensor("loss").steps() == trial.tensor("loss").steps(ModeKeys.TRAIN) == [0, 1]
 
 

@@ -95,7 +95,7 @@ class DeviceReductions:
     @property
     def num_rows(self) -> int:
         """Total number of parts of the tensors so far."""
-        return sum([each.num_rows for each in self._summarised])
+        return sum([part.num_rows for part in self._summarised])
 
     @property
     def nbytes(self) -> int:
@@ -104,7 +104,7 @@ class DeviceReductions:
 
     def has(self, name: str) -> bool:
         """Return whether a tensor has been summarised."""
-        return any(each.name == name for each in self._summarised)
+        return any(part.name == name for part in self._summarised)
 
     def can_summarise(self, tensor: Tensor, reductions: Iterable[Reduction]) -> bool:
         """Return whether one pass over a tensor computes all its reductions."""
@@ -210,15 +210,15 @@ def _reductions(
     assert kernels is not None
     with np.errstate(all="ignore"):  # rules report overflows, so that the script needs no warning
         whole = _Whole(summarised, rows, ddof, kernels.PART)
-        wanted = {reduction for each in summarised for reduction in each.columns}
+        wanted = {reduction for part in summarised for reduction in part.columns}
         table = {(name, absolute): whole.find(name, absolute) for name, absolute in wanted}
         found = []
         for dtype, has_names in ((np.float32, False), (np.float64, True)):
-            some = [(at, each) for at, each in enumerate(summarised) if (each.names is not None) is has_names]
+            some = [(at, part) for at, part in enumerate(summarised) if (part.names is not None) is has_names]
             if some:
-                values = np.array([table[reduction][at] for at, each in some for reduction in each.columns])
-                names = [each.names or batched_reduction_names((each.name,), each.columns) for _, each in some]
-                times = np.repeat([each.wall_time for _, each in some], [len(each.columns) for _, each in some])
+                values = np.array([table[reduction][at] for at, part in some for reduction in part.columns])
+                names = [part.names or batched_reduction_names((part.name,), part.columns) for _, part in some]
+                times = np.repeat([part.wall_time for _, part in some], [len(part.columns) for _, part in some])
                 found.append(NamedNumbers(tuple(itertools.chain(*names)), values.astype(dtype), times))
         return found
 
@@ -228,8 +228,8 @@ class _Whole:
 
     def __init__(self, summarised: Sequence[_Summarised], rows: _Row, ddof: int, part: int) -> None:
         self._ddof = ddof
-        self.counts = np.array([each.num_elements for each in summarised], np.float64)
-        self._num_rows = np.array([each.num_rows for each in summarised])
+        self.counts = np.array([part.num_elements for part in summarised], np.float64)
+        self._num_rows = np.array([part.num_rows for part in summarised])
         self._starts = np.concatenate([[0], np.cumsum(self._num_rows[:-1])])
         sizes = np.full(len(rows), float(part))
         sizes[self._starts + self._num_rows - 1] = self.counts - (self._num_rows - 1) * part

@@ -160,7 +160,7 @@ class Reducer:
     ) -> bool:
         """Save statistics of a tensor with a step; return False if its device cannot compute them."""
         batch = self._device_batch(step, value)
-        single = tuple([Reduction(each) for each in statistics if each != "histogram"])
+        single = tuple([Reduction(statistic) for statistic in statistics if statistic != "histogram"])
         if batch is None or not batch.can_summarise(value, single):
             return False
         bare = without_output_number(name)

@@ -50,7 +50,7 @@ def share_of_samples(batches: Sequence[Sequence[bytes] | None]) -> float:
     if len(known) < len(batches):
         return 100.0
     kinds = [set(batch) for batch in known]
-    numbers = [len(each) for each in kinds]
+    numbers = [len(kind) for kind in kinds]
     has_few_kinds = len(set().union(*kinds)) <= 2 * max(numbers)
     if has_few_kinds and max(numbers) > 1:
         return 100.0

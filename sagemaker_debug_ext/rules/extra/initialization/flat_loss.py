@@ -87,7 +87,7 @@ class FlatLoss(TensorRule):
             return None
         seen.append(found)
         limit: float = self.parameters["threshold"]
-        fires = len(seen) == patience and all(UNRELATED < each < limit for each in seen)
+        fires = len(seen) == patience and all(UNRELATED < change < limit for change in seen)
         return Measurement(max(seen), fires=fires, threshold=limit, severity=-max(seen))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:

@@ -115,12 +115,12 @@ class ActivationCollapse(TensorRule):
         if output is None:
             return measured
         axis = -1 if scheme.has_channels_last(name) else 1
-        for each in (name, *(other for other in view.selected(self.selection) if other != name)):
-            bias = self._bias_of(view, each)
+        for candidate in (name, *(other for other in view.selected(self.selection) if other != name)):
+            bias = self._bias_of(view, candidate)
             if bias is None or bias.ndim != 1 or output.shape[axis] != len(bias):
                 continue
-            value = view.value(each)
-            if each == name or (value is not None and np.array_equal(value, output)):
+            value = view.value(candidate)
+            if candidate == name or (value is not None and np.array_equal(value, output)):
                 found = variation(to_float64(np.moveaxis(output, axis, -1)) - to_float64(bias))
                 return measured if found is None else found
         return measured
@@ -129,8 +129,10 @@ class ActivationCollapse(TensorRule):
     def _bias_of(view: StepView, output: str) -> Array | None:
         scheme = naming_scheme_of(view.trial)
         beside = scheme.parameters_beside(output, view.tensor_names)
-        weights = [each for each in beside if not scheme.is_gradient(each)]
-        biases = [bias for each in weights if (bias := scheme.bias_of(each)) != each and bias in view.tensor_names]
+        weights = [parameter for parameter in beside if not scheme.is_gradient(parameter)]
+        biases = [
+            bias for weight in weights if (bias := scheme.bias_of(weight)) != weight and bias in view.tensor_names
+        ]
         return value_before_update(view, biases[0]) if len(biases) == 1 else None
 
     def issues_of(self, view: StepView, measurements: Mapping[str, Measurement]) -> list[Issue]:
@@ -139,7 +141,7 @@ class ActivationCollapse(TensorRule):
         if any(self._varies(view, name) for name in view.selected(ANSWERS)):
             fired = {name: reading for name, reading in fired.items() if not self._has_constant_input(view, name)}
         where = self._where(view, fired) if fired else ""
-        return super().issues_of(view, {name: attrs.evolve(each, text=where) for name, each in fired.items()})
+        return super().issues_of(view, {name: attrs.evolve(reading, text=where) for name, reading in fired.items()})
 
     def _where(self, view: StepView, collapsed: Mapping[str, Measurement]) -> str:
         flat = sorted(name for name in collapsed if self._is_flat(view, name))
@@ -147,12 +149,12 @@ class ActivationCollapse(TensorRule):
         if not flat:
             others = (name for name in view.selected(LAYER_OUTPUTS) if name not in collapsed)
             flat = sorted(name for name in others if self._is_silent(view, name))
-            since_first = flat if all(each.text for each in collapsed.values()) else []
+            since_first = flat if all(reading.text for reading in collapsed.values()) else []
         if since_first:
             return f"; {since_first[0]!r} {WAS_FLAT}"
         if flat:
             return f"; {flat[0]!r} {IS_FLAT}"
-        cut = self._cut(view, collapsed) if all(each.text for each in collapsed.values()) else None
+        cut = self._cut(view, collapsed) if all(reading.text for reading in collapsed.values()) else None
         return f"; {cut!r} {CUT}" if cut else ""
 
     @staticmethod
@@ -177,7 +179,7 @@ class ActivationCollapse(TensorRule):
             return False
         layer = re.escape(re.sub(r"[_/](output_\d+|outputs(_\d+)?)$", "", name))
         within = re.compile(rf"(^|[_./]){layer}[_./](?!input|output)")  # of a layer that contains others
-        if any(within.search(each) for each in view.tensor_names):
+        if any(within.search(tensor) for tensor in view.tensor_names):
             return False
         return not scheme.parameters_beside(name, view.tensor_names) and self._varies(view, given)
 

@@ -129,7 +129,7 @@ class OverRegularisation(BuiltinRule):
             if not self._smoothed.is_full(loss.name) or share is None:
                 continue
             usual = statistics.median(shares)
-            if limit < usual <= 1 and max(abs(each - usual) for each in shares) < STEADY:
+            if limit < usual <= 1 and max(abs(share - usual) for share in shares) < STEADY:
                 text = f"Labels are smoothed too much: {usual:.0%} of what {loss.name!r} wants is the same for all."
                 return [self.found(view, text, tensors=[loss.name], value=usual, threshold=limit)]
         return []

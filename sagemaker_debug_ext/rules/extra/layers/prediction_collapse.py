@@ -131,9 +131,9 @@ class PredictionCollapse(BuiltinRule):
         if not labels:
             return None
         self._num_steps += 1
-        for each in labels:
-            self._recent_labels.extend(each.tolist())
-            self._all_labels.update(each.tolist())
+        for classes in labels:
+            self._recent_labels.extend(classes.tolist())
+            self._all_labels.update(classes.tolist())
         scores = [class_answers(view, name) for name in view.selected(self._predictions)]
         if len(labels) == len(scores) == 1 and scores[0] is not None:
             known = knowledge(scores[0], labels[0])

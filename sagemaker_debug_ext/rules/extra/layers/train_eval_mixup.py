@@ -64,7 +64,7 @@ def drops_by_chance(given: Array, output: Array) -> bool:
     mixed = min(float(np.mean(zeros.any(axis=axis) & ~zeros.all(axis=axis))) for axis in (0, 1))
     if not FEWEST < share < 1 - FEWEST or mixed < NEARLY_ALL:
         return False
-    before, after, zeros = (each.reshape(-1, width)[:rows].reshape(-1) for each in (given, output, output == 0))
+    before, after, zeros = (values.reshape(-1, width)[:rows].reshape(-1) for values in (given, output, output == 0))
     low, high = before[~zeros].min(), before[~zeros].max()
     is_within = (before >= low) & (before <= high)
     order = np.argsort(before[is_within], kind="stable")
@@ -165,9 +165,9 @@ class TrainEvalMixup(TensorRule):
         output = view.value(name)
         if output is None or output.ndim < 2 or output.dtype.kind not in "fV" or not np.any(output == 0):
             return None
-        given = [value for each in view.selected(MODEL_INPUTS) if (value := view.value(each)) is not None]
+        given = [value for model_input in view.selected(MODEL_INPUTS) if (value := view.value(model_input)) is not None]
         values = (value for other in layers if other != name and (value := view.value(other)) is not None)
-        values = (value for value in values if not any(np.array_equal(value, each) for each in given))
+        values = (value for value in values if not any(np.array_equal(value, model_input) for model_input in given))
         alike = (value for value in values if (value.dtype, value.shape) == (output.dtype, output.shape))
         drops = any(drops_by_chance(value, output) for value in itertools.islice(alike, MAX_OTHERS))
         length = self._streaks.observe(name, drops)

@@ -222,7 +222,7 @@ class FrozenParameters(TensorRule):
         bias_of = naming_scheme_of(view.trial).bias_of
         beside = (name for name in view.selected(self.selection) if name != offset and bias_of(name) == offset)
         gradients = (gradient_in(view, name) for name in beside)
-        return any(view.statistic(each, any_non_zero) for each in gradients if each is not None)
+        return any(view.statistic(gradient, any_non_zero) for gradient in gradients if gradient is not None)
 
     def _is_sliver(self, view: StepView, names: Sequence[str]) -> bool:
         values = [value for name in names if (value := view.value(name)) is not None]

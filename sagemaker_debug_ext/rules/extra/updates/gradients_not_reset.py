@@ -71,9 +71,9 @@ class Optimizers:
         self.total = self.total + gradient**2
         lion = np.sign(0.9 * self.slow + 0.1 * gradient)
         self.slow = 0.99 * self.slow + 0.01 * gradient
-        scaled = [gradient / (np.sqrt(each) + 1e-8) for each in (self.quick, self.total)]
+        scaled = [gradient / (np.sqrt(squares) + 1e-8) for squares in (self.quick, self.total)]
         others = (gradient, nesterov, corrected / size, *scaled, np.sign(gradient), lion)
-        return tuple(-np.asarray(each) for each in (*others, *self.momenta.values()))
+        return tuple(-np.asarray(update) for update in (*others, *self.momenta.values()))
 
 
 def cosine(first: Array, second: Array) -> float:
@@ -193,14 +193,14 @@ class GradientsNotReset(TensorRule):
         change = weight - watch.weight
         by_reset = [cosine(change, update) for update in watch.reset.updates(watch.gradient)]
         watch.step, watch.weight, watch.gradient = view.mode_step, weight, gradient
-        for each in watch.sums:
-            each.observe(change, by_reset)
-            each.add(gradient, view.mode_step)
+        for candidate in watch.sums:
+            candidate.observe(change, by_reset)
+            candidate.add(gradient, view.mode_step)
         *others, ordinary, huge = by_reset
         runs_on = huge > EXPLAINS and max(*others, ordinary) < 1 - NEARER * (1 - huge) - ROUNDING
         watch.runs_on = watch.runs_on + 1 if runs_on else 0
-        best = max(watch.sums, key=lambda each: each.length)
-        watch.sums = [each for each in watch.sums if each.refuted < MAX_REFUTED or each is best]
+        best = max(watch.sums, key=lambda candidate: candidate.length)
+        watch.sums = [candidate for candidate in watch.sums if candidate.refuted < MAX_REFUTED or candidate is best]
         patience: int = self.parameters["patience"]
         if watch.runs_on >= RUNS_ON and best.length < patience:
             return Measurement(huge, fires=True, threshold=EXPLAINS, text=f"{max(*others, ordinary):.4f}", severity=-1)

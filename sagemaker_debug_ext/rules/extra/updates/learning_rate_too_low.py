@@ -152,7 +152,7 @@ class LearningRateTooLow(UpdateSizeRule):
     @staticmethod
     def _have_gradients(view: StepView, names: list[str]) -> bool:
         gradients = (gradient_in(view, name) for name in names)
-        return any(view.statistic(each, any_non_zero) for each in gradients if each is not None)
+        return any(view.statistic(gradient, any_non_zero) for gradient in gradients if gradient is not None)
 
     def _has_skill(self) -> bool:
         """Return whether predictions beat the best constant, like those of a pretrained model."""

@@ -25,7 +25,7 @@ def step(number, size=1):
 
 
 def kept(recorder):
-    return [each.position.global_step for each in recorder.take()]
+    return [recorded.position.global_step for recorded in recorder.take()]
 
 
 def test_recorder_when_more_steps_come_then_keeps_the_last():

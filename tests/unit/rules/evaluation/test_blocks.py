@@ -110,7 +110,7 @@ def test_sound_steps_are_not_evaluated_one_by_one(tmp_path, monkeypatch):
     """That is the point of it."""
     rng = np.random.default_rng(0)
     tensors = [{"gradient/w": rng.normal(size=(8, 8)), "net_weight": rng.normal(size=(8, 8))} for _ in range(9)]
-    write(tmp_path, [(ModeKeys.TRAIN, each, False) for each in tensors])
+    write(tmp_path, [(ModeKeys.TRAIN, tensors_of_step, False) for tensors_of_step in tensors])
     measured = []
     for name in ("VanishingGradient", "ExplodingTensor", "WeightUpdateRatio"):
         trial = create_trial(str(tmp_path))
@@ -142,7 +142,7 @@ def test_a_large_value_is_compared_with_the_one_before_the_block(tmp_path, monke
     monkeypatch.setattr(blocks_module, "BLOCK_STEPS", 4)
     numbers = [0, 1, 2, 3, 3, 5]
     tensors = [{"x": np.arange(50.0) + number} | ({"y": 0.0} if number in (1, 3) else {}) for number in numbers]
-    write(tmp_path, [(ModeKeys.TRAIN, each, False) for each in tensors])
+    write(tmp_path, [(ModeKeys.TRAIN, tensors_of_step, False) for tensors_of_step in tensors])
     trial = create_trial(str(tmp_path))
     rule = create_rule("UnchangedTensor", trial, {"tensor_regex": "x", "num_steps": 2})
     assert [issue.step for issue in evaluate([rule], trial)] == [4]
@@ -161,7 +161,7 @@ def test_a_range_of_steps_that_begins_after_any_value_is_evaluated_like_all_step
         tensors[4] = {"net_weight": tensors[4]["net_weight"].reshape(100, 200)}
     if is_other == "of another type":
         tensors[4] = {"net_weight": np.ones((200, 100), np.int32)}
-    write(tmp_path, [(ModeKeys.TRAIN, each, False) for each in tensors])
+    write(tmp_path, [(ModeKeys.TRAIN, tensors_of_step, False) for tensors_of_step in tensors])
     (event_file,) = list((tmp_path / "events").rglob("000000000004_worker_0.tfevents"))
     if is_other == "gone":
         event_file.unlink()
@@ -196,7 +196,7 @@ def test_threads_that_remember_last_values_do_not_disturb_each_other(tmp_path, m
     monkeypatch.setattr(blocks_module, "num_threads", lambda: 4)
     monkeypatch.setattr(blocks_module, "BLOCK_STEPS", 2)
     tensors = [{f"w{number}_weight": np.full(9, float(step)) for number in range(100)} for step in range(1, 21)]
-    write(tmp_path, [(ModeKeys.TRAIN, each, False) for each in tensors])
+    write(tmp_path, [(ModeKeys.TRAIN, tensors_of_step, False) for tensors_of_step in tensors])
     trial = create_trial(str(tmp_path))
     rule = create_rule("WeightUpdateRatio", trial)
     measured = []

@@ -266,9 +266,9 @@ def test_built_in_rules_read_each_tensor_once(trial, monkeypatch):
         return read(self, step, *arguments, **keywords)
 
     def counting_columns(self, names, steps, mode, worker):
-        for each in read_columns(self, names, steps, mode, worker):
-            reads.extend((each.name, step) for step in each.steps)
-            yield each
+        for series in read_columns(self, names, steps, mode, worker):
+            reads.extend((series.name, step) for step in series.steps)
+            yield series
 
     monkeypatch.setattr(tensor_type, "value", counting)
     monkeypatch.setattr(reader_type, "read_columns", counting_columns)

@@ -78,7 +78,7 @@ def source(tmp_path):
 def test_every_rule_with_code_is_made_by_name_and_knows_its_catalog_entry(trial, spec):
     """Class, name and parameters agree; the docstring names every parameter."""
     needed = {
-        name: tuple(each.format(trial=trial.path) for each in values)
+        name: tuple(value.format(trial=trial.path) for value in values)
         for name, values in NEEDED.get(spec.name, {}).items()
     }
     rule = create_rule(spec.name, trial, needed)
@@ -123,7 +123,7 @@ def test_actions_come_from_the_parameters_and_handlers_from_the_caller(trial):
         "Overfit",
         trial,
         {"action_json": r"{\"name\": \"stoptraining\", \"training_job_prefix\": \"Job\"}"},
-        action_handlers={"stoptraining": lambda *each: calls.append(each)},
+        action_handlers={"stoptraining": lambda *arguments: calls.append(arguments)},
     )
     rule.actions.invoke("hello")
     assert calls == [({"name": "stoptraining", "training_job_prefix": "Job"}, "Overfit", "hello")]
@@ -141,7 +141,7 @@ def test_other_trials_are_opened_by_path(trial, tmp_path):
     for name in ("a", "b"):
         write_trial(tmp_path / name, STEPS)
     paths = {"other_trial_1": str(tmp_path / "b"), "other_trial_0": str(tmp_path / "a")}
-    assert [each.name for each in create_rule("Overfit", trial, paths).other_trials] == ["a", "b"]
+    assert [other.name for other in create_rule("Overfit", trial, paths).other_trials] == ["a", "b"]
 
 
 @pytest.mark.parametrize("name", ["other_trials", "other_trial", "other_trial_0"])
@@ -152,7 +152,7 @@ def test_the_trial_to_compare_with_is_given_by_any_of_its_names(trial, tmp_path,
         pytest.skip("a numbered path is one path")
     write_trial(tmp_path / "a", STEPS)
     rule = create_rule("SimilarAcrossRuns", trial, {name: given(str(tmp_path / "a"))})
-    assert [each.name for each in rule.other_trials] == ["a"]
+    assert [other.name for other in rule.other_trials] == ["a"]
     assert rule.parameters["other_trials"] == (str(tmp_path / "a"),)
 
 

@@ -12,8 +12,8 @@ def steps_on_targets(*targets):
     """Return steps at which one loss is computed on some targets, one after the other, and nothing is learnt."""
     stem = "BCEWithLogitsLoss"
     found = {f"{stem}_output_{number}": 0.7 for number in range(len(targets))}
-    for number, each in enumerate(targets):
-        values = np.array(each * 20, dtype=float)[:, None]
+    for number, target in enumerate(targets):
+        values = np.array(target * 20, dtype=float)[:, None]
         found |= {
             f"{stem}_input_{2 * number}": np.full(values.shape, -0.1),
             f"{stem}_input_{2 * number + 1}": values,

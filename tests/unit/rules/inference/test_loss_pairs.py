@@ -37,7 +37,7 @@ def naive_rounds(history):
         if mode is not EVAL or loss is None:
             found.append(None)
             continue
-        relevant = [each for each in before if each[0] in (TRAIN, EVAL)]
+        relevant = [entry for entry in before if entry[0] in (TRAIN, EVAL)]
         first_of_round = next((start for start in range(len(relevant), 0, -1) if relevant[start - 1][0] is TRAIN), 0)
         last_round_end = next((end for end in range(first_of_round, 0, -1) if relevant[end - 1][0] is EVAL), 0)
         validation = [value for _, value in relevant[first_of_round:] if value is not None]
@@ -57,4 +57,4 @@ def test_rounds_equal_those_of_the_definition(history):
     """Whatever the order of modes, and whether or not the loss was saved at a step."""
     rounds = EvaluationRounds()
     observed = [rounds.observe(mode, {} if loss is None else {"loss": float(loss)}) for mode, loss in history]
-    assert [each.get("loss") for each in observed] == naive_rounds(history)
+    assert [losses.get("loss") for losses in observed] == naive_rounds(history)

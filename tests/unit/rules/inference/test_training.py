@@ -58,7 +58,7 @@ def test_a_parameter_saved_after_the_update_is_that_of_the_step_before(gluon_vie
     views = gluon_views({**steps, (EVAL, 0): {"dense0_weight": np.ones(2)}})
     used = [value_before_update(views.at(step), "dense0_weight") for step in range(3)]
     assert used[0] is None
-    assert [each.tolist() for each in used[1:]] == [[0, 0], [1, 1]]
+    assert [value.tolist() for value in used[1:]] == [[0, 0], [1, 1]]
 
 
 def test_a_first_update_of_nothing_is_seen(gluon_views):

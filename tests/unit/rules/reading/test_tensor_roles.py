@@ -226,7 +226,7 @@ def test_parameters_of_recommended_rules_suit_the_framework(open_trial):
     for scheme in SCHEMES:
         parameters = recommended_parameters(open_trial(scheme, "x"))
         assert parameters["DeadRelu"]["tensor_regex"] == scheme.patterns[Role.RELU_OUTPUT]
-        assert not any(isinstance(value, Role) for each in parameters.values() for value in each.values())
+        assert not any(isinstance(value, Role) for arguments in parameters.values() for value in arguments.values())
 
 
 def test_what_a_hook_never_saves_is_told(open_trial):

@@ -34,4 +34,4 @@ def test_collections_and_patterns_are_united(run_rule):
 @given(hnp.arrays(np.float64, st.integers(1, 8), elements=st.sampled_from([0.0, -0.0, 1.0, np.nan, np.inf])))
 def test_share_of_zeros_equals_that_of_a_naive_loop(value):
     """The share of zeros equals a count element by element."""
-    assert zero_percent(value) == 100 * sum(each == 0 for each in value.tolist()) / len(value)
+    assert zero_percent(value) == 100 * sum(element == 0 for element in value.tolist()) / len(value)

@@ -65,7 +65,7 @@ def test_verdict_tolerates_a_small_rise_and_no_standstill(current, reference, fi
 @given(st.lists(st.integers(0, 60), unique=True, max_size=20).map(sorted), st.integers(0, 60), st.integers(1, 20))
 def test_reference_is_the_newest_step_far_enough_back(saved, step, num_steps):
     """The reference step equals that of a search through all steps."""
-    far_enough = [each for each in saved if each <= step - num_steps]
+    far_enough = [saved_step for saved_step in saved if saved_step <= step - num_steps]
     assert reference_step(saved, step, num_steps) == (max(far_enough) if far_enough else None)
 
 

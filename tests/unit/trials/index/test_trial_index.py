@@ -172,7 +172,9 @@ def test_mode_when_not_one_of_the_enumeration_then_refused(mode):
 @given(st.lists(st.integers(0, 20), unique=True), st.integers(-1, 21))
 def test_first_at_or_after_when_searched_then_is_the_smallest_not_before(steps, step):
     """The search gives what a plain loop gives."""
-    assert first_at_or_after(sorted(steps), step) == min((each for each in steps if each >= step), default=None)
+    assert first_at_or_after(sorted(steps), step) == min(
+        (candidate for candidate in steps if candidate >= step), default=None
+    )
 
 
 @pytest.mark.parametrize(

@@ -147,9 +147,13 @@ def test_compare_when_different_then_says_where(job, open_trial, new_job):
     found = open_trial(job).compare(open_trial(other.end()), regex="^(loss|new|name)$")
     assert (found.only_here, found.only_there) == (("name",), ("new",))
     assert (found.steps_only_here, found.steps_only_there) == ((0,), (6,))
-    of_first = [each for each in found.differences if each.worker == "worker_0"]
-    assert [(each.tensor, each.step, each.max_difference) for each in of_first] == [("loss", 4, 0.5)]
-    assert {each.reason for each in found.differences if each.worker == "worker_1"} == {"only saved here"}
+    of_first = [difference for difference in found.differences if difference.worker == "worker_0"]
+    assert [(difference.tensor, difference.step, difference.max_difference) for difference in of_first] == [
+        ("loss", 4, 0.5)
+    ]
+    assert {difference.reason for difference in found.differences if difference.worker == "worker_1"} == {
+        "only saved here"
+    }
     assert not found.is_same
     assert "tensors only there: new" in str(found)
     assert "loss at step 4 of worker_0: differs by up to 0.5" in str(found)
@@ -186,7 +190,7 @@ def test_compare_when_not_a_number_on_both_sides_then_the_same(new_job, open_tri
         new_job().write_collections().write(0, {"a": [math.nan, 1], "b": [math.nan, other]}).end() for other in (1, 2)
     ]
     found = open_trial(jobs[0]).compare(open_trial(jobs[1]))
-    assert [(each.tensor, each.max_difference) for each in found.differences] == [("b", 1.0)]
+    assert [(difference.tensor, difference.max_difference) for difference in found.differences] == [("b", 1.0)]
 
 
 def test_html_when_shown_then_tells_what_repr_tells_and_escapes_names(job, open_trial):

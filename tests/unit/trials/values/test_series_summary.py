@@ -84,7 +84,7 @@ def test_what_is_not_finite_shows_in_the_squares(tmp_path):
     values = np.ones((3, 50_000), np.float32)
     values[1, 33_333] = np.nan
     values[2, 49_999] = np.inf
-    write(tmp_path, [{"a": each} for each in values])
+    write(tmp_path, [{"a": value} for value in values])
     ((_, found),) = digest(tmp_path, {"a": SummaryRequest()}, [1, 2, 3])
     assert np.isfinite(found.square_sums).tolist() == [True, False, False]
     assert np.isnan(found.sums).all()  # nobody asked for them

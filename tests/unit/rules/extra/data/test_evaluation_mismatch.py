@@ -98,7 +98,7 @@ def test_evaluation_has_to_follow_training(run_rule, evaluated, training, fires)
     """An evaluation loss that stays within 1 % while the training loss halves fires; its cause is the wrong mode."""
     steps = {}
     for number in range(6):
-        steps |= {(TRAIN, 12 * number + each): {"loss": 1.0 if number < 2 else training} for each in range(12)}
+        steps |= {(TRAIN, 12 * number + offset): {"loss": 1.0 if number < 2 else training} for offset in range(12)}
         steps[EVAL, number] = {"loss": 1.0 if not number else evaluated}
     issues = run_rule("EvaluationMismatch", steps)
     assert first_cause(issues) == ("wrong mode" if fires else None)
@@ -108,9 +108,9 @@ def test_evaluation_that_was_better_before_does_not_count_as_unchanged(run_rule)
     """An evaluation loss that fell and rose to its first value again has followed training."""
     steps = {}
     for number, evaluated in enumerate([1.0, 0.7, 0.5, 0.7, 0.9, 1.003, 1.2]):
-        steps |= {(TRAIN, 12 * number + each): {"loss": 0.3 if number > 1 else 1.0} for each in range(12)}
+        steps |= {(TRAIN, 12 * number + offset): {"loss": 0.3 if number > 1 else 1.0} for offset in range(12)}
         steps[EVAL, number] = {"loss": evaluated}
-    steps |= {(TRAIN, 84 + each): {"loss": 0.2} for each in range(12)}
+    steps |= {(TRAIN, 84 + offset): {"loss": 0.2} for offset in range(12)}
     assert run_rule("EvaluationMismatch", steps) == []
 
 

@@ -30,7 +30,7 @@ def test_losses_that_end_at_different_steps_are_judged_each_at_its_own(tmp_path)
     job = SmallTrial(tmp_path)
     steps = list(classification_steps(0.0, num=80).values())
     for step, tensors in enumerate(steps):
-        others = {f"Other{name}": each for name, each in classification_steps(0.0, num=1)[TRAIN, 0].items()}
+        others = {f"Other{name}": value for name, value in classification_steps(0.0, num=1)[TRAIN, 0].items()}
         job.write(TRAIN, step, {**others, **(tensors if step < 60 else {})})
 
     def judge_now(**options):
@@ -44,7 +44,7 @@ def test_losses_that_end_at_different_steps_are_judged_each_at_its_own(tmp_path)
 def test_fewer_than_two_hundred_samples_give_no_verdict(run_rule):
     """Fewer than two hundred samples give no verdict."""
     steps = classification_steps(0.0)
-    few = {key: {name: each[:3] if np.ndim(each) else each for name, each in steps[key].items()} for key in steps}
+    few = {key: {name: value[:3] if np.ndim(value) else value for name, value in steps[key].items()} for key in steps}
     assert run_rule("NoSkill", few) == []
 
 

@@ -27,7 +27,7 @@ def test_one_fast_weight_is_enough_not_to_be_too_slow(run_rule):
 def steps_of_weight(change, losses, count=60, gradient=1.0):
     return steps_of(
         {
-            "w_weight": np.full(4, 1 + sum(change(each) for each in range(step))),
+            "w_weight": np.full(4, 1 + sum(change(earlier) for earlier in range(step))),
             "gradient/w_weight": np.full(4, gradient),
             "loss": losses(step),
         }
@@ -78,5 +78,5 @@ def test_slow_updates_fire_at_training_steps_only(run_rule):
         weight = np.full(4, 1 + 4e-4 * step)
         steps[TRAIN, step] = {"w_weight": weight, "gradient/w_weight": np.ones(4), "loss": 1.0}
         if step == 50:
-            steps |= {(EVAL, each): {"w_weight": weight, "loss": 1.0} for each in range(5)}
+            steps |= {(EVAL, eval_step): {"w_weight": weight, "loss": 1.0} for eval_step in range(5)}
     assert [issue.mode for issue in run_rule("LearningRateTooLow", steps)] == [TRAIN]
