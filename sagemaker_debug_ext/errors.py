@@ -394,6 +394,10 @@ class RequestValidationError(DebugExtError, ValueError):
         return "\n".join([f"{head} in the request:", *(f"- {problem}" for problem in self.problems)])
 
 
+class JobSpecError(SMDebugValueError):
+    """The job spec of a self-managed job is missing in part, was changed, or is too large."""
+
+
 class TrainingJobError(SMDebugRuntimeError):
     """A training job run on this machine failed.
 

@@ -1,0 +1,242 @@
+"""The job spec: the settings of a self-managed job, in environment variables that the container reads.
+
+A spec is one JSON object. It is compressed, written in URL-safe base64 and cut into variables of at most
+`MAX_VALUE_LENGTH` characters, because AWS allows no more in one variable. The first variable starts with a header that
+holds the number of variables and a checksum, so that a missing or changed variable is an error that names it.
+
+Equal settings result in equal variables: the JSON is canonical and holds no time and no random value. A spec holds no
+secrets, because everyone who may describe the job can read it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from sagemaker_debug_ext.errors import JobSpecError
+
+VARIABLE_PREFIX: Final = "SAGEMAKER_DEBUG_EXT_JOB_"
+"""Start of the names of the variables; an index follows, from 0."""
+
+JOB_NAME_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_JOB_NAME"
+"""Name of the job, where the platform does not set ``TRAINING_JOB_NAME``."""
+
+MAX_VALUE_LENGTH: Final = 512
+"""Maximum length of one environment variable of a training job."""
+
+MAX_VARIABLES: Final = 16
+"""Maximum number of variables for one spec: 8,192 characters, which AWS Batch allows for all overrides together."""
+
+VERSION: Final = 1
+
+_MAX_JSON_BYTES: Final = 1 << 20
+_CODING: Final = "1"
+_HEADER: Final = re.compile(r"1\.(?P<count>[0-9]{1,2})\.(?P<checksum>[0-9a-f]{8})\.")
+_HEADER_LENGTH: Final = len("1.16.01234567.")
+_VARIABLE: Final = re.compile(f"{VARIABLE_PREFIX}[0-9]+")
+
+
+@attrs.frozen(kw_only=True)
+class WatchOptions:
+    """Where and how the watcher evaluates the rules of a job.
+
+    Args:
+        place: ``container`` for a child process of the first worker, ``here`` for the process of the submitter.
+        drain_seconds: Maximum time that the end of training waits for the last evaluations.
+        poll_seconds: Time between two looks for new steps.
+        memory_mib: Maximum memory for the data of the watcher, in MiB.
+        num_threads: Number of threads that NumPy's libraries may use in the watcher.
+    """
+
+    place: str = "container"
+    drain_seconds: float = 60.0
+    poll_seconds: float = 5.0
+    memory_mib: int = 2048
+    num_threads: int = 2
+
+
+@attrs.frozen(kw_only=True)
+class ActionOptions:
+    """How the watcher carries out the actions of rules.
+
+    Args:
+        stop: ``direct`` calls StopTrainingJob, ``cooperative`` asks the script through ``hook.should_stop``, ``off``
+            does neither.
+        topic_arn: SNS topic for e-mails and text messages; None for the topic ``SMDebugRules``.
+    """
+
+    stop: str = "direct"
+    topic_arn: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class JobSpec:
+    """The settings of a self-managed job.
+
+    Args:
+        hook: The member ``DebugHookConfig`` of a request.
+        rules: The members ``DebugRuleConfigurations``, without images.
+        tensorboard: The member ``TensorBoardOutputConfig``; None without TensorBoard data.
+        output_path: S3 location for the artifacts of the job.
+        watch: Where and how rules are evaluated.
+        actions: How actions are carried out.
+    """
+
+    hook: Mapping[str, Any]
+    rules: Sequence[Mapping[str, Any]] = attrs.field(default=(), converter=tuple)
+    tensorboard: Mapping[str, Any] | None = None
+    output_path: str | None = None
+    watch: WatchOptions = WatchOptions()
+    actions: ActionOptions = ActionOptions()
+
+    def to_json(self) -> str:
+        """Return the canonical JSON text; settings with their default value are left out."""
+        document = {
+            "v": VERSION,
+            "hook": dict(self.hook),
+            "rules": [dict(rule) for rule in self.rules],
+            "tensorboard": None if self.tensorboard is None else dict(self.tensorboard),
+            "output": self.output_path,
+            "watch": _changed(self.watch),
+            "act": _changed(self.actions),
+        }
+        present = {name: value for name, value in document.items() if value or name == "hook"}
+        return json.dumps(present, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> JobSpec:
+        """Return the spec of a JSON text.
+
+        Raises:
+            JobSpecError: The text is no job spec, or that of a later version.
+        """
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            raise JobSpecError(f"the job spec must be JSON ({error})") from error
+        if not isinstance(document, dict) or not isinstance(document.get("hook"), dict):
+            raise JobSpecError("the job spec must be a JSON object with the member 'hook'")
+        if document.get("v") != VERSION:
+            raise JobSpecError(
+                f"the job spec must have version {VERSION}, the only one that this release reads "
+                f"(got {document.get('v')!r}); install the release that wrote it"
+            )
+        return cls(
+            hook=document["hook"],
+            rules=document.get("rules", ()),
+            tensorboard=document.get("tensorboard"),
+            output_path=document.get("output"),
+            watch=_options(WatchOptions, document, "watch"),
+            actions=_options(ActionOptions, document, "act"),
+        )
+
+
+def encode_job_spec(spec: JobSpec) -> dict[str, str]:
+    """Return the environment variables for a spec, each at most `MAX_VALUE_LENGTH` characters long.
+
+    Raises:
+        JobSpecError: The spec needs more than `MAX_VARIABLES` variables.
+    """
+    compressed = zlib.compress(spec.to_json().encode(), 9)
+    text = base64.urlsafe_b64encode(compressed).decode().rstrip("=")
+    first = MAX_VALUE_LENGTH - _HEADER_LENGTH
+    chunks = [text[:first], *(text[at : at + MAX_VALUE_LENGTH] for at in range(first, len(text), MAX_VALUE_LENGTH))]
+    if len(chunks) > MAX_VARIABLES:
+        raise JobSpecError(
+            f"the job spec must fit into {MAX_VARIABLES} environment variables of {MAX_VALUE_LENGTH} characters "
+            f"(got {len(chunks)}); use fewer or shorter patterns of collections"
+        )
+    header = f"{_CODING}.{len(chunks)}.{_checksum(text)}."
+    return {f"{VARIABLE_PREFIX}{index}": (header if index == 0 else "") + chunk for index, chunk in enumerate(chunks)}
+
+
+def decode_job_spec(environ: Mapping[str, str]) -> JobSpec | None:
+    """Return the spec that environment variables hold; None if the first variable is missing.
+
+    Raises:
+        JobSpecError: A variable is missing or was changed, or the spec cannot be read.
+    """
+    first = environ.get(f"{VARIABLE_PREFIX}0")
+    if first is None:
+        extra = sorted(filter(is_job_spec_variable, environ))
+        if extra:
+            raise JobSpecError(f"environment variable {VARIABLE_PREFIX}0 is missing, but {extra[0]} is set")
+        return None
+    header = _HEADER.match(first)
+    if header is None:
+        raise JobSpecError(
+            f"environment variable {VARIABLE_PREFIX}0 must start with a header such as '1.3.01234567.' "
+            f"(got {first[:20]!r}); was it cut or changed?"
+        )
+    text = first[header.end() :] + "".join(_rest(environ, int(header["count"])))
+    if _checksum(text) != header["checksum"]:
+        raise JobSpecError(
+            f"environment variables {VARIABLE_PREFIX}0 to {VARIABLE_PREFIX}{int(header['count']) - 1} do not fit "
+            "together: the checksum differs, so at least one of them was cut, swapped or changed"
+        )
+    return JobSpec.from_json(_decompress(text))
+
+
+def is_job_spec_variable(name: str) -> bool:
+    """Return whether a name is that of a variable of a job spec."""
+    return _VARIABLE.fullmatch(name) is not None
+
+
+def job_name(environ: Mapping[str, str]) -> str:
+    """Return the name of the job that the environment belongs to.
+
+    Raises:
+        JobSpecError: The environment does not name a job.
+    """
+    name = environ.get("TRAINING_JOB_NAME") or environ.get(JOB_NAME_VARIABLE)
+    if not name:
+        raise JobSpecError(
+            f"the job has no name: set the environment variable {JOB_NAME_VARIABLE}; on SageMaker the platform sets "
+            "TRAINING_JOB_NAME"
+        )
+    return name
+
+
+def _rest(environ: Mapping[str, str], count: int) -> list[str]:
+    names = [f"{VARIABLE_PREFIX}{index}" for index in range(1, count)]
+    for name in names:
+        if name not in environ:
+            raise JobSpecError(f"environment variable {name} is missing: the job spec has {count} variables")
+    return [environ[name] for name in names]
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def _decompress(text: str) -> bytes:
+    decompressor = zlib.decompressobj()
+    try:
+        content = decompressor.decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), _MAX_JSON_BYTES)
+    except (zlib.error, binascii.Error) as error:
+        raise JobSpecError(f"the job spec cannot be decompressed ({error})") from error
+    if not decompressor.eof:
+        raise JobSpecError(f"the job spec must have at most {_MAX_JSON_BYTES} bytes of JSON")
+    return content
+
+
+def _changed(options: WatchOptions | ActionOptions) -> dict[str, Any]:
+    """Return the options that differ from their defaults."""
+    return {
+        field.name: value
+        for field in attrs.fields(type(options))
+        if (value := getattr(options, field.name)) != field.default
+    }
+
+
+def _options(kind: type[Any], document: Mapping[str, Any], member: str) -> Any:
+    known = {field.name for field in attrs.fields(kind)}
+    # Later releases may add options; unknown ones are ignored, so that an old container still evaluates.
+    return kind(**{name: value for name, value in (document.get(member) or {}).items() if name in known})

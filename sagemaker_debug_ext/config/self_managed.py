@@ -1,0 +1,83 @@
+"""Configuration of self-managed jobs: `SelfManaged`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from sagemaker_debug_ext.config._fields import is_positive_number, is_text, is_whole_number
+from sagemaker_debug_ext.config.job_spec import ActionOptions, WatchOptions
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
+
+PLACES: Final = ("container", "here")
+STOPS: Final = ("direct", "cooperative", "off")
+
+
+def _is_one_of(allowed: tuple[str, ...]) -> Any:
+    def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if value not in allowed:
+            raise SMDebugValueError(
+                f"{type(instance).__name__}.{attribute.name} must be one of {', '.join(allowed)} (got {value!r})"
+                f"{did_you_mean(value, allowed)}"
+            )
+
+    return check
+
+
+def _is_duration(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SMDebugTypeError(f"{type(instance).__name__}.{attribute.name} must be a number (got {value!r})")
+    if not 0 <= value < float("inf"):
+        raise SMDebugValueError(
+            f"{type(instance).__name__}.{attribute.name} must be a number of at least 0 (got {value!r})"
+        )
+
+
+@attrs.frozen(kw_only=True)
+class SelfManaged:
+    """Run hook, rules and actions of a training job without the Debugger service.
+
+    The settings travel in environment variables of the job. The hook writes tensors to S3 itself, and a watcher beside
+    the training script evaluates the rules.
+
+    Example:
+        >>> SelfManaged(drain_seconds=30)
+        SelfManaged(place='container', drain_seconds=30, poll_seconds=5.0, memory_mib=2048, stop='direct', topic_arn=None)
+
+    Args:
+        place: Where rules are evaluated: ``container`` for a child process of the first worker, ``here`` for
+            ``sagemaker-debug self-managed watch`` on the machine of the submitter.
+        drain_seconds: Maximum time that the end of training waits for the last evaluations; 0 does not wait.
+        poll_seconds: Time between two looks for new steps; each look sends a request to S3.
+        memory_mib: Maximum memory for the data of the watcher, in MiB.
+        stop: What `StopTraining` does: ``direct`` calls StopTrainingJob, ``cooperative`` sets ``hook.should_stop``
+            for the script, ``off`` only records the action.
+        topic_arn: SNS topic for `Email` and `SMS`; the topic ``SMDebugRules`` by default.
+
+    Raises:
+        SMDebugTypeError: An argument has the wrong type.
+        SMDebugValueError: An argument is not allowed.
+    """
+
+    place: str = attrs.field(default="container", validator=_is_one_of(PLACES))
+    drain_seconds: float = attrs.field(default=60.0, validator=_is_duration)
+    poll_seconds: float = attrs.field(default=5.0, validator=is_positive_number)
+    memory_mib: int = attrs.field(default=2048, validator=is_whole_number(256))
+    stop: str = attrs.field(default="direct", validator=_is_one_of(STOPS))
+    topic_arn: str | None = attrs.field(default=None, validator=is_text)
+
+    @property
+    def watch_options(self) -> WatchOptions:
+        """The settings of the watcher in a job spec."""
+        return WatchOptions(
+            place=self.place,
+            drain_seconds=float(self.drain_seconds),
+            poll_seconds=float(self.poll_seconds),
+            memory_mib=self.memory_mib,
+        )
+
+    @property
+    def action_options(self) -> ActionOptions:
+        """The settings of actions in a job spec."""
+        return ActionOptions(stop=self.stop, topic_arn=self.topic_arn)

@@ -1,0 +1,193 @@
+"""CreateTrainingJob requests of self-managed jobs: the settings travel in ``Environment``, in no Debugger member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from sagemaker_debug_ext.catalog.images import rule_regions
+from sagemaker_debug_ext.config.job_spec import (
+    MAX_VALUE_LENGTH,
+    JobSpec,
+    encode_job_spec,
+    is_job_spec_variable,
+)
+from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
+from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
+from sagemaker_debug_ext.config.self_managed import SelfManaged
+from sagemaker_debug_ext.errors import JobSpecError, SMDebugTypeError
+from sagemaker_debug_ext.requests._problems import Problems
+from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
+from sagemaker_debug_ext.requests.hook import HookSetting
+from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
+
+MAX_ENTRIES: Final = 100
+"""Maximum number of entries of ``Environment`` in a CreateTrainingJob request."""
+
+SWITCH_VARIABLE: Final = "USE_SMDEBUG"
+"""Set to 0 unless the user sets it, so that an smdebug installed in the image looks for no configuration file."""
+
+_IMAGE_FREE: Final = frozenset({"RuleConfigurationName", "RuleParameters", "S3OutputPath"})
+"""Members of a rule that a watcher reads; the others describe the instance that the service would start."""
+
+_ANY_REGION: Final = rule_regions()[0]
+
+
+def build_job_spec(
+    *,
+    output_path: str | None = None,
+    debugger_hook_config: HookSetting = None,
+    rules: Iterable[Rule | ProfilerRule] | None = (),
+    tensorboard_output_config: TensorBoardOutputConfig | None = None,
+    source_uris: Mapping[str, str] | None = None,
+    self_managed: SelfManaged | bool = True,
+) -> JobSpec:
+    """Return the job spec for settings that `debugger_request` would render as members of a request.
+
+    The spec holds neither the name of the job nor a region, so that one spec serves every job of a tuning job.
+
+    Args:
+        output_path: S3 location for the artifacts of the job.
+        debugger_hook_config: See `debugger_request`.
+        rules: Rules on tensors.
+        tensorboard_output_config: See `debugger_request`.
+        source_uris: See `debugger_request`.
+        self_managed: How the job is watched; True means ``SelfManaged()``.
+
+    Raises:
+        SMDebugTypeError: An argument has the wrong type.
+        RequestValidationError: The settings conflict, or need the profiler or the service.
+    """
+    options = _to_options(self_managed)
+    chosen = rules_from_sdk(rules)
+    problems = Problems()
+    if any(isinstance(rule, ProfilerRule) for rule in chosen):
+        problems.add("ProfilerRuleConfigurations", "profiler rules need the service; leave them out")
+    if debugger_hook_config is False:
+        problems.add("DebugHookConfig", "a self-managed job needs a hook (got False); leave out self_managed instead")
+    problems.raise_if_any()
+    members = debugger_request(
+        job_name="",  # an empty prefix of StopTraining means the job itself
+        region=_ANY_REGION,
+        output_path=output_path,
+        debugger_hook_config=debugger_hook_config,
+        rules=chosen,
+        tensorboard_output_config=tensorboard_output_config,
+        source_uris=source_uris,
+        allow_region=True,
+    )
+    return JobSpec(
+        hook=members["DebugHookConfig"],
+        rules=[
+            {name: value for name, value in rule.items() if name in _IMAGE_FREE}
+            for rule in members.get("DebugRuleConfigurations", ())
+        ],
+        tensorboard=members.get("TensorBoardOutputConfig"),
+        output_path=output_path,
+        watch=options.watch_options,
+        actions=options.action_options,
+    )
+
+
+def self_managed_request(
+    request: Mapping[str, Any],
+    *,
+    debugger_hook_config: HookSetting = None,
+    rules: Iterable[Rule | ProfilerRule] | None = (),
+    tensorboard_output_config: TensorBoardOutputConfig | None = None,
+    source_uris: Mapping[str, str] | None = None,
+    self_managed: SelfManaged | bool = True,
+) -> dict[str, Any]:
+    """Return a CreateTrainingJob request with the settings in its ``Environment``; nothing else is added.
+
+    The result needs no part of the Debugger service, so accounts without access to it can send it. Equal settings
+    result in equal requests. The argument is not modified.
+
+    Example:
+        >>> request = {"TrainingJobName": "digits-1", "OutputDataConfig": {"S3OutputPath": "s3://bucket/output"}}
+        >>> sorted(self_managed_request(request)["Environment"])
+        ['SAGEMAKER_DEBUG_EXT_JOB_0', 'USE_SMDEBUG']
+
+    Args:
+        request: The request without Debugger members.
+        debugger_hook_config: See `debugger_request`.
+        rules: Rules on tensors.
+        tensorboard_output_config: See `debugger_request`.
+        source_uris: See `debugger_request`.
+        self_managed: How the job is watched; True means ``SelfManaged()``.
+
+    Raises:
+        SMDebugTypeError: An argument has the wrong type.
+        RequestValidationError: The request has Debugger members or too many environment variables, the settings
+            conflict, or they are too large.
+    """
+    problems = Problems()
+    present = [name for name in DEBUGGER_MEMBERS if name in request]
+    if present:
+        problems.add(
+            present[0], "must be left out of a self-managed job, because tensors would be saved twice; pass it here"
+        )
+    own = dict(request.get("Environment") or {})
+    taken = sorted(filter(is_job_spec_variable, own))
+    if taken:
+        problems.add(f"Environment.{taken[0]}", "is reserved for the settings of self-managed jobs; rename it")
+    variables: dict[str, str] = {}
+    with problems.below(""):
+        variables = self_managed_environment(
+            output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
+            debugger_hook_config=debugger_hook_config,
+            rules=rules,
+            tensorboard_output_config=tensorboard_output_config,
+            source_uris=source_uris,
+            self_managed=self_managed,
+        )
+    environment = {**own, **{name: value for name, value in variables.items() if name not in own}}
+    check_environment(environment, problems)
+    problems.raise_if_any()
+    return {**request, "Environment": environment}
+
+
+def self_managed_environment(**settings: Any) -> dict[str, str]:
+    """Return the environment variables of a self-managed job; see `build_job_spec` for the settings.
+
+    Raises:
+        SMDebugTypeError: A setting has the wrong type.
+        RequestValidationError: The settings conflict, or are too large.
+    """
+    spec = build_job_spec(**settings)
+    problems = Problems()
+    variables: dict[str, str] = {}
+    try:
+        variables = encode_job_spec(spec)
+    except JobSpecError as error:
+        problems.add("Environment", str(error))
+    problems.raise_if_any()
+    return {**variables, SWITCH_VARIABLE: "0"}
+
+
+def check_environment(environment: Mapping[str, Any], problems: Problems, limit: int = MAX_ENTRIES) -> None:
+    """Add a problem for each limit of ``Environment`` that is exceeded.
+
+    Args:
+        environment: All environment variables of the job.
+        problems: The list to add to.
+        limit: Maximum number of entries: 100 in a training job, 48 in a tuning job.
+    """
+    if len(environment) > limit:
+        count = len(environment) - sum(map(is_job_spec_variable, environment))
+        problems.add(
+            "Environment",
+            f"must have at most {limit} entries (got {len(environment)}, of which {count} are not those of the "
+            "job spec); pass some of them as hyperparameters",
+        )
+    for name, value in environment.items():
+        if isinstance(value, str) and len(value) > MAX_VALUE_LENGTH:
+            problems.add(f"Environment.{name}", f"must have at most {MAX_VALUE_LENGTH} characters (got {len(value)})")
+
+
+def _to_options(self_managed: object) -> SelfManaged:
+    if self_managed is True:
+        return SelfManaged()
+    if isinstance(self_managed, SelfManaged):
+        return self_managed
+    raise SMDebugTypeError(f"self_managed must be True or a SelfManaged (got {self_managed!r})")
