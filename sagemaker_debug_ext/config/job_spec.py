@@ -90,7 +90,7 @@ class JobSpec:
     """
 
     hook: Mapping[str, Any]
-    rules: Sequence[Mapping[str, Any]] = attrs.field(default=(), converter=tuple)
+    rules: Sequence[Mapping[str, Any]] = ()
     tensorboard: Mapping[str, Any] | None = None
     output_path: str | None = None
     watch: WatchOptions = WatchOptions()
@@ -130,7 +130,7 @@ class JobSpec:
             )
         return cls(
             hook=document["hook"],
-            rules=document.get("rules", ()),
+            rules=tuple(document.get("rules", ())),
             tensorboard=document.get("tensorboard"),
             output_path=document.get("output"),
             watch=_options(WatchOptions, document, "watch"),

@@ -42,8 +42,8 @@ class SelfManaged:
     the training script evaluates the rules.
 
     Example:
-        >>> SelfManaged(drain_seconds=30)
-        SelfManaged(place='container', drain_seconds=30, poll_seconds=5.0, memory_mib=2048, stop='direct', topic_arn=None)
+        >>> SelfManaged(stop="cooperative").place
+        'container'
 
     Args:
         place: Where rules are evaluated: ``container`` for a child process of the first worker, ``here`` for

@@ -25,7 +25,7 @@ from sagemaker_debug_ext.local.description import (
     shorten,
 )
 from sagemaker_debug_ext.local.environment import job_environment
-from sagemaker_debug_ext.local.evaluation import RuleEvaluations
+from sagemaker_debug_ext.local.evaluation import LocalEvaluation
 from sagemaker_debug_ext.local.events import EventHandler, EventQueue, LinePrinted, StatusChanged, StepSaved
 from sagemaker_debug_ext.local.layout import create_folders
 from sagemaker_debug_ext.local.plan import plan_job
@@ -127,7 +127,7 @@ class LocalTrainingJob:
         self._ended = threading.Event()
         self._shipping = ArtifactSync(self._request, self._folder, self._plan.locations)
         self._shipping_problem = ""
-        self._evaluations = RuleEvaluations(
+        self._evaluations = LocalEvaluation(
             self._request,
             self._plan.locations,
             on_event=self._events.put,

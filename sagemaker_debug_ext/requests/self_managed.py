@@ -78,10 +78,10 @@ def build_job_spec(
     )
     return JobSpec(
         hook=members["DebugHookConfig"],
-        rules=[
+        rules=tuple(
             {name: value for name, value in rule.items() if name in _IMAGE_FREE}
             for rule in members.get("DebugRuleConfigurations", ())
-        ],
+        ),
         tensorboard=members.get("TensorBoardOutputConfig"),
         output_path=output_path,
         watch=options.watch_options,
