@@ -110,6 +110,31 @@ class JobSpec:
         present = {name: value for name, value in document.items() if value or name == "hook"}
         return json.dumps(present, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
+    def trial_location(self, job_name: str) -> str:
+        """Return the S3 location of the trial of a job, as on the service."""
+        return f"{self._job_location(job_name)}/debug-output"
+
+    def state_location(self, job_name: str) -> str:
+        """Return the S3 location of what watchers keep about a job."""
+        return f"{self._job_location(job_name)}/self-managed"
+
+    def tensorboard_location(self, job_name: str) -> str | None:
+        """Return the S3 location of the TensorBoard data of a job; None if it has none."""
+        if self.tensorboard is None:
+            return None
+        return f"{self.tensorboard['S3OutputPath'].rstrip('/')}/{job_name}/tensorboard-output"
+
+    def rule_locations(self, job_name: str) -> dict[str, str | None]:
+        """Return the S3 location of the results of each rule, by its name."""
+        outputs = {
+            rule["RuleConfigurationName"]: rule.get("S3OutputPath", self.output_path or self.hook["S3OutputPath"])
+            for rule in self.rules
+        }
+        return {name: f"{path.rstrip('/')}/{job_name}/rule-output/{name}" for name, path in outputs.items()}
+
+    def _job_location(self, job_name: str) -> str:
+        return f"{self.hook['S3OutputPath'].rstrip('/')}/{job_name}"
+
     @classmethod
     def from_json(cls, text: str | bytes) -> JobSpec:
         """Return the spec of a JSON text.
@@ -123,6 +148,8 @@ class JobSpec:
             raise JobSpecError(f"the job spec must be JSON ({error})") from error
         if not isinstance(document, dict) or not isinstance(document.get("hook"), dict):
             raise JobSpecError("the job spec must be a JSON object with the member 'hook'")
+        if not isinstance(document["hook"].get("S3OutputPath"), str):
+            raise JobSpecError("the job spec must name the S3OutputPath of the hook")
         if document.get("v") != VERSION:
             raise JobSpecError(
                 f"the job spec must have version {VERSION}, the only one that this release reads "

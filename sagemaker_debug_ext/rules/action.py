@@ -162,16 +162,21 @@ class PublishMessage:
     Args:
         protocol: ``email`` or ``sms``.
         client: Gives the AWS client of a service.
+        topic_arn: A topic to publish to, whose subscriptions are the user's own; None for ``SMDebugRules``.
     """
 
-    def __init__(self, protocol: str, client: ClientFactory) -> None:
+    def __init__(self, protocol: str, client: ClientFactory, topic_arn: str | None = None) -> None:
         self._protocol = protocol
         self._client = client
+        self._topic_arn = topic_arn
         self._topic_arns: dict[str, str] = {}
 
     def prepare(self, parameters: ActionParameters) -> None:
-        """Create the topic and subscribe the endpoint."""
+        """Create the topic and subscribe the endpoint, unless the topic is the user's own."""
         endpoint = parameters["endpoint"]
+        if self._topic_arn is not None:
+            self._topic_arns[endpoint] = self._topic_arn
+            return
         sns = self._client("sns")
         topic_arn = sns.create_topic(Name=TOPIC_NAME)["TopicArn"]
         if not self._is_subscribed(topic_arn, endpoint):
@@ -268,8 +273,15 @@ def aws_client(service: str) -> Any:
     return make(service, region_name=os.environ.get("AWS_REGION") or "us-east-1")
 
 
-def builtin_handlers(client_factory: ClientFactory | None = None) -> dict[str, ActionHandler]:
-    """Return the built-in handlers, by name of the action; each client is made when it is first needed."""
+def builtin_handlers(
+    client_factory: ClientFactory | None = None, topic_arn: str | None = None
+) -> dict[str, ActionHandler]:
+    """Return the built-in handlers, by name of the action; each client is made when it is first needed.
+
+    Args:
+        client_factory: Makes the AWS client of a service, by name; `aws_client` when not given.
+        topic_arn: SNS topic for messages; None for the topic ``SMDebugRules``.
+    """
     make = client_factory or aws_client
     clients: dict[str, Any] = {}
 
@@ -280,8 +292,8 @@ def builtin_handlers(client_factory: ClientFactory | None = None) -> dict[str, A
 
     return {
         "stoptraining": StopTrainingJob(client),
-        "email": PublishMessage("email", client),
-        "sms": PublishMessage("sms", client),
+        "email": PublishMessage("email", client, topic_arn),
+        "sms": PublishMessage("sms", client, topic_arn),
         "webhook": post_to_webhook,
         "call": call_function,
         "marker": write_marker,

@@ -1,0 +1,273 @@
+"""The watcher of a self-managed job: ``python -m sagemaker_debug_ext.watch.program``.
+
+It reads the job spec from the environment, waits for the trial on S3, evaluates the rules while the job trains, writes
+``status.json`` and the results, and carries out actions. It exits with 0 after the last rule, or at once if another
+watcher holds the lease, and with 3 if another one has taken over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import json
+import logging
+import os
+import resource
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sagemaker_debug_ext._json import JSONObject
+from sagemaker_debug_ext.config.job_spec import JobSpec, decode_job_spec, job_name
+from sagemaker_debug_ext.errors import DebugExtError, JobSpecError
+from sagemaker_debug_ext.store.backends import Backend, open_backend
+from sagemaker_debug_ext.store.job_end import has_ended, write_end
+from sagemaker_debug_ext.watch.actions import JobActions
+from sagemaker_debug_ext.watch.evaluation import RuleEvaluations, RuleRecord, WatchedJob
+from sagemaker_debug_ext.watch.lease import Lease
+from sagemaker_debug_ext.watch.status import HEARTBEAT_SECONDS, STATUS_KEY, VERSION, describe_rules
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules import Issue
+
+LOG = logging.getLogger(__name__)
+
+EXIT_DONE: Final = 0
+EXIT_UNUSABLE: Final = 2
+EXIT_TAKEN_OVER: Final = 3
+
+LOG_PREFIX: Final = "SAGEMAKER_DEBUG_EXT"
+"""Start of the line that is printed for each change of a rule's status, for programs that watch logs."""
+
+_PARENT_LOOK_SECONDS: Final = 1.0
+_NICENESS: Final = 10
+_OOM_SCORE: Final = 1000  # the kernel kills the watcher before training
+_MIB: Final = 1 << 20
+
+
+class Watcher:
+    """Evaluates the rules of one self-managed job and reports.
+
+    Args:
+        spec: The settings of the job.
+        name: Name of the training job.
+        lease: The lease, acquired.
+        state: The folder of the job's state.
+        actions: The actions of the rules.
+        scratch: Local folder for files with rules.
+    """
+
+    def __init__(
+        self, spec: JobSpec, name: str, lease: Lease, state: Backend, actions: JobActions, scratch: Path
+    ) -> None:
+        self._name = name
+        self._lease = lease
+        self._state = state
+        self._scratch = scratch
+        self._trial = spec.trial_location(name)
+        self._started_at = _utc_now()
+        self._sequence = 0
+        self._phase = "following"
+        self._lock = threading.Lock()
+        self._is_taken_over = False
+        job = WatchedJob(
+            name=name,
+            rules=spec.rules,
+            trial=self._trial,
+            results=spec.rule_locations(name),
+            fetch=self._fetch,
+        )
+        self._rules = RuleEvaluations(job, self, actions.handlers, spec.watch.poll_seconds)
+
+    def run(self) -> int:
+        """Evaluate until every rule has ended; return the exit code."""
+        with self._heartbeat():
+            self._report()
+            self._rules.run()
+        if self._is_taken_over:
+            return EXIT_TAKEN_OVER
+        self._phase = "done"
+        self._report()
+        self._lease.release()
+        return EXIT_DONE
+
+    def training_ended(self, seconds: float) -> None:
+        """Give the rules some time for the last steps, then end them; called when the training process is gone.
+
+        Args:
+            seconds: Time for the last steps.
+        """
+        self._phase = "draining"
+        backend = open_backend(self._trial)
+        if not has_ended(backend):
+            # The hook was killed before it could mark the end. Readers would wait forever.
+            threading.Event().wait(min(seconds, _PARENT_LOOK_SECONDS * 5))
+            if not has_ended(backend):
+                write_end(backend)
+        timer = threading.Timer(seconds, self._rules.cancel, ["the training process has ended"])
+        timer.daemon = True
+        timer.start()
+
+    def issue_found(self, issue: Issue) -> None:
+        """Log an issue."""
+        LOG.info("%s: %s", issue.rule, issue.message)
+
+    def status_changed(self, record: RuleRecord) -> None:
+        """Print a line for programs that watch logs, and report."""
+        step = "" if record.status.first_issue_step is None else f" step={record.status.first_issue_step}"
+        print(
+            f"{LOG_PREFIX} rule={record.name} status={record.status.status}{step} job={self._name}",
+            flush=True,
+        )
+        self._report()
+
+    def _report(self) -> None:
+        """Write ``status.json``, if this is still the watcher of the job."""
+        with self._lock:
+            try:
+                if self._is_taken_over or not self._lease.is_held():
+                    self._is_taken_over = True
+                    self._rules.cancel()
+                    return
+                self._sequence += 1
+                self._state.write(STATUS_KEY, [json.dumps(self._document()).encode()])
+            except (OSError, DebugExtError):
+                LOG.warning("the status of job %s could not be written", self._name, exc_info=True)
+
+    def _document(self) -> JSONObject:
+        return {
+            "version": VERSION,
+            "sequence": self._sequence,
+            "training_job_name": self._name,
+            "generation": self._lease.generation,
+            "watcher": {
+                **self._lease.holder,
+                "started_at": self._started_at,
+                "heartbeat_at": _utc_now(),
+                "phase": self._phase,
+            },
+            "trial": {"path": self._trial},
+            "rules": describe_rules(self._rules.records.values()),
+        }
+
+    @contextlib.contextmanager
+    def _heartbeat(self) -> Iterator[None]:
+        """Renew the lease and report at intervals."""
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(HEARTBEAT_SECONDS):
+                try:
+                    self._lease.renew()
+                except (OSError, DebugExtError):
+                    LOG.warning("the lease of job %s could not be renewed", self._name, exc_info=True)
+                self._report()
+
+        thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _fetch(self, source: str) -> str:
+        """Return a local copy of a file with rules."""
+        folder, _, name = source.rpartition("/")
+        content = open_backend(folder).read(name)
+        if content is None:
+            raise FileNotFoundError(f"there is no file with rules at {source!r}")
+        path = self._scratch / name
+        path.write_bytes(content)
+        return str(path)
+
+
+def watch(
+    spec: JobSpec,
+    name: str,
+    *,
+    place: str,
+    ask_script: Callable[[str], object] | None = None,
+    watch_parent: Callable[[Watcher], object] | None = None,
+    wait: bool = True,
+) -> int:
+    """Watch a job until its rules have ended; return the exit code.
+
+    Args:
+        spec: The settings of the job.
+        name: Name of the training job.
+        place: Where the watcher runs.
+        ask_script: Asks the training script to stop.
+        watch_parent: Starts to watch the training process; None if it is out of reach.
+        wait: Whether to wait for an abandoned lease to expire.
+    """
+    state = open_backend(spec.state_location(name))
+    lease = Lease(state, place)
+    if not lease.acquire(wait):
+        LOG.info("another watcher evaluates the rules of job %s", name)
+        return EXIT_DONE
+    actions = JobActions(name, state, spec.actions, ask_script)
+    with tempfile.TemporaryDirectory(prefix="sagemaker-debug-rules-") as scratch:
+        watcher = Watcher(spec, name, lease, state, actions, Path(scratch))
+        if watch_parent is not None:
+            watch_parent(watcher)
+        return watcher.run()
+
+
+def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
+    """Watch the job of this environment as a child of its training process."""
+    parser = argparse.ArgumentParser(prog="python -m sagemaker_debug_ext.watch.program", description=__doc__)
+    parser.add_argument("--stop-to", type=int, metavar="FD", help="file descriptor for requests to stop training")
+    parser.add_argument("--parent", type=int, metavar="PID", help="process that trains; the watcher ends after it")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="[rules] %(message)s")
+    try:
+        spec = decode_job_spec(environ)
+        if spec is None:
+            raise JobSpecError("the environment holds no job spec")
+        name = job_name(environ)
+    except DebugExtError as error:
+        print(f"nothing is watched: {error}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    _yield_to_training(spec.watch.memory_mib)
+    return watch(
+        spec,
+        name,
+        place="container",
+        ask_script=None if options.stop_to is None else lambda rule: os.write(options.stop_to, f"{rule}\n".encode()),
+        watch_parent=None
+        if options.parent is None
+        else lambda watcher: _watch_parent(options.parent, watcher, spec.watch.drain_seconds),
+    )
+
+
+def _yield_to_training(memory_mib: int) -> None:
+    """Give this process less processor time, less memory and an earlier end than training has."""
+    with contextlib.suppress(OSError):
+        os.nice(_NICENESS)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(_OOM_SCORE))
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_mib * _MIB, memory_mib * _MIB))
+
+
+def _watch_parent(parent: int, watcher: Watcher, drain_seconds: float) -> None:
+    def look() -> None:
+        pause = threading.Event()
+        while os.getppid() == parent:
+            pause.wait(_PARENT_LOOK_SECONDS)
+        watcher.training_ended(drain_seconds)
+
+    threading.Thread(target=look, name="parent", daemon=True).start()
+
+
+def _utc_now() -> str:
+    return dt.datetime.now(dt.timezone.utc).isoformat()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""The status of a watched job, ``status.json``: what the watcher knows, and what readers make of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from sagemaker_debug_ext._json import JSONObject
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.store.backends import Backend
+from sagemaker_debug_ext.watch.evaluation import RuleRecord
+
+STATUS_KEY: Final = "status.json"
+VERSION: Final = 1
+HEARTBEAT_SECONDS: Final = 30.0
+
+SILENT_SECONDS: Final = 150.0
+"""Age of the heartbeat after which a watcher counts as silent: five heartbeats."""
+
+START_SECONDS: Final = 600.0
+"""Time after the start of training within which a first report is expected."""
+
+FINAL_JOB_STATUSES: Final = frozenset({"Completed", "Failed", "Stopped"})
+
+_OPEN: Final = frozenset({"InProgress", "Stopping"})
+_STATUSES: Final = ["InProgress", "NoIssuesFound", "IssuesFound", "Error", "Stopping", "Stopped"]
+_TEXT: Final[JSONObject] = {"type": "string"}
+_TIME: Final[JSONObject] = {"type": "string", "format": "date-time"}
+_COUNT: Final[JSONObject] = {"type": "integer", "minimum": 0}
+
+STATUS_SCHEMA: Final[JSONObject] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Status of a watched training job",
+    "type": "object",
+    "required": ["version", "training_job_name", "generation", "watcher", "trial", "rules"],
+    "properties": {
+        "version": {"const": VERSION},
+        "sequence": {**_COUNT, "description": "Number of this writing of the file by its watcher."},
+        "training_job_name": _TEXT,
+        "generation": {"type": "integer", "minimum": 1, "description": "Number of the watcher of this job."},
+        "watcher": {
+            "type": "object",
+            "required": ["place", "host", "pid", "phase", "heartbeat_at"],
+            "properties": {
+                "place": _TEXT,
+                "host": _TEXT,
+                "pid": _COUNT,
+                "started_at": _TIME,
+                "heartbeat_at": _TIME,
+                "phase": {"enum": ["following", "draining", "done", "failed"]},
+                "error": _TEXT,
+            },
+        },
+        "trial": {"type": "object", "required": ["path"], "properties": {"path": _TEXT}},
+        "rules": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["RuleConfigurationName", "RuleEvaluationStatus", "LastModifiedTime"],
+                "properties": {
+                    "RuleConfigurationName": _TEXT,
+                    "RuleEvaluationStatus": {"enum": _STATUSES},
+                    "StatusDetails": _TEXT,
+                    "LastModifiedTime": _TIME,
+                    "first_issue_step": {"type": ["integer", "null"], "minimum": 0},
+                    "num_issues": _COUNT,
+                    "num_steps": _COUNT,
+                    "num_skipped": _COUNT,
+                    "actions": {"type": "array", "items": {"type": "object", "required": ["name", "outcome"]}},
+                },
+            },
+        },
+    },
+}
+"""JSON Schema of ``status.json``. Readers ignore members that they do not know."""
+
+
+@attrs.frozen(kw_only=True)
+class WatchStatus:
+    """The content of ``status.json``.
+
+    Args:
+        document: The JSON object.
+    """
+
+    document: Mapping[str, Any]
+
+    @property
+    def heartbeat_at(self) -> dt.datetime:
+        """Time of the last sign of life of the watcher, UTC."""
+        return dt.datetime.fromisoformat(self.document["watcher"]["heartbeat_at"])
+
+    @property
+    def rules(self) -> Sequence[Mapping[str, Any]]:
+        """The rules: the members of ``DebugRuleEvaluationStatuses``, and the package's own in lower case."""
+        return tuple(self.document["rules"])
+
+    @property
+    def is_final(self) -> bool:
+        """Whether every rule has its last status."""
+        return all(rule["RuleEvaluationStatus"] not in _OPEN for rule in self.rules)
+
+    @classmethod
+    def read(cls, backend: Backend) -> WatchStatus | None:
+        """Read the status of a job; None if no watcher has reported yet.
+
+        Raises:
+            OSError: The back end failed.
+            SMDebugValueError: The file is damaged.
+        """
+        content = backend.read(STATUS_KEY)
+        if content is None:
+            return None
+        try:
+            document = json.loads(bytes(content))
+            status = cls(document=document)
+            _ = status.heartbeat_at, status.is_final
+        except (ValueError, KeyError, TypeError) as error:
+            raise SMDebugValueError(f"{backend.url}/{STATUS_KEY} must be a status of a watcher ({error!r})") from error
+        return status
+
+
+def describe_rules(records: Iterable[RuleRecord]) -> list[JSONObject]:
+    """Return the rules as they stand in ``status.json``."""
+    return [
+        {
+            "RuleConfigurationName": record.name,
+            "RuleEvaluationStatus": record.status.status,
+            "StatusDetails": record.status.details,
+            "LastModifiedTime": record.modified_at.astimezone(dt.timezone.utc).isoformat(),
+            "first_issue_step": record.status.first_issue_step,
+            "num_issues": record.status.num_issues,
+            "num_steps": record.status.num_steps,
+            "num_skipped": record.status.num_skipped,
+            "actions": [dict(action) for action in record.actions],
+        }
+        for record in records
+    ]
+
+
+def derive(
+    rules: Sequence[str],
+    job_status: str,
+    status: WatchStatus | None,
+    *,
+    now: dt.datetime,
+    started_at: dt.datetime | None,
+    ended_at: dt.datetime | None = None,
+) -> list[dict[str, Any]]:
+    """Return ``DebugRuleEvaluationStatuses`` for a job whose watcher may be late, silent or gone.
+
+    Args:
+        rules: Names of the job's rules.
+        job_status: The ``TrainingJobStatus``.
+        status: The last report of the watcher; None without one.
+        now: The current time.
+        started_at: Start of training; None if it has not started.
+        ended_at: End of training; None if it has not ended.
+    """
+    is_final = job_status in FINAL_JOB_STATUSES
+    if status is None:
+        return _without_report(rules, is_final, now, started_at, ended_at)
+    age = (now - status.heartbeat_at).total_seconds()
+    shown = [_as_service_describes(rule) for rule in status.rules]
+    if age <= SILENT_SECONDS or status.is_final:
+        return shown
+    for rule in shown:
+        if rule["RuleEvaluationStatus"] in _OPEN:
+            if is_final:
+                rule["RuleEvaluationStatus"] = "Stopped"
+                rule["StatusDetails"] = (
+                    "the watcher ended before the rule; `sagemaker-debug rules run` on the trial evaluates the rest"
+                )
+            else:
+                rule["StatusDetails"] = f"the watcher has been silent since {status.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC"
+    return shown
+
+
+def _without_report(
+    rules: Sequence[str],
+    is_final: bool,
+    now: dt.datetime,
+    started_at: dt.datetime | None,
+    ended_at: dt.datetime | None,
+) -> list[dict[str, Any]]:
+    if started_at is None or (not is_final and (now - started_at).total_seconds() < START_SECONDS):
+        return []
+    if is_final and ended_at is not None and (now - ended_at).total_seconds() < START_SECONDS / 2:
+        return []
+    details = "no watcher has reported: is sagemaker_debug_ext installed in the image, and a hook in the script?"
+    return [
+        {
+            "RuleConfigurationName": name,
+            "RuleEvaluationStatus": "Error" if is_final else "InProgress",
+            "StatusDetails": details,
+            "LastModifiedTime": now,
+        }
+        for name in rules
+    ]
+
+
+def _as_service_describes(rule: Mapping[str, Any]) -> dict[str, Any]:
+    described = {name: value for name, value in rule.items() if name[:1].isupper() and value not in ("", None)}
+    return {**described, "LastModifiedTime": dt.datetime.fromisoformat(rule["LastModifiedTime"])}
