@@ -55,6 +55,7 @@ from sagemaker_debug_ext.hooks.output.flight_recorder import RecordingTrigger
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import MetricsFile
 from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
 from sagemaker_debug_ext.hooks.process.sigterm import GRACE_SECONDS
+from sagemaker_debug_ext.hooks.process.watcher import WatcherProcess
 from sagemaker_debug_ext.hooks.profiling import ProfilerCalls
 from sagemaker_debug_ext.hooks.script_calls import ScriptCalls
 from sagemaker_debug_ext.hooks.step_cycle import StepCycle
@@ -187,10 +188,17 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
         )
         self._lifecycle = HookLifecycle(self.out_dir, self._lock)
         self._role = WorkerRole(
-            self, options.include_workers, self._lifecycle, self._steps, self._dispatcher, self._disable
+            self,
+            options.include_workers,
+            self._lifecycle,
+            self._steps,
+            self._dispatcher,
+            self._disable,
+            self._start_watcher,
         )
         self._cycle = StepCycle(self._steps, self._recorder, self._dispatcher, self._role, self._lock)
         self._submit_step = self._cycle.submit  # called at every step, as `_skipped` is
+        self._watcher: WatcherProcess | None = None
         registry.register(self, self.backend)
         registry.set_hook(self, BaseHook)
         self._lifecycle.attach(self.close, self._finish_early if options.handle_sigterm else None)
@@ -200,11 +208,11 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
 
     @classmethod
     def create_from_json_file(cls: type[_SelfT], json_file_path: str | None = None) -> _SelfT:
-        """Create a hook from a hook configuration file.
+        """Create a hook from a hook configuration file, or from the job spec of a self-managed job.
 
         Args:
             json_file_path: The file; None means the one that the environment variable ``SMDEBUG_CONFIG_FILE_PATH``
-                names, or the place where SageMaker puts it.
+                names, the job spec in the environment, or the place where SageMaker puts the file.
 
         Raises:
             FileNotFoundError: There is no such file.
@@ -218,6 +226,8 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
         """Create a hook from the content of a hook configuration file."""
         hook = cls(**configuration.arguments())
         configuration.log_warnings()
+        if configuration.watch is not None:
+            hook._watcher = WatcherProcess(configuration.watch)
         for settings in configuration.collections:
             settings.apply_to(hook.get_collection(settings.name))
         return hook
@@ -228,6 +238,11 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
     def failure(self) -> Exception | None:
         """The first failure of the hook; None if there is none."""
         return self._lifecycle.failure
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether a rule of a self-managed job has asked to stop training. Own training loops stop themselves."""
+        return self._watcher is not None and self._watcher.should_stop
 
     @property
     def num_dropped_steps(self) -> int:
@@ -255,7 +270,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
     def close(self) -> None:
         """Flush pending steps, mark the trial as ended, and detach from the model.
 
-        Inside a SageMaker job the platform marks the end. Closing twice is a no-op.
+        Inside a SageMaker job the platform marks the end of a trial that it uploads. Closing twice is a no-op.
         """
         if not self._lifecycle.begin_close():
             return
@@ -268,6 +283,8 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
         self._warn_if_nothing_was_saved()
         self._end()
         self._lifecycle.detach()
+        if self._watcher is not None:
+            self._watcher.drain()
         if self.strict:
             self._lifecycle.raise_failure()
 
@@ -359,10 +376,18 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
             self._finish()
         if self._dispatcher.flush(GRACE_SECONDS) and ends_process:
             self._end()
+            if self._watcher is not None:
+                self._watcher.drain(GRACE_SECONDS)
 
     @fail_safe
     def _end(self) -> None:
-        self._dispatcher.finish(mark_end=JOB_NAME_VARIABLE not in os.environ)
+        is_uploaded = JOB_NAME_VARIABLE in os.environ and not self.backend.is_remote
+        self._dispatcher.finish(mark_end=not is_uploaded)
+
+    @fail_safe
+    def _start_watcher(self) -> None:
+        if self._watcher is not None and not self.dry_run:
+            self._watcher.start()
 
     def _warn_if_nothing_was_saved(self) -> None:
         dispatcher, num_steps = self._dispatcher, self._steps.last_begun + 1

@@ -13,11 +13,7 @@ import numpy as np
 from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.config.hook_options import DEFAULT_OUT_DIR
 from sagemaker_debug_ext.errors import SMDebugTypeError, brief
-from sagemaker_debug_ext.hooks.options.config_file import (
-    CONFIG_PATH_VARIABLE,
-    DEFAULT_CONFIG_PATH,
-    read_configuration,
-)
+from sagemaker_debug_ext.hooks.options.config_file import read_configuration
 from sagemaker_debug_ext.hooks.output.trial_output import CHIEF
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.format import manifest
@@ -98,7 +94,8 @@ def _convert(value: Any) -> Array:
 
 
 def _job_folder() -> str:
-    if not os.path.exists(os.environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH):
+    try:
+        out_dir: str = read_configuration(None, os.environ).options.out_dir
+    except FileNotFoundError:
         return DEFAULT_OUT_DIR
-    out_dir: str = read_configuration(None, os.environ).options.out_dir
     return out_dir

@@ -27,6 +27,7 @@ class WorkerRole:
         steps: Continues to count after the steps that an earlier run, which was killed, has left in the folder.
         dispatcher: Is opened in a process that saves.
         on_failure: Called once, on the writing thread, with the first error of writing.
+        on_chief: Called once if this process is the first worker, as soon as its output is open.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class WorkerRole:
         steps: StepTracker,
         dispatcher: StepDispatcher,
         on_failure: Callable[[Exception], object],
+        on_chief: Callable[[], object],
     ) -> None:
         self.is_helper = False
         """Whether this process saves nothing, but takes part in steps because other processes need it."""
@@ -48,6 +50,7 @@ class WorkerRole:
         self._steps = steps
         self._dispatcher = dispatcher
         self._on_failure = on_failure
+        self._on_chief = on_chief
 
     def takes_part(self) -> bool:
         """Return whether this process takes part in steps; decide that at the first call.
@@ -74,6 +77,8 @@ class WorkerRole:
         self._resume_after(dispatcher.open(worker, worker.num_workers if all_write else 1, self._on_failure))
         is_shared = all_write and worker.num_workers > 1
         self.is_only_writer = self._steps.counters.last_global_step < 0 and not is_shared
+        if worker.name == CHIEF:
+            self._on_chief()
 
     def _resume_after(self, found: Mapping[ModeKeys, int]) -> None:
         """Continue to count after the last steps found: by this process, or by any where processes tell each other."""

@@ -16,6 +16,7 @@ from typing import Final
 
 from sagemaker_debug_ext._imports import when_imported
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
+from sagemaker_debug_ext.errors import JobSpecError
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import CONFIG_PATH_VARIABLE, HookConfiguration, load_configuration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
@@ -52,6 +53,9 @@ def attach(json_config_path: str | None = None) -> bool:
     try:
         load = load_configuration(json_config_path, os.environ)
         load(DEFAULT_SAVE_INTERVAL)  # so that an invalid value raises before the script starts
+    except JobSpecError as error:
+        LOG.error("nothing is captured, training goes on: %s", error)  # noqa: TRY400 - the text names the cause
+        return False
     except FileNotFoundError as error:
         is_wanted = json_config_path is not None or CONFIG_PATH_VARIABLE in os.environ
         level = logging.WARNING if is_wanted else logging.INFO

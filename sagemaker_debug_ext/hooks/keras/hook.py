@@ -146,9 +146,11 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._before(Phase.TRAIN, batch)
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Save a step, if the back end offers no other way to detect it."""
+        """Save a step, if the back end offers no other way to detect it; stop training if a rule asks for it."""
         if not self._functions:
             self._after(Phase.TRAIN, logs, {})
+        if self.should_stop:
+            self.model.stop_training = True
 
     def on_test_batch_begin(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Start a step, if the back end offers no other way to detect it."""

@@ -1,4 +1,6 @@
-"""The hook configuration file (store format, section 9): the settings that a job's submitter makes for the hook.
+"""The settings that a job's submitter makes for the hook: the hook configuration file, or a job spec.
+
+The file is that of the store format, section 9. A self-managed job has none; it has a job spec in its environment.
 
 `read_configuration` reads it where SageMaker puts it, `parse_configuration` makes values of its content. Numbers and
 booleans may be JSON values or text, because SageMaker passes text through. Unknown keys never stop a job: they are
@@ -25,10 +27,18 @@ from sagemaker_debug_ext.config.hook_options import (
     HOOK_PARAMETERS,
     HookOptions,
 )
+from sagemaker_debug_ext.config.job_spec import JobSpec, WatchOptions, decode_job_spec, job_name
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL, SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.config.text_forms import BOOLEAN, PATTERNS, REDUCTIONS, SAVE_SETTINGS, parse_text
-from sagemaker_debug_ext.errors import DebugExtError, SMDebugTypeError, SMDebugValueError, brief, did_you_mean
+from sagemaker_debug_ext.errors import (
+    DebugExtError,
+    JobSpecError,
+    SMDebugTypeError,
+    SMDebugValueError,
+    brief,
+    did_you_mean,
+)
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -82,11 +92,13 @@ class HookConfiguration:
         options: The arguments of the hook.
         collections: The collections listed, in order, each name once.
         warnings: The parts of the file that have no effect, and why.
+        watch: How the rules of the job are evaluated beside training; None if they are not.
     """
 
     options: HookOptions = attrs.field(factory=lambda: HookOptions(save_config=SaveConfig()))
     collections: tuple[CollectionSettings, ...] = ()
     warnings: tuple[str, ...] = attrs.field(default=(), eq=False)
+    watch: WatchOptions | None = None
 
     def log_warnings(self) -> None:
         """Log the parts of the file that have no effect; called once, by the code that makes a hook of it."""
@@ -115,7 +127,9 @@ def read_configuration(
     environ: Mapping[str, str],
     default_save_interval: int = DEFAULT_SAVE_INTERVAL,
 ) -> HookConfiguration:
-    """Read the hook configuration file.
+    """Read the hook configuration file, or the job spec of a self-managed job.
+
+    A job spec that is damaged must not end training: it is logged, and nothing is saved.
 
     Inside a SageMaker job TensorBoard output is wanted if its own configuration file is there, and the parameters for
     it in the hook configuration are passed over (store format, section 9.3).
@@ -129,11 +143,19 @@ def read_configuration(
         FileNotFoundError: There is no such file.
         SMDebugValueError: The file cannot be read, is no JSON object, or holds a value without meaning.
     """
-    return load_configuration(path, environ)(default_save_interval)
+    try:
+        load = load_configuration(path, environ)
+    except JobSpecError as error:
+        LOG.error("nothing is saved, training goes on: %s", error)  # noqa: TRY400 - the text names the cause
+        return HookConfiguration(options=HookOptions(dry_run=True, save_config=SaveConfig()))
+    return load(default_save_interval)
 
 
 def load_configuration(path: str | None, environ: Mapping[str, str]) -> Callable[[int], HookConfiguration]:
     """Read the files now; what they mean is known once the framework is.
+
+    The first of these counts: the path, an existing file that the environment names, the job spec in the environment,
+    and the file where SageMaker puts it.
 
     Args:
         path: As for `read_configuration`.
@@ -145,12 +167,17 @@ def load_configuration(path: str | None, environ: Mapping[str, str]) -> Callable
 
     Raises:
         FileNotFoundError: There is no such file.
+        JobSpecError: The job spec in the environment is damaged.
         SMDebugTypeError: The path is no path.
         SMDebugValueError: The file cannot be read, or is no JSON object.
     """
     if not (path is None or isinstance(path, (str, os.PathLike))):
         raise SMDebugTypeError(f"json_file_path must be a path or None (got {brief(path)})")
     file = Path(path or environ.get(CONFIG_PATH_VARIABLE) or DEFAULT_CONFIG_PATH)
+    is_named = path is not None or (CONFIG_PATH_VARIABLE in environ and file.is_file())
+    spec = None if is_named else decode_job_spec(environ)
+    if spec is not None:
+        return functools.partial(_parse_job_spec, spec, job_name(environ))
     parse = functools.partial(parse_configuration, _read_object(file), str(file))
     if JOB_NAME_VARIABLE not in environ:
         return parse
@@ -201,6 +228,18 @@ def parse_configuration(
             *_repeated(where, [name for name, _ in named]),
             *_collection_warnings(where, entries, named),
         ),
+    )
+
+
+def _parse_job_spec(spec: JobSpec, name: str, default_save_interval: int) -> HookConfiguration:
+    """Make values of a job spec: the hook writes to S3 itself, where the service would upload its files."""
+    configuration = parse_configuration(spec.hook, "the job spec", default_save_interval)
+    tensorboard_dir = spec.tensorboard_location(name)
+    watch = spec.watch if spec.rules and spec.watch.place == "container" else None
+    return attrs.evolve(configuration, watch=watch).evolve_options(
+        out_dir=spec.trial_location(name),
+        export_tensorboard=tensorboard_dir is not None,
+        tensorboard_dir=tensorboard_dir,
     )
 
 

@@ -38,11 +38,13 @@ class DebuggerCallback(Callback):  # type: ignore[misc]
         self._begin(pl_module, ModeKeys.TRAIN)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, *_: Any) -> None:  # noqa: ARG002
-        """Save the loss and end the step."""
+        """Save the loss and end the step. Stop training if a rule of a self-managed job asks for it."""
         loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
         if isinstance(loss, Tensor):
             self.hook.record_tensor_value("loss", loss)
         self.hook.step()
+        if self.hook.should_stop:
+            trainer.should_stop = True
 
     def on_validation_batch_start(self, trainer: Any, pl_module: Any, *_: Any) -> None:
         """Begin a step, unless the trainer only tries out whether validation works."""

@@ -45,8 +45,10 @@ class DebuggerCallback(TrainerCallback):  # type: ignore[misc]
             self.hook.register_module(kwargs["model"])
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """End the step: the weights have been updated."""
+        """End the step: the weights have been updated. Stop training if a rule of a self-managed job asks for it."""
         self.hook.step()
+        if self.hook.should_stop:
+            control.should_training_stop = True
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
         """End the step: a batch has been evaluated."""

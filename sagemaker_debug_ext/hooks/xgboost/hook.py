@@ -200,10 +200,10 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         return False
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:  # noqa: ARG002
-        """Capture the finished round; training always continues."""
+        """Capture the finished round; return whether a rule of a self-managed job has asked to stop training."""
         if self._training is not None and self._training.is_open:
             self._capture_round(self._training, model)
-        return False
+        return self.should_stop
 
     def after_training(self, model: Any) -> Any:
         """Write the last round, so that it is complete when training returns."""

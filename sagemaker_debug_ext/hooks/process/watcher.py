@@ -1,0 +1,97 @@
+"""The watcher of a self-managed job: a child of the first worker that evaluates the rules of the job.
+
+It is a process of its own, so that rules never wait for the interpreter that trains. Whatever goes wrong with it is
+logged once, and training goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import Final
+
+from sagemaker_debug_ext.config.job_spec import WatchOptions
+from sagemaker_debug_ext.hooks.process.fork import fork_token
+
+LOG = logging.getLogger(__name__)
+
+WATCHER_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_WATCHER"
+"""Set for the watcher and its children, so that a hook there starts no watcher of its own."""
+
+_PROGRAM: Final = "sagemaker_debug_ext.watch.program"
+_THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class WatcherProcess:
+    """Starts the watcher, takes its requests to stop training, and waits for it when training ends.
+
+    Args:
+        options: The settings of the watcher.
+    """
+
+    def __init__(self, options: WatchOptions) -> None:
+        self.should_stop = False
+        """Whether a rule has asked to stop training."""
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        self._fork_token = fork_token()
+
+    def start(self) -> None:
+        """Start the watcher, unless it has been started or this process belongs to one."""
+        if self._process is not None or WATCHER_VARIABLE in os.environ:
+            return
+        requests, sender = os.pipe()
+        command = [sys.executable, "-m", _PROGRAM, "--parent", str(os.getpid()), "--stop-to", str(sender)]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and this package
+                command,
+                env=_environment(self._options.num_threads),
+                pass_fds=[sender],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            LOG.warning("no rule is evaluated: the watcher could not be started: %s", error)
+            os.close(requests)
+            return
+        finally:
+            os.close(sender)
+        threading.Thread(target=self._take_requests, args=(requests,), name="watcher-requests", daemon=True).start()
+
+    def drain(self, limit_seconds: float | None = None) -> None:
+        """Wait until the watcher has evaluated the last steps and exits.
+
+        Args:
+            limit_seconds: Maximum time, in place of the settings' own if it is shorter.
+        """
+        process = self._process
+        if process is None or fork_token() is not self._fork_token:
+            return
+        seconds = min(self._options.drain_seconds, float("inf") if limit_seconds is None else limit_seconds)
+        begun = time.monotonic()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            LOG.warning("the rules are still being evaluated after %g seconds: training does not wait longer", seconds)
+            return
+        waited = time.monotonic() - begun
+        if process.returncode:
+            LOG.warning("the watcher of the rules ended with exit code %d", process.returncode)
+        elif waited > 1:
+            LOG.info("waited %.1f seconds for the last rules", waited)
+
+    def _take_requests(self, requests: int) -> None:
+        """Take the requests of the watcher until it ends: one line with the name of the rule for each."""
+        with os.fdopen(requests) as lines:
+            for line in lines:
+                LOG.warning("rule %s asks to stop training", line.strip())
+                self.should_stop = True
+
+
+def _environment(num_threads: int) -> dict[str, str]:
+    limits = dict.fromkeys(_THREAD_VARIABLES, str(num_threads))
+    return {**os.environ, **limits, "CUDA_VISIBLE_DEVICES": "", WATCHER_VARIABLE: "1"}
