@@ -121,6 +121,7 @@ def self_managed_request(
         RequestValidationError: The request has Debugger members or too many environment variables, the settings
             conflict, or they are too large.
     """
+    _to_options(self_managed)
     problems = Problems()
     present = [name for name in DEBUGGER_MEMBERS if name in request]
     if present:

@@ -1,0 +1,172 @@
+"""A self-managed job from its request to the verdicts: the hook writes to S3, the watcher evaluates beside it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import time
+
+import boto3
+import jsonschema
+import pytest
+
+from sagemaker_debug_ext import DebuggerHookConfig, Rule, StopTraining, create_trial, rule_configs
+from sagemaker_debug_ext.config.self_managed import SelfManaged
+from sagemaker_debug_ext.requests.self_managed import self_managed_request
+from sagemaker_debug_ext.store.backends import open_backend
+from sagemaker_debug_ext.watch.status import STATUS_SCHEMA, WatchStatus
+
+TRAIN = """
+import sys, time
+import numpy as np
+import torch
+import sagemaker_debug_ext.pytorch as smd
+
+torch.manual_seed(0)
+hook = smd.Hook.create_from_json_file()
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+loss = torch.nn.CrossEntropyLoss()
+hook.register_module(model)
+hook.register_loss(loss)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range({steps}):
+    optimizer.zero_grad()
+    loss(model(torch.randn(16, 4)), torch.randint(0, 2, (16,))).backward()
+    optimizer.step()
+    time.sleep({pause})
+    if hook.should_stop:
+        print("asked to stop")
+        break
+print("weights", float(sum(p.double().sum() for p in model.parameters())).hex())
+"""
+KILL = """
+import glob, os, signal
+
+def kill(step):
+    for path in glob.glob("/proc/[0-9]*/cmdline") if step == 20 else ():
+        try:
+            arguments = open(path).read().split("\\0")
+        except OSError:
+            continue
+        if arguments[1:5] == ["-m", "sagemaker_debug_ext.watch.program", "--parent", str(os.getpid())]:
+            os.kill(int(path.split("/")[2]), signal.SIGKILL)
+"""
+FAST = SelfManaged(poll_seconds=0.2, stop="cooperative")
+HOOK = DebuggerHookConfig(hook_parameters={"save_interval": 5})
+NUMBERS = itertools.count()
+
+pytest.importorskip("torch")
+
+
+def sure_rule():
+    """Return a rule that fires at the first step, and stops training."""
+    return Rule.sagemaker(
+        rule_configs.vanishing_gradient(), rule_parameters={"threshold": "1e9"}, actions=StopTraining()
+    )
+
+
+@pytest.fixture
+def make_request(aws):
+    """Return a function that makes the request of a new job."""
+
+    def make(rules, self_managed=FAST):
+        request = {"TrainingJobName": f"digits-{next(NUMBERS)}", "OutputDataConfig": {"S3OutputPath": aws}}
+        return self_managed_request(request, debugger_hook_config=HOOK, rules=rules, self_managed=self_managed)
+
+    return make
+
+
+def state_of(request, aws):
+    return open_backend(f"{aws}/{request['TrainingJobName']}/self-managed")
+
+
+def statuses(status):
+    return {rule["RuleConfigurationName"]: rule["RuleEvaluationStatus"] for rule in status.rules}
+
+
+def test_job_when_a_rule_fires_then_training_stops_and_everything_is_reported(run_job, make_request, aws):
+    """From the request alone: trial, status, results, action, and a line for programs that watch logs."""
+    request = make_request([sure_rule(), Rule.sagemaker(rule_configs.exploding_tensor())])
+    report = run_job(TRAIN.format(steps=3000, pause=0.01), request)
+    assert report.returncode == 0, report.stderr
+    assert "asked to stop" in report.stdout
+    job = request["TrainingJobName"]
+    line = f"SAGEMAKER_DEBUG_EXT rule=VanishingGradient status=IssuesFound step=0 job={job}"
+    assert line in report.stdout.splitlines()
+    trial = create_trial(f"{aws}/{job}/debug-output")
+    assert trial.loaded_all_steps
+    assert trial.steps() == list(range(0, 5 * len(trial.steps()), 5))
+    status = WatchStatus.read(state_of(request, aws))
+    jsonschema.Draft202012Validator(STATUS_SCHEMA).validate(status.document)
+    assert statuses(status) == {"VanishingGradient": "IssuesFound", "ExplodingTensor": "NoIssuesFound"}
+    assert status.rules[0]["actions"] == [{"name": "stoptraining", "outcome": "done"}]
+    assert status.document["watcher"]["phase"] == "done"
+    result = open_backend(f"{aws}/{job}/rule-output/VanishingGradient").read("rule-result.json")
+    assert json.loads(result)["first_issue_step"] == 0
+
+
+def test_training_when_watched_then_computes_the_same(run_job, make_request):
+    """Bit by bit, with and without a watcher."""
+    script = TRAIN.format(steps=20, pause=0)
+    watched = run_job(script, make_request([Rule.sagemaker(rule_configs.exploding_tensor())]))
+    alone = run_job(script, make_request([]))
+    assert watched.returncode == alone.returncode == 0
+    weights = [report.stdout.split("weights ")[1].split()[0] for report in (watched, alone)]
+    assert weights[0] == weights[1]
+
+
+def test_watcher_when_killed_then_training_ends_as_without_it(run_job, make_request, aws):
+    """The exit code, the output and the trial are those of a job without rules."""
+    request = make_request([Rule.sagemaker(rule_configs.exploding_tensor())])
+    report = run_job(
+        KILL + TRAIN.format(steps=30, pause=0.05).replace("    if hook", "    kill(step)\n    if hook"), request
+    )
+    assert report.returncode == 0, report.stderr
+    assert "ended with exit code -9" in report.stderr
+    assert create_trial(f"{aws}/{request['TrainingJobName']}/debug-output").loaded_all_steps
+
+
+def test_training_when_killed_then_watcher_marks_the_end_and_reports(run_job, make_request, aws):
+    """A reader of the trial does not wait for ever."""
+    settings = SelfManaged(poll_seconds=0.2, drain_seconds=5)
+    request = make_request([Rule.sagemaker(rule_configs.exploding_tensor())], settings)
+    process = run_job.start(TRAIN.format(steps=100000, pause=0.01), request)
+    state = state_of(request, aws)
+    while WatchStatus.read(state) is None:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.2)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    deadline = time.monotonic() + 60
+    while not WatchStatus.read(state).is_final and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert statuses(WatchStatus.read(state)) == {"ExplodingTensor": "NoIssuesFound"}
+    assert create_trial(f"{aws}/{request['TrainingJobName']}/debug-output").loaded_all_steps
+
+
+def test_watcher_when_rules_take_too_long_then_training_does_not_wait_longer(run_job, make_request):
+    """The drain is a limit, and the message says so."""
+    request = make_request(
+        [Rule.sagemaker(rule_configs.exploding_tensor())], SelfManaged(poll_seconds=60, drain_seconds=0.5)
+    )
+    report = run_job(TRAIN.format(steps=10, pause=0), request)
+    assert report.returncode == 0
+    assert "still being evaluated after 0.5 seconds" in report.stderr
+
+
+@pytest.mark.parametrize("is_automatic", [False, True])
+def test_spec_when_a_variable_was_changed_then_is_named_and_training_goes_on(run_job, make_request, aws, is_automatic):
+    """Also where no line of the script names the hook."""
+    request = make_request([sure_rule()])
+    first = request["Environment"]["SAGEMAKER_DEBUG_EXT_JOB_0"]
+    script = TRAIN.format(steps=10, pause=0)
+    if is_automatic:
+        script = "import sagemaker_debug_ext.auto\nimport torch\nprint('weights')"
+    report = run_job(script, request, SAGEMAKER_DEBUG_EXT_JOB_0=first[:-3])
+    assert report.returncode == 0, report.stderr
+    assert "weights" in report.stdout
+    assert "SAGEMAKER_DEBUG_EXT_JOB_0" in report.stderr
+    assert "training goes on" in report.stderr
+    keys = boto3.client("s3").list_objects_v2(Bucket="bucket", Prefix=f"output/{request['TrainingJobName']}/")
+    assert keys["KeyCount"] == 0

@@ -1,0 +1,143 @@
+"""Requests of self-managed jobs."""
+
+import copy
+
+import pytest
+
+from sagemaker_debug_ext import (
+    CollectionConfig,
+    DebuggerHookConfig,
+    ProfilerRule,
+    Rule,
+    StopTraining,
+    TensorBoardOutputConfig,
+    rule_configs,
+)
+from sagemaker_debug_ext.config.job_spec import decode_job_spec
+from sagemaker_debug_ext.config.self_managed import SelfManaged
+from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.requests import debugger_request
+from sagemaker_debug_ext.requests.self_managed import self_managed_request
+
+REQUEST = {
+    "TrainingJobName": "digits-1",
+    "OutputDataConfig": {"S3OutputPath": "s3://bucket/output"},
+    "Environment": {"EPOCHS": "3"},
+}
+RULES = [
+    Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining()),
+    Rule.sagemaker(rule_configs.overfit()),
+]
+
+
+def test_request_differs_in_environment_alone():
+    """No part of the service is asked for, and the argument stays as it was."""
+    before = copy.deepcopy(REQUEST)
+    request = self_managed_request(REQUEST, rules=RULES)
+    assert before == REQUEST
+    assert {name: value for name, value in request.items() if name != "Environment"} == {
+        name: value for name, value in REQUEST.items() if name != "Environment"
+    }
+    assert next(iter(request["Environment"])) == "EPOCHS"
+    assert set(request["Environment"]) == {"EPOCHS", "SAGEMAKER_DEBUG_EXT_JOB_0", "USE_SMDEBUG"}
+
+
+def test_spec_holds_the_members_that_the_service_would_get():
+    """Rules without what starts instances, and hook and TensorBoard data as they are."""
+    hook = DebuggerHookConfig(collection_configs=[CollectionConfig("losses", {"save_interval": 10})])
+    tensorboard = TensorBoardOutputConfig("s3://bucket/tb")
+    request = self_managed_request(
+        REQUEST, debugger_hook_config=hook, rules=RULES, tensorboard_output_config=tensorboard
+    )
+    spec = decode_job_spec(request["Environment"])
+    members = debugger_request(
+        job_name="",
+        region="us-east-1",
+        output_path="s3://bucket/output",
+        debugger_hook_config=hook,
+        rules=RULES,
+        tensorboard_output_config=tensorboard,
+    )
+    assert spec.hook == members["DebugHookConfig"]
+    assert spec.tensorboard == members["TensorBoardOutputConfig"]
+    assert [rule["RuleParameters"] for rule in spec.rules] == [
+        rule["RuleParameters"] for rule in members["DebugRuleConfigurations"]
+    ]
+    assert not any("RuleEvaluatorImage" in rule for rule in spec.rules)
+    assert spec.output_path == "s3://bucket/output"
+
+
+def test_spec_when_settings_are_equal_then_variables_are_equal_for_every_job():
+    """The name of the job is not in it, so that the jobs of a tuning job share it."""
+    first = self_managed_request(REQUEST, rules=RULES)
+    second = self_managed_request({**REQUEST, "TrainingJobName": "digits-2"}, rules=RULES)
+    assert first["Environment"] == second["Environment"]
+
+
+def test_spec_of_twenty_collections_and_five_rules_takes_at_most_four_variables():
+    """As typical jobs have."""
+    collections = [
+        CollectionConfig(
+            f"block_{i}", {"include_regex": rf"encoder\.layers\.{i}\..*(weight|bias)$", "save_interval": i + 1}
+        )
+        for i in range(20)
+    ]
+    rules = [
+        Rule.sagemaker(getattr(rule_configs, name)(), actions=StopTraining())
+        for name in ("vanishing_gradient", "exploding_tensor", "overfit", "loss_not_decreasing", "dead_relu")
+    ]
+    hook = DebuggerHookConfig(collection_configs=collections)
+    environment = self_managed_request(REQUEST, debugger_hook_config=hook, rules=rules)["Environment"]
+    assert len([name for name in environment if name.startswith("SAGEMAKER_DEBUG_EXT_JOB_")]) <= 4
+
+
+def test_user_variable_when_set_then_is_kept():
+    """Also the one that switches smdebug off."""
+    request = {**REQUEST, "Environment": {"USE_SMDEBUG": "1"}}
+    assert self_managed_request(request)["Environment"]["USE_SMDEBUG"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("request_", "settings", "message"),
+    [
+        ({**REQUEST, "DebugHookConfig": {}}, {}, "DebugHookConfig: must be left out"),
+        ({**REQUEST, "ProfilerConfig": {}}, {}, "ProfilerConfig: must be left out"),
+        ({**REQUEST, "Environment": {"SAGEMAKER_DEBUG_EXT_JOB_7": ""}}, {}, "SAGEMAKER_DEBUG_EXT_JOB_7: is reserved"),
+        ({**REQUEST, "Environment": {f"V{i}": "" for i in range(99)}}, {}, "at most 100 entries .got 101, .* 100 are"),
+        ({**REQUEST, "Environment": {"LONG": "x" * 513}}, {}, r"Environment.LONG: must have at most 512 .*got 513"),
+        (REQUEST, {"debugger_hook_config": False}, "DebugHookConfig: a self-managed job needs a hook"),
+        (
+            REQUEST,
+            {"rules": [ProfilerRule.sagemaker(rule_configs.LowGPUUtilization())]},
+            "ProfilerRuleConfigurations: profiler rules need the service",
+        ),
+        ({"TrainingJobName": "digits-1"}, {}, "DebugHookConfig.S3OutputPath: a location on S3 must be given"),
+    ],
+)
+def test_request_when_it_cannot_be_self_managed_then_names_the_member(request_, settings, message):
+    """One line for each problem, with the limit and the number."""
+    with pytest.raises(RequestValidationError, match=message):
+        self_managed_request(request_, **settings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"place": "contaner"}, SMDebugValueError, r"place must be one of container, here .*'contaner'.*container"),
+        ({"stop": "never"}, SMDebugValueError, "stop must be one of direct, cooperative, off"),
+        ({"drain_seconds": -1}, SMDebugValueError, "drain_seconds must be a number of at least 0"),
+        ({"drain_seconds": float("nan")}, SMDebugValueError, "drain_seconds"),
+        ({"poll_seconds": 0}, SMDebugValueError, "poll_seconds must be above 0"),
+        ({"memory_mib": 1.5}, SMDebugTypeError, "memory_mib must be a whole number"),
+    ],
+)
+def test_settings_when_not_allowed_then_error_names_the_argument(arguments, error, message):
+    """With the allowed values and the value given."""
+    with pytest.raises(error, match=message):
+        SelfManaged(**arguments)
+
+
+def test_argument_when_it_is_no_setting_then_is_refused():
+    """False means not to call the function at all."""
+    with pytest.raises(SMDebugTypeError, match="self_managed must be True or a SelfManaged"):
+        self_managed_request(REQUEST, self_managed=False)
