@@ -24,6 +24,9 @@ from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger
 MAX_ENTRIES: Final = 100
 """Maximum number of entries of ``Environment`` in a CreateTrainingJob request."""
 
+MAX_TUNING_ENTRIES: Final = 48
+"""Maximum number of entries of ``Environment`` in a job definition of a hyperparameter tuning job."""
+
 SWITCH_VARIABLE: Final = "USE_SMDEBUG"
 """Set to 0 unless the user sets it, so that an smdebug installed in the image looks for no configuration file."""
 
@@ -97,6 +100,7 @@ def self_managed_request(
     tensorboard_output_config: TensorBoardOutputConfig | None = None,
     source_uris: Mapping[str, str] | None = None,
     self_managed: SelfManaged | bool = True,
+    max_entries: int = MAX_ENTRIES,
 ) -> dict[str, Any]:
     """Return a CreateTrainingJob request with the settings in its ``Environment``; nothing else is added.
 
@@ -115,6 +119,7 @@ def self_managed_request(
         tensorboard_output_config: See `debugger_request`.
         source_uris: See `debugger_request`.
         self_managed: How the job is watched; True means ``SelfManaged()``.
+        max_entries: Maximum number of environment variables; tuning jobs allow `MAX_TUNING_ENTRIES`.
 
     Raises:
         SMDebugTypeError: An argument has the wrong type.
@@ -143,7 +148,7 @@ def self_managed_request(
             self_managed=self_managed,
         )
     environment = {**own, **{name: value for name, value in variables.items() if name not in own}}
-    check_environment(environment, problems)
+    _check_environment(environment, problems, max_entries)
     problems.raise_if_any()
     return {**request, "Environment": environment}
 
@@ -166,14 +171,8 @@ def self_managed_environment(**settings: Any) -> dict[str, str]:
     return {**variables, SWITCH_VARIABLE: "0"}
 
 
-def check_environment(environment: Mapping[str, Any], problems: Problems, limit: int = MAX_ENTRIES) -> None:
-    """Add a problem for each limit of ``Environment`` that is exceeded.
-
-    Args:
-        environment: All environment variables of the job.
-        problems: The list to add to.
-        limit: Maximum number of entries: 100 in a training job, 48 in a tuning job.
-    """
+def _check_environment(environment: Mapping[str, Any], problems: Problems, limit: int) -> None:
+    """Add a problem for each limit of ``Environment`` that is exceeded."""
     if len(environment) > limit:
         count = len(environment) - sum(map(is_job_spec_variable, environment))
         problems.add(

@@ -1,13 +1,19 @@
-"""Debugger for plain boto3: `debugger_request` for own requests, `attach_debugger` for requests of other tools."""
+"""Debugger for plain boto3: `debugger_request` for own requests, `attach_debugger` for requests of other tools.
+
+Everything that sends jobs through boto3 can be reached so: the estimators of SDK v2, the trainers of SDK v3, tuners and
+tools of others.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Final
 
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.config.self_managed import SelfManaged
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.requests.self_managed import MAX_TUNING_ENTRIES, self_managed_request
 from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, build_members, facts_of_request
 from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
@@ -15,6 +21,7 @@ from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
 __all__ = ["AttachedDebugger", "attach_debugger", "debugger_request", "upload_rule_sources"]
 
 _EVENT: Final = "provide-client-params.sagemaker.CreateTrainingJob"
+_TUNING_EVENT: Final = "provide-client-params.sagemaker.CreateHyperParameterTuningJob"
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -26,17 +33,28 @@ class AttachedDebugger:
         settings: The settings to add.
         replace: Whether to replace the Debugger members of requests that have them.
         source_uris: Uploaded files with rule code.
+        self_managed: How jobs are watched without the service; None adds the members for the service.
     """
 
     def __init__(
-        self, events: Any, settings: DebuggerSettings, replace: bool, source_uris: Mapping[str, str] | None
+        self,
+        events: Any,
+        settings: DebuggerSettings,
+        replace: bool,
+        source_uris: Mapping[str, str] | None,
+        self_managed: SelfManaged | None = None,
     ) -> None:
         self._events = events
         self._settings = settings
         self._replace = replace
         self._source_uris = source_uris
+        self._self_managed = self_managed
         self._is_attached = True
-        events.register(_EVENT, self._add_members)
+        self._handlers: dict[str, Callable[..., dict[str, Any] | None]] = {_EVENT: self._add_members}
+        if self_managed is not None:
+            self._handlers = {_EVENT: self._add_environment, _TUNING_EVENT: self._add_environments}
+        for event, handler in self._handlers.items():
+            events.register(event, handler)
 
     @property
     def is_attached(self) -> bool:
@@ -47,7 +65,8 @@ class AttachedDebugger:
         """Stop adding members, also for clients created while it was attached to a session."""
         if self._is_attached:
             self._is_attached = False
-            self._events.unregister(_EVENT, self._add_members)
+            for event, handler in self._handlers.items():
+                self._events.unregister(event, handler)
 
     def _add_members(self, params: Mapping[str, Any], context: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
         if not self._is_attached:
@@ -59,6 +78,41 @@ class AttachedDebugger:
         rest = {name: value for name, value in params.items() if name not in DEBUGGER_MEMBERS}
         facts = facts_of_request(rest, context["client_region"])
         return {**rest, **build_members(self._settings, facts, self._source_uris)}
+
+    def _add_environment(self, params: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
+        """Add the settings of a self-managed job to its environment."""
+        present = [name for name in DEBUGGER_MEMBERS if name in params]
+        if not self._is_attached or (present and not self._replace):
+            if present:
+                _LOG.debug("job %r keeps its own %s", params.get("TrainingJobName"), ", ".join(present))
+            return None
+        return self._self_managed_request({name: value for name, value in params.items() if name not in present})
+
+    def _add_environments(self, params: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
+        """Add the settings to every definition of the jobs of a tuning job."""
+        if not self._is_attached:
+            return None
+        changed: dict[str, Any] = dict(params)
+        if "TrainingJobDefinition" in params:
+            changed["TrainingJobDefinition"] = self._definition(params["TrainingJobDefinition"])
+        if "TrainingJobDefinitions" in params:
+            changed["TrainingJobDefinitions"] = list(map(self._definition, params["TrainingJobDefinitions"]))
+        return changed
+
+    def _definition(self, definition: Mapping[str, Any]) -> dict[str, Any]:
+        return self._self_managed_request(definition, max_entries=MAX_TUNING_ENTRIES)
+
+    def _self_managed_request(self, request: Mapping[str, Any], **limits: int) -> dict[str, Any]:
+        settings = self._settings
+        return self_managed_request(
+            request,
+            debugger_hook_config=settings.debugger_hook_config,
+            rules=settings.rules,
+            tensorboard_output_config=settings.tensorboard_output_config,
+            source_uris=self._source_uris,
+            self_managed=self._self_managed or True,
+            **limits,
+        )
 
     def __enter__(self) -> AttachedDebugger:
         return self
@@ -82,10 +136,14 @@ def attach_debugger(
     allow_rules_without_hook: bool = False,
     allow_region: bool = False,
     rule_image_account: str | None = None,
+    self_managed: SelfManaged | bool = False,
 ) -> AttachedDebugger:
     """Add Debugger members to every CreateTrainingJob request of a client, so that other tools need no change.
 
     Region, job name and output path are those of the request. Requests with Debugger members are not changed.
+
+    Self-managed jobs get environment variables instead, and need no part of the Debugger service. Then the jobs of
+    tuning jobs are reached, too.
 
     Example:
         >>> client = boto3.client("sagemaker")  # doctest: +SKIP
@@ -105,6 +163,8 @@ def attach_debugger(
         allow_rules_without_hook: See `debugger_request`.
         allow_region: See `debugger_request`.
         rule_image_account: See `debugger_request`.
+        self_managed: Run hook and rules without the service: True or a `SelfManaged`. Estimators of SDK v2 send
+            Debugger members of their own, so use it with ``replace=True``.
 
     Returns:
         A handle that detaches it, also at the end of a ``with`` block.
@@ -123,7 +183,19 @@ def attach_debugger(
         allow_region=allow_region,
         rule_image_account=rule_image_account,
     )
-    return AttachedDebugger(_events(client_or_session), settings, replace, source_uris)
+    return AttachedDebugger(
+        _events(client_or_session), settings, replace, source_uris, _to_self_managed(self_managed, settings)
+    )
+
+
+def _to_self_managed(self_managed: SelfManaged | bool, settings: DebuggerSettings) -> SelfManaged | None:
+    if self_managed is False:
+        return None
+    if self_managed is not True and not isinstance(self_managed, SelfManaged):
+        raise SMDebugTypeError(f"self_managed must be True, False or a SelfManaged (got {self_managed!r})")
+    if settings.asks_for_profiler:
+        raise SMDebugValueError("self-managed jobs have no profiler: leave out profiler_config and profiler rules")
+    return SelfManaged() if self_managed is True else self_managed
 
 
 def _events(client_or_session: Any) -> Any:

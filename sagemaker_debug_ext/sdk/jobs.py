@@ -14,6 +14,7 @@ import attrs
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
+from sagemaker_debug_ext.sdk.self_managed import with_rule_statuses
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext._json import JSONObject
@@ -209,7 +210,7 @@ class TrainingJob:
 
     @classmethod
     def describe(cls, job: Any, session: Any = None) -> TrainingJob:
-        """Describe a job.
+        """Describe a job, on the service or self-managed.
 
         Example:
             >>> TrainingJob.describe("digits-1").artifact_paths.debugger  # doctest: +SKIP
@@ -224,7 +225,11 @@ class TrainingJob:
             SMDebugTypeError: An argument has the wrong type.
         """
         describe = _describer(job, session)
-        return cls(describe(), describe)
+
+        def describe_all() -> Mapping[str, Any]:
+            return with_rule_statuses(describe())
+
+        return cls(describe_all(), describe_all)
 
     @property
     def name(self) -> str:

@@ -82,7 +82,7 @@ ALLOWED = {
     "catalog": {"config"},
     "requests": {"config", "catalog"},
     "rule_configs": {"config", "catalog"},
-    "sdk": {"config", "catalog", "requests", "trials"},
+    "sdk": {"config", "catalog", "requests", "store", "trials", "watch"},
     "store": set(),
     "hooks": {"config", "catalog", "store"},
     "trials": {"config", "store"},
