@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.config.reductions import ReductionConfig
     from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, RuleBase
     from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
+    from sagemaker_debug_ext.config.self_managed import SelfManaged
     from sagemaker_debug_ext.hooks.save_tensor import save_tensor
     from sagemaker_debug_ext.requests import debugger_request, training_job_request
     from sagemaker_debug_ext.requests.explain import explain
+    from sagemaker_debug_ext.requests.self_managed import self_managed_request
     from sagemaker_debug_ext.rule_configs import get_default_profiler_processing_job, get_default_profiler_rule
     from sagemaker_debug_ext.sdk._with_debugger import with_debugger
     from sagemaker_debug_ext.trials import create_trial
@@ -69,6 +71,7 @@ _HOMES = {
     "SMS": "config.actions",
     "SaveConfig": "config.saving",
     "SaveConfigMode": "config.saving",
+    "SelfManaged": "config.self_managed",
     "StopTraining": "config.actions",
     "TensorBoardOutputConfig": "config.outputs",
     "cProfileTimer": "config.profiler",
@@ -79,6 +82,7 @@ _HOMES = {
     "get_default_profiler_rule": "rule_configs",
     "get_rule_container_image_uri": "catalog.images",
     "save_tensor": "hooks.save_tensor",
+    "self_managed_request": "requests.self_managed",
     "training_job_request": "requests",
     "with_debugger": "sdk._with_debugger",
 }
@@ -105,6 +109,7 @@ __all__ = [
     "RuleBase",
     "SMDataParallelProfilingConfig",
     "SMS",
+    "SelfManaged",
     "StopTraining",
     "TensorBoardOutputConfig",
     "cProfileTimer",
@@ -114,6 +119,7 @@ __all__ = [
     "get_default_profiler_rule",
     "get_rule_container_image_uri",
     "rule_configs",
+    "self_managed_request",
     "training_job_request",
     "with_debugger",
     # capture

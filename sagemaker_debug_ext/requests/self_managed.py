@@ -79,14 +79,26 @@ def build_job_spec(
         source_uris=source_uris,
         allow_region=True,
     )
+    output = {"OutputDataConfig": {"S3OutputPath": output_path}}
+    return spec_of_members({**members, **output}, options)
+
+
+def spec_of_members(request: Mapping[str, Any], self_managed: SelfManaged | None = None) -> JobSpec:
+    """Return the job spec for a request with Debugger members; images and instances of rules are left out.
+
+    Args:
+        request: A CreateTrainingJob request, or its Debugger members alone.
+        self_managed: How the job is watched; ``SelfManaged()`` by default.
+    """
+    options = self_managed or SelfManaged()
     return JobSpec(
-        hook=members["DebugHookConfig"],
+        hook=request["DebugHookConfig"],
         rules=tuple(
             {name: value for name, value in rule.items() if name in _IMAGE_FREE}
-            for rule in members.get("DebugRuleConfigurations", ())
+            for rule in request.get("DebugRuleConfigurations", ())
         ),
-        tensorboard=members.get("TensorBoardOutputConfig"),
-        output_path=output_path,
+        tensorboard=request.get("TensorBoardOutputConfig"),
+        output_path=(request.get("OutputDataConfig") or {}).get("S3OutputPath"),
         watch=options.watch_options,
         actions=options.action_options,
     )

@@ -224,7 +224,8 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     parser.add_argument("--stop-to", type=int, metavar="FD", help="file descriptor for requests to stop training")
     parser.add_argument("--parent", type=int, metavar="PID", help="process that trains; the watcher ends after it")
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="[rules] %(message)s")
+    logging.basicConfig(format="[rules] %(message)s")
+    logging.getLogger("sagemaker_debug_ext").setLevel(logging.INFO)
     try:
         spec = decode_job_spec(environ)
         if spec is None:

@@ -97,7 +97,7 @@ ALLOWED = {
     "transformers": {"hooks"},
     "pytorch": {"config", "hooks", "trials"},
     "testing": {"config", "store"},
-    "cli": {"catalog", "local", "profiler", "rules", "trials"},
+    "cli": {"catalog", "config", "local", "profiler", "requests", "rules", "sdk", "trials", "watch"},
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 

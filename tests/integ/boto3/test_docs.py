@@ -1,4 +1,4 @@
-"""The walk-through runs: the parts for boto3."""
+"""The walk-throughs run: the parts for boto3."""
 
 from __future__ import annotations
 
@@ -12,3 +12,9 @@ def test_snippets_when_run_in_their_order_then_print_what_the_page_shows(aws, ca
     names = run_guide("docs/submitting.md", 6, surface="boto3", names=names, capsys=capsys)
     assert names["job"].artifact_paths.debugger == "s3://my-bucket/debug/digits-1/debug-output"
     assert len(names["job"].settings["rules"]) == 2
+
+
+def test_snippets_of_self_managed_jobs_run_and_print_what_the_page_shows(aws, capsys):
+    """Those that need no job on AWS."""
+    names = run_guide("docs/self-managed.md", 3, capsys=capsys)
+    assert not names["attached"].is_attached

@@ -11,7 +11,7 @@ import boto3
 import jsonschema
 import pytest
 
-from sagemaker_debug_ext import DebuggerHookConfig, Rule, StopTraining, create_trial, rule_configs
+from sagemaker_debug_ext import CollectionConfig, DebuggerHookConfig, Rule, StopTraining, create_trial, rule_configs
 from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.requests.self_managed import self_managed_request
 from sagemaker_debug_ext.store.backends import open_backend
@@ -53,10 +53,10 @@ def kill(step):
             os.kill(int(path.split("/")[2]), signal.SIGKILL)
 """
 FAST = SelfManaged(poll_seconds=0.2, stop="cooperative")
-HOOK = DebuggerHookConfig(hook_parameters={"save_interval": 5})
+HOOK = DebuggerHookConfig(
+    hook_parameters={"save_interval": 5}, collection_configs=[CollectionConfig("gradients"), CollectionConfig("trees")]
+)
 NUMBERS = itertools.count()
-
-pytest.importorskip("torch")
 
 
 def sure_rule():
@@ -168,5 +168,67 @@ def test_spec_when_a_variable_was_changed_then_is_named_and_training_goes_on(run
     assert "weights" in report.stdout
     assert "SAGEMAKER_DEBUG_EXT_JOB_0" in report.stderr
     assert "training goes on" in report.stderr
-    keys = boto3.client("s3").list_objects_v2(Bucket="bucket", Prefix=f"output/{request['TrainingJobName']}/")
+    keys = boto3.client("s3").list_objects_v2(Bucket="my-bucket", Prefix=f"output/{request['TrainingJobName']}/")
     assert keys["KeyCount"] == 0
+
+
+XGBOOST = """
+import time
+import numpy as np
+import xgboost as xgb
+import sagemaker_debug_ext.auto
+
+class Pause(xgb.callback.TrainingCallback):
+    def after_iteration(self, model, epoch, evals_log):
+        time.sleep(0.05)
+        return False
+
+data = xgb.DMatrix(np.random.default_rng(0).random((50, 4)), label=np.arange(50) % 2)
+model = xgb.train({"objective": "binary:logistic"}, data, 500, evals=[(data, "train")], callbacks=[Pause()])
+print("rounds", model.num_boosted_rounds())
+"""
+LIGHTNING = """
+import lightning.pytorch as L
+import torch
+from sagemaker_debug_ext.lightning import DebuggerCallback
+
+class Module(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 2)
+
+    def training_step(self, batch, _):
+        import time
+        time.sleep(0.05)
+        return torch.nn.functional.cross_entropy(self.layer(batch[0]), batch[1])
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+data = torch.utils.data.TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))
+trainer = L.Trainer(
+    max_epochs=100, callbacks=[DebuggerCallback()], logger=False, enable_checkpointing=False,
+    enable_progress_bar=False, enable_model_summary=False, accelerator="cpu",
+)
+trainer.fit(Module(), torch.utils.data.DataLoader(data, batch_size=8))
+print("rounds", trainer.global_step)
+"""
+
+
+@pytest.mark.parametrize(
+    ("framework", "script", "rule", "most"),
+    [
+        ("xgboost", XGBOOST, rule_configs.tree_depth(), 500),
+        ("lightning", LIGHTNING, rule_configs.vanishing_gradient(), 800),
+    ],
+)
+def test_framework_when_a_rule_asks_to_stop_then_training_ends_without_a_line_of_the_script(
+    run_job, make_request, framework, script, rule, most
+):
+    """The hook of the framework passes the request on."""
+    pytest.importorskip(framework)
+    parameters = {"depth": "0"} if framework == "xgboost" else {"threshold": "1e9"}
+    request = make_request([Rule.sagemaker(rule, rule_parameters=parameters, actions=StopTraining())])
+    report = run_job(script, request)
+    assert report.returncode == 0, report.stderr
+    assert 0 < int(report.stdout.split("rounds ")[1].split()[0]) < most

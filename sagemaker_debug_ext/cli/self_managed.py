@@ -1,0 +1,137 @@
+"""``sagemaker-debug self-managed``: jobs whose hook and rules run without the Debugger service."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sagemaker_debug_ext.cli import _arguments, _output
+from sagemaker_debug_ext.config.job_spec import JOB_NAME_VARIABLE, JobSpec, decode_job_spec, encode_job_spec
+from sagemaker_debug_ext.errors import SMDebugValueError
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.sdk import TrainingJob
+
+_STDIN: Final = "-"
+_ISSUES_FOUND: Final = 1
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command and its own commands."""
+    parser = commands.add_parser(
+        "self-managed",
+        help="Run hook and rules of a job without the Debugger service.",
+        description="Run hook and rules of a job without the Debugger service.",
+    )
+    parser.set_defaults(command=parser)
+    parts = parser.add_subparsers(title="commands", metavar="COMMAND")
+    env = _arguments.add_command(parts, "env", "Print the environment variables of a job.", run_env, description=_ENV)
+    env.add_argument("request", metavar="FILE", help="JSON file with a request; - reads standard input")
+    form = env.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print a JSON object, for Environment of a request")
+    form.add_argument(
+        "--yaml", action="store_true", help="print a list of names and values, for a Kubernetes container"
+    )
+    show = _arguments.add_command(parts, "show", "Print the settings that environment variables hold.", run_show)
+    show.add_argument("job", nargs="?", metavar="JOB", help="a training job; this environment by default")
+    status = _arguments.add_command(parts, "status", "Print the status of the rules of a job.", run_status)
+    status.add_argument("job", metavar="JOB", help="name of a training job")
+    _arguments.add_json(status)
+    watch = _arguments.add_command(parts, "watch", "Evaluate the rules of a job here.", run_watch, description=_WATCH)
+    watch.add_argument("job", metavar="JOB", help="name of a training job")
+
+
+_ENV: Final = (
+    "Print the environment variables that carry the settings of a job: as lines for a shell, as JSON or as YAML. "
+    "The file holds a request as debugger_request returns it."
+)
+_WATCH: Final = (
+    "Evaluate the rules of a running or ended job on this machine, unless another watcher does. "
+    "Exit status: 1 if a rule has found an issue."
+)
+
+
+def run_env(arguments: argparse.Namespace) -> int:
+    """Print the environment variables for a request."""
+    variables = encode_job_spec(_spec_of_members(_read_request(arguments.request)))
+    if arguments.json:
+        _output.write_json(variables)
+    elif arguments.yaml:
+        # JSON strings are YAML strings.
+        _output.write("\n".join(f"- {{name: {name}, value: {json.dumps(value)}}}" for name, value in variables.items()))
+    else:
+        _output.write("\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()))
+    return 0
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    """Print the settings of a job or of this environment."""
+    environ: Mapping[str, str] = os.environ
+    if arguments.job is not None:
+        environ = _describe(arguments.job).description.get("Environment", {})
+    _output.write_json(json.loads(_required_spec(environ, arguments.job or "this environment").to_json()))
+    return 0
+
+
+def run_status(arguments: argparse.Namespace) -> int:
+    """Print the statuses of the rules of a job."""
+    job = _describe(arguments.job)
+    if arguments.json:
+        _output.write_json(json.loads(job.to_json()))
+    else:
+        _output.write(repr(job))
+    return _ISSUES_FOUND if job.rules.issues else 0
+
+
+def run_watch(arguments: argparse.Namespace) -> int:
+    """Evaluate the rules of a job on this machine."""
+    from sagemaker_debug_ext.watch.program import watch
+
+    job = _describe(arguments.job)
+    spec = _required_spec(job.description.get("Environment", {}), arguments.job)
+    status = watch(spec, job.name, place="here")
+    if status:
+        _output.say(f"another watcher has taken over job {job.name}")
+        return 2
+    rules = job.refresh().rules
+    _output.write(repr(rules))
+    return _ISSUES_FOUND if rules.issues else 0
+
+
+def _describe(name: str) -> TrainingJob:
+    from sagemaker_debug_ext.sdk import TrainingJob
+
+    return TrainingJob.describe(name)
+
+
+def _required_spec(environ: Mapping[str, str], where: str) -> JobSpec:
+    spec = decode_job_spec(environ)
+    if spec is None:
+        raise SMDebugValueError(
+            f"{where} has no settings of a self-managed job: submit it with self_managed_request, "
+            f"or set the variables that `sagemaker-debug self-managed env` prints, and {JOB_NAME_VARIABLE}"
+        )
+    return spec
+
+
+def _read_request(path: str) -> dict[str, Any]:
+    text = sys.stdin.read() if path == _STDIN else Path(path).read_text(encoding="utf-8")
+    try:
+        request = json.loads(text)
+    except ValueError as error:
+        raise SMDebugValueError(f"{path} must hold JSON ({error})") from error
+    if not isinstance(request, dict) or not isinstance(request.get("DebugHookConfig"), dict):
+        raise SMDebugValueError(f"{path} must hold a JSON object with DebugHookConfig, as debugger_request returns it")
+    return request
+
+
+def _spec_of_members(request: Mapping[str, Any]) -> JobSpec:
+    from sagemaker_debug_ext.requests.self_managed import spec_of_members
+
+    return spec_of_members(request)

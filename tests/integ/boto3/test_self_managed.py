@@ -1,0 +1,224 @@
+"""Self-managed jobs through plain clients: what is sent, and what is described."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+import pytest
+
+from sagemaker_debug_ext import ProfilerConfig, Rule, StopTraining, rule_configs, self_managed_request
+from sagemaker_debug_ext.cli.main import main
+from sagemaker_debug_ext.config.job_spec import decode_job_spec, encode_job_spec
+from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.requests.self_managed import spec_of_members
+from sagemaker_debug_ext.sdk import TrainingJob, attach_debugger, debugger_request
+from sagemaker_debug_ext.sdk.self_managed import with_rule_statuses
+from sagemaker_debug_ext.store.backends import open_backend
+from support.aws import recorded_requests
+
+RULES = [Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining())]
+NOW = dt.datetime(2026, 11, 23, 12, tzinfo=dt.timezone.utc)
+
+
+@pytest.fixture
+def session(aws):
+    return aws.session()
+
+
+def test_attached_session_adds_the_environment_and_nothing_else(session, request_members):
+    """The request is the one that `self_managed_request` makes."""
+    with recorded_requests(session) as requests, attach_debugger(session, rules=RULES, self_managed=True):
+        session.client("sagemaker").create_training_job(**{**request_members, "TrainingJobName": "own"})
+    expected = self_managed_request({**request_members, "TrainingJobName": "own"}, rules=RULES)
+    assert requests == [expected]
+
+
+def test_attached_session_when_the_request_has_members_then_replaces_them_only_if_asked(session, request_members):
+    """Estimators of SDK v2 always send some."""
+    request = {**request_members, "DebugHookConfig": {"S3OutputPath": "s3://my-bucket/other"}}
+    with recorded_requests(session) as requests:
+        with attach_debugger(session, rules=RULES, self_managed=True):
+            session.client("sagemaker").create_training_job(**{**request, "TrainingJobName": "kept"})
+        with attach_debugger(session, rules=RULES, self_managed=True, replace=True):
+            session.client("sagemaker").create_training_job(**{**request, "TrainingJobName": "replaced"})
+    assert "Environment" not in requests[0]
+    assert "DebugHookConfig" in requests[0]
+    assert decode_job_spec(requests[1]["Environment"]).hook["S3OutputPath"] == "s3://my-bucket/out"
+    assert "DebugHookConfig" not in requests[1]
+
+
+@pytest.mark.parametrize("member", ["TrainingJobDefinition", "TrainingJobDefinitions"])
+def test_attached_session_reaches_the_jobs_of_tuning_jobs(session, request_members, member):
+    """Tuning never had Debugger settings."""
+    definition = {
+        "StaticHyperParameters": {},
+        "AlgorithmSpecification": request_members["AlgorithmSpecification"],
+        **{
+            name: request_members[name]
+            for name in ("RoleArn", "ResourceConfig", "OutputDataConfig", "StoppingCondition")
+        },
+    }
+    request = {
+        "HyperParameterTuningJobName": f"tune-{member[-1]}",
+        "HyperParameterTuningJobConfig": {
+            "Strategy": "Random",
+            "ResourceLimits": {"MaxParallelTrainingJobs": 1},
+        },
+        member: definition if member == "TrainingJobDefinition" else [definition],
+    }
+    with (
+        recorded_requests(session, "CreateHyperParameterTuningJob") as requests,
+        attach_debugger(session, rules=RULES, self_managed=True),
+    ):
+        session.client("sagemaker").create_hyper_parameter_tuning_job(**request)
+    sent = requests[0][member]
+    environment = (sent if member == "TrainingJobDefinition" else sent[0])["Environment"]
+    assert decode_job_spec(environment).rules[0]["RuleConfigurationName"] == "VanishingGradient"
+    full = {**definition, "Environment": {f"V{i}": "" for i in range(47)}}
+    with (
+        attach_debugger(session, rules=RULES, self_managed=True),
+        pytest.raises(RequestValidationError, match=r"at most 48 entries .got 49"),
+    ):
+        session.client("sagemaker").create_hyper_parameter_tuning_job(
+            **{**request, member: full if member[-1] == "n" else [full]}
+        )
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"self_managed": "yes"}, SMDebugTypeError, "self_managed must be True, False or a SelfManaged"),
+        ({"self_managed": True, "profiler_config": ProfilerConfig()}, SMDebugValueError, "have no profiler"),
+    ],
+)
+def test_attach_when_settings_cannot_be_self_managed_then_is_refused(session, settings, error, message):
+    """Before any job is sent."""
+    with pytest.raises(error, match=message):
+        attach_debugger(session, **settings)
+
+
+def described(name, **members):
+    """Return the response for a self-managed job."""
+    request = {"TrainingJobName": name, "OutputDataConfig": {"S3OutputPath": "s3://my-bucket/out"}}
+    return {
+        **self_managed_request(request, rules=RULES),
+        "TrainingJobStatus": "InProgress",
+        "TrainingStartTime": NOW - dt.timedelta(minutes=20),
+        **members,
+    }
+
+
+def report(name, status, heartbeat=NOW):
+    """Leave the report of a watcher."""
+    content = {
+        "watcher": {"heartbeat_at": heartbeat.isoformat()},
+        "rules": [
+            {
+                "RuleConfigurationName": "VanishingGradient",
+                "RuleEvaluationStatus": status,
+                "StatusDetails": "vanished",
+                "LastModifiedTime": NOW.isoformat(),
+                "num_issues": 1,
+            }
+        ],
+    }
+    open_backend(f"s3://my-bucket/out/{name}/self-managed").write("status.json", [json.dumps(content).encode()])
+
+
+def test_description_of_a_self_managed_job_is_that_of_the_service(aws):
+    """Code that reads rules, paths and settings of jobs works for both kinds."""
+    report("watched", "IssuesFound")
+    job = TrainingJob(with_rule_statuses(described("watched"), NOW))
+    assert job.artifact_paths.debugger == "s3://my-bucket/out/watched/debug-output"
+    assert [(rule.name, rule.status, rule.details) for rule in job.rules] == [
+        ("VanishingGradient", "IssuesFound", "vanished")
+    ]
+    assert job.rule_output_path("VanishingGradient") == "s3://my-bucket/out/watched/rule-output/VanishingGradient"
+    assert set(job.description["DebugRuleEvaluationStatuses"][0]) == {
+        "RuleConfigurationName",
+        "RuleEvaluationStatus",
+        "StatusDetails",
+        "LastModifiedTime",
+    }
+
+
+def test_description_when_no_watcher_has_reported_then_says_so(aws):
+    """Ten minutes after training has started."""
+    rules = TrainingJob(with_rule_statuses(described("unwatched"), NOW)).rules
+    assert rules["VanishingGradient"].status == "InProgress"
+    assert "no watcher has reported" in rules["VanishingGradient"].details
+
+
+def test_description_of_another_job_is_unchanged():
+    """And no request goes to S3."""
+    description = {"TrainingJobName": "plain", "TrainingJobStatus": "Completed"}
+    assert with_rule_statuses(description) == description
+
+
+class Job:
+    """A job that can describe itself."""
+
+    def __init__(self, description):
+        self._description = description
+
+    def describe(self):
+        return self._description
+
+
+def test_describe_takes_jobs_that_describe_themselves(aws):
+    """Such as those of the SDK; a refresh reads the statuses again."""
+    now = dt.datetime.now(dt.timezone.utc)
+    report("own", "InProgress", now)
+    job = TrainingJob.describe(Job(described("own")))
+    assert not job.rules.are_final
+    report("own", "NoIssuesFound", now)
+    assert job.refresh().rules.are_final
+
+
+@pytest.fixture
+def request_file(tmp_path):
+    """A file with the members for a job with a rule, and the variables for it."""
+    members = debugger_request(job_name="j", region="us-east-1", output_path="s3://my-bucket/out", rules=RULES)
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(members))
+    return str(path), encode_job_spec(spec_of_members(members))
+
+
+def test_command_env_prints_variables_for_shell_json_and_yaml(request_file, capsys):
+    """Each form says the same."""
+    path, variables = request_file
+    assert main(["self-managed", "env", path]) == 0
+    assert (
+        dict(line.removeprefix("export ").split("=", 1) for line in capsys.readouterr().out.splitlines()) == variables
+    )
+    assert main(["self-managed", "env", "--json", path]) == 0
+    assert json.loads(capsys.readouterr().out) == variables
+    assert main(["self-managed", "env", "--yaml", path]) == 0
+    (name, value), *_ = variables.items()
+    assert capsys.readouterr().out.splitlines()[0] == f'- {{name: {name}, value: "{value}"}}'
+
+
+def test_command_show_prints_the_settings_of_this_environment(request_file, capsys, monkeypatch):
+    """For people who wonder what a job was given."""
+    for name, value in request_file[1].items():
+        monkeypatch.setenv(name, value)
+    assert main(["self-managed", "show"]) == 0
+    assert json.loads(capsys.readouterr().out)["rules"][0]["RuleConfigurationName"] == "VanishingGradient"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("{", "must hold JSON"), ("{}", "JSON object with DebugHookConfig"), ("[]", "JSON object")]
+)
+def test_command_env_when_the_file_is_no_request_then_says_so(content, message, tmp_path, capsys):
+    """With the name of the file."""
+    path = tmp_path / "request.json"
+    path.write_text(content)
+    assert main(["self-managed", "env", str(path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_command_show_when_there_are_no_settings_then_says_how_to_set_them(capsys):
+    """In one sentence."""
+    assert main(["self-managed", "show"]) == 2
+    assert "self-managed env" in capsys.readouterr().err
