@@ -79,10 +79,9 @@ class Lease:
                 return False  # somebody renews the lease, or has just taken over
             if self._clock() - since >= EXPIRY_SECONDS:
                 break
-        if not self._backend.create(_key(latest + 1)):
+        if not self._backend.create(_key(latest + 1), self._content(released=False)):
             return False
         self.generation = latest + 1
-        self._write(released=False)
         return True
 
     def is_held(self) -> bool:
@@ -103,8 +102,10 @@ class Lease:
 
     def _write(self, released: bool) -> None:
         self._renewals += 1
-        content = {**self.holder, "renewals": self._renewals, "released": released}
-        self._backend.write(_key(self.generation), [json.dumps(content).encode()])
+        self._backend.write(_key(self.generation), [self._content(released)])
+
+    def _content(self, released: bool) -> bytes:
+        return json.dumps({**self.holder, "renewals": self._renewals, "released": released}).encode()
 
     def _latest(self) -> int:
         return max((_generation(info.key) for info in self._backend.list(PREFIX)), default=0)
@@ -125,5 +126,5 @@ def _generation(key: str) -> int:
 def _is_released(content: bytes) -> bool:
     try:
         return bool(json.loads(content)["released"])
-    except (ValueError, KeyError, TypeError):  # created, and not written yet
+    except (ValueError, KeyError, TypeError):  # damaged, so its holder must be waited for
         return False

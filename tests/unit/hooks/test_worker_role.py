@@ -62,8 +62,15 @@ class Process:
             backend or MemoryBackend(), HookOptions(), collections, np.asarray, lock, checkpoints=checkpoints
         )
         self.failures = []
+        self.chiefs = []
         self.role = WorkerRole(
-            adapter, include_workers, self.lifecycle, self.steps, self.dispatcher, self.failures.append
+            adapter,
+            include_workers,
+            self.lifecycle,
+            self.steps,
+            self.dispatcher,
+            self.failures.append,
+            lambda: self.chiefs.append(adapter),
         )
 
     def write_steps(self, last):
@@ -116,6 +123,8 @@ def test_takes_part_when_first_asked_then_role_follows_rank_and_setting(
         "helps": expected == "helps",
         "is off": expected == "is off",
     }
+    process.role.takes_part()
+    assert len(process.chiefs) == (rank == 0)
 
 
 @pytest.mark.parametrize(("rank", "joins"), [(0, False), (1, False), (1, True)])

@@ -86,8 +86,8 @@ def test_lease_when_it_is_released_then_the_next_acquires_at_once():
     assert second.generation == 2
 
 
-def test_lease_when_its_holder_died_before_writing_then_expires():
-    """An empty object is a lease whose holder has not written yet."""
+def test_lease_when_it_is_damaged_then_expires():
+    """Nobody knows whether its holder lives."""
     backend = MemoryBackend()
     backend.create("lease/000001.json")
     assert not lease(backend).acquire(wait=False)
