@@ -32,6 +32,11 @@ _MISSING: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno
 
 _NOT_PLAIN: Final = (errno.EISDIR, errno.ESPIPE)
 
+_MAX_PLAIN_FOLDERS: Final = 4096
+"""Cache size for folders known not to be links; every step has one."""
+
+_NO_FOLDER: Final = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+
 _READ_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Links are not followed, and opening a pipe does not block."""
 
@@ -178,15 +183,21 @@ class LocalBackend(Backend):
         return folder in self._plain_folders or self._find_plain(folder)
 
     def _find_plain(self, folder: str) -> bool:
-        if not self._is_plain(folder.rpartition("/")[0]):
-            return False
-        try:
-            is_plain = stat.S_ISDIR(os.lstat(f"{self.url}/{folder}").st_mode)
-        except OSError:  # missing or not readable: opening the file raises
-            return True
-        if is_plain:
-            self._plain_folders.add(folder)
-        return is_plain
+        path = ""
+        for name in folder.split("/"):
+            path = f"{path}/{name}" if path else name
+            if path in self._plain_folders:
+                continue
+            try:
+                is_plain = stat.S_ISDIR(os.lstat(f"{self.url}/{path}").st_mode)
+            except OSError:  # missing or not readable: opening the file raises
+                return True
+            if not is_plain:
+                return False
+            if len(self._plain_folders) >= _MAX_PLAIN_FOLDERS:
+                self._plain_folders = {""}
+            self._plain_folders.add(path)
+        return True
 
     def write(self, key: str, parts: Sequence[Buffer]) -> None:
         folder, _, name = check_key(key).rpartition("/")
@@ -247,21 +258,32 @@ def _create_whole(name: str, content: bytes, folder: int) -> None:
         os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
 
 
-def _walk(folder: str, key_prefix: str, name_prefix: str = "") -> Iterator[ObjectInfo]:
-    try:
-        entries = os.scandir(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    with entries:
-        for entry in entries:
-            if not entry.name.startswith(name_prefix) or entry.name.endswith(_TEMPORARY_SUFFIX):
+def _walk(root: str, key_prefix: str, name_prefix: str = "") -> Iterator[ObjectInfo]:
+    """Yield the files below a folder; its own entries only if their names start with `name_prefix`."""
+    folders = [(root, key_prefix)]
+    while folders:
+        folder, prefix = folders.pop()
+        for entry in _entries(folder):
+            if entry.name.endswith(_TEMPORARY_SUFFIX) or not (folder != root or entry.name.startswith(name_prefix)):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from _walk(entry.path, f"{key_prefix}{entry.name}/")
+                folders.append((entry.path, f"{prefix}{entry.name}/"))
             elif entry.is_file(follow_symlinks=False):
-                info = _info(entry, key_prefix)
+                info = _info(entry, prefix)
                 if info is not None:
                     yield info
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield the entries of a folder; none if it is gone, or nested so deeply that no path leads to it."""
+    try:
+        entries = os.scandir(folder)
+    except OSError as error:
+        if error.errno in _NO_FOLDER:
+            return
+        raise
+    with entries:
+        yield from entries
 
 
 def _info(entry: os.DirEntry[str], key_prefix: str) -> ObjectInfo | None:
@@ -332,25 +354,28 @@ class _LocalWatch(Watch):
         self._look_into(self._prefix.rstrip("/"), found, begin, thoroughly)
         return Changes(sorted(found), is_snapshot=not found or self._is_still())
 
-    def _look_into(self, key: str, found: list[ObjectInfo], begin: str, thoroughly: bool) -> None:
+    def _look_into(self, top: str, found: list[ObjectInfo], begin: str, thoroughly: bool) -> None:
         """Look into a folder and the folders below it, except those that sort before `begin`."""
-        path = f"{self._root}/{key}"
-        now_ns = time.time_ns()
-        try:
-            status = os.lstat(path)
-        except (FileNotFoundError, NotADirectoryError):
-            for gone in [name for name in self._folders if f"{name}/".startswith(f"{key}/")]:
-                del self._folders[gone]
-            return
-        if not stat.S_ISDIR(status.st_mode):
-            return
-        folder = self._folders.setdefault(key, _Folder())
-        if thoroughly or folder.may_have_changed(status.st_mtime_ns, now_ns):
-            self._read(path, key, folder, found, thoroughly)
-            folder.changed_at_ns, folder.looked_at_ns = status.st_mtime_ns, now_ns
-        for name in folder.folders:
-            if f"{key}/{name}" >= begin:
-                self._look_into(f"{key}/{name}", found, begin, thoroughly)
+        keys = [top]
+        while keys:
+            key = keys.pop()
+            path = f"{self._root}/{key}"
+            now_ns = time.time_ns()
+            try:
+                status = os.lstat(path)
+            except OSError as error:
+                if error.errno not in _NO_FOLDER:
+                    raise
+                for gone in [name for name in self._folders if f"{name}/".startswith(f"{key}/")]:
+                    del self._folders[gone]
+                continue
+            if not stat.S_ISDIR(status.st_mode):
+                continue
+            folder = self._folders.setdefault(key, _Folder())
+            if thoroughly or folder.may_have_changed(status.st_mtime_ns, now_ns):
+                self._read(path, key, folder, found, thoroughly)
+                folder.changed_at_ns, folder.looked_at_ns = status.st_mtime_ns, now_ns
+            keys += [f"{key}/{name}" for name in reversed(folder.folders) if f"{key}/{name}" >= begin]
 
     def _is_still(self) -> bool:
         """Return whether no folder has changed since before it was read.

@@ -94,6 +94,7 @@ class IndexFile:
             _text(entry["tensorname"]): Location(_count(entry["start_idx"]), _count(entry["length"]))
             for entry in content.get("tensor_payload") or ()
         }
+        _last_end([start for start, _ in tensors.values()], [length for _, length in tensors.values()])
         if tensors and event_file is None:
             raise ValueError("tensors are listed, but event_file_name is missing")
         shapes = {
@@ -117,6 +118,9 @@ class IndexContent:
 
     Attributes:
         end: End of the last record in the event file.
+
+    Raises:
+        ValueError: A record is empty, or lies beyond the largest possible file.
     """
 
     __slots__ = ("end", "names", "places", "shapes")
@@ -127,7 +131,7 @@ class IndexContent:
         self.names = names
         self.places = places
         self.shapes = shapes
-        self.end = max(map(operator.add, places[::2], places[1::2]), default=0)
+        self.end = _last_end(places[::2], places[1::2])
 
     def location(self, position: int) -> Location:
         """Return the location of the record at a position in `names`."""
@@ -147,6 +151,7 @@ class IndexEntry(NamedTuple):
         """Return the compact form of an index file.
 
         Raises:
+            ValueError: A record cannot be where the file says.
             OverflowError: A location is beyond 2^64 bytes.
         """
         places = array("Q", (number for location in file.tensors.values() for number in location))
@@ -154,9 +159,15 @@ class IndexEntry(NamedTuple):
         return cls(file.mode, file.mode_step, file.event_file, content)
 
 
+_MAX_END: Final = (1 << 63) - 1
+"""Size of the largest possible file."""
+
+_MAX_KEY_BYTES: Final = 1024
+"""Longest key of S3."""
+
 _HEAD: Final = re.compile(
     rb'\{"meta": \{"mode": "(TRAIN|EVAL|PREDICT|GLOBAL)", "mode_step": (\d{1,18})'
-    rb'(?:, "event_file_name": "(events/[0-9A-Za-z_./-]+)")?\}, (?="tensor_payload": )'
+    rb'(?:, "event_file_name": "(events/[0-9A-Za-z_./-]{1,1000})")?\}, (?="tensor_payload": )'
 )
 """Start of the files of all known writers; the rest is often the same for many steps."""
 
@@ -217,8 +228,8 @@ class IndexParser:
     def _parse(self, text: bytes, where: str) -> IndexEntry:
         try:
             return IndexEntry.of(IndexFile.from_json(text, where))
-        except OverflowError as error:
-            raise IndexReaderException(f"{where}: a record lies beyond 2^64 bytes") from error
+        except (ValueError, OverflowError) as error:
+            raise IndexReaderException(f"{where}: not an index file: {error}") from error
 
     def _keep(self, tail: bytes, content: IndexContent, num_bytes: int) -> None:
         if self._kept_bytes > _MAX_KEPT_BYTES:
@@ -258,11 +269,11 @@ def _read_plainly(text: bytes, at: int) -> IndexContent | None:
         at = _read_list(text, at, _PLACES, _PLACE, take_place)
         if text.startswith(_SHAPES, at):
             at = _read_list(text, at, _SHAPES, _SHAPE, take_shape)
+        if text[at : at + 2] != b"}" or _has_duplicates(names) or _has_duplicates([name for name, _ in shapes]):
+            return None
+        return IndexContent(tuple(names), places, tuple(shapes))
     except ValueError:
         return None
-    if text[at : at + 2] != b"}" or _has_duplicates(names) or _has_duplicates([name for name, _ in shapes]):
-        return None
-    return IndexContent(tuple(names), places, tuple(shapes))
 
 
 def _read_list(
@@ -309,7 +320,17 @@ def _count(value: object) -> int:
     return value
 
 
+def _last_end(starts: Sequence[int], lengths: Sequence[int]) -> int:
+    """Return the end of the last record in the event file, in bytes; raise if a record cannot be there."""
+    end = max(map(operator.add, starts, lengths), default=0)
+    if end > _MAX_END or 0 in lengths:
+        raise ValueError("each record must have at least one byte, and end before byte 2^63")
+    return end
+
+
 def _check_event_file(key: object) -> None:
-    """Raise if an event file name leads out of the trial."""
+    """Raise if an event file name leads out of the trial, or cannot be that of an object."""
     if not isinstance(key, str) or not key.startswith(EVENTS_PREFIX) or ".." in key.split("/"):
         raise ValueError(f"event_file_name must lie below {EVENTS_PREFIX!r} (got {key!r})")
+    if len(key.encode()) > _MAX_KEY_BYTES or "\\" in key or "\0" in key:
+        raise ValueError(f"event_file_name must be a key of at most {_MAX_KEY_BYTES} bytes (got {key[:100]!r})")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.local import archives
 from sagemaker_debug_ext.local.archives import files_below, pack, unpack
 
 NAMES = st.text("abcXYZ-_. é", min_size=1, max_size=8).filter(lambda name: name not in {".", ".."})
@@ -122,6 +123,67 @@ def test_unpack_of_link_that_leads_elsewhere_is_refused(tmp_path: Path, target: 
     with pytest.raises(SMDebugValueError, match="cannot be unpacked"):
         unpack(archive_of(tmp_path, (directory, b""), link("alias", target)), tmp_path / "target")
     assert not (tmp_path / "target" / "alias").exists()
+
+
+def test_unpack_of_links_to_links_copies_the_file(tmp_path: Path) -> None:
+    """A short chain of links leads to its file, from folder to folder."""
+    members = [(tarfile.TarInfo("a/real"), b"1"), link("b/one", "../a/real"), link("two", "b/one", tarfile.LNKTYPE)]
+    unpack(archive_of(tmp_path, *members), tmp_path / "target")
+    assert contents(tmp_path / "target") == {"a/real": b"1", "b/one": b"1", "two": b"1"}
+
+
+@pytest.mark.parametrize("last", ["0", "real"])
+def test_unpack_of_many_or_endless_links_is_refused(tmp_path: Path, last: str) -> None:
+    """Thousands of links from one to the next, or in a circle, end in an error of ours."""
+    links = [link(str(number), str(number + 1)) for number in range(3000)]
+    archive = archive_of(tmp_path, (tarfile.TarInfo("real"), b"1"), *links, link("3000", last))
+    with pytest.raises(SMDebugValueError, match="is a link to something"):
+        unpack(archive, tmp_path / "target")
+    assert not (tmp_path / "target").exists()
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "names"),
+    [
+        ("MAX_MEMBERS", 2, ["a", "b", "c"]),
+        ("MAX_BYTES", 2000, ["a", "b", "c"]),
+        ("MAX_DEPTH", 64, ["a/" * 1100 + "b"]),
+        ("MAX_DEPTH", 64, ["x" * 3000]),
+    ],
+)
+def test_unpack_when_larger_than_allowed_then_unpacks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int, names: list[str]
+) -> None:
+    """Number, size and depth are limited, so that an archive cannot fill the disk or the stack."""
+    archive = archive_of(tmp_path, *((tarfile.TarInfo(name), bytes(1000)) for name in names))
+    monkeypatch.setattr(archives, limit, value)
+    with pytest.raises(SMDebugValueError, match=r"must (hold|have) at most"):
+        unpack(archive, tmp_path / "target")
+    assert not (tmp_path / "target").exists()
+
+
+def test_unpack_when_links_multiply_a_file_then_copies_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link becomes a copy, and takes as much of the limit."""
+    monkeypatch.setattr(archives, "MAX_BYTES", 2500)
+    links = [link(f"link{number}", "real") for number in range(2)]
+    with pytest.raises(SMDebugValueError, match="must hold at most"):
+        unpack(archive_of(tmp_path, (tarfile.TarInfo("real"), bytes(1000)), *links), tmp_path / "target")
+
+
+def test_unpack_when_a_file_has_the_name_of_a_folder_then_refused(tmp_path: Path) -> None:
+    """Members that exclude each other are damage, not an error of the system."""
+    archive = archive_of(tmp_path, (tarfile.TarInfo("a"), b"1"), (tarfile.TarInfo("a/b"), b"2"))
+    with pytest.raises(SMDebugValueError, match="cannot be unpacked"):
+        unpack(archive, tmp_path / "target")
+
+
+def test_unpack_when_headers_announce_each_other_then_refused(tmp_path: Path) -> None:
+    """Each long name announces the next header; thousands of them need no stack."""
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 1
+    (tmp_path / "a.tar").write_bytes((header.tobuf(tarfile.GNU_FORMAT) + bytes(512)) * 5000)
+    with pytest.raises(SMDebugValueError, match="cannot be unpacked"):
+        unpack(tmp_path / "a.tar", tmp_path / "target")
 
 
 @pytest.mark.parametrize("cut", [10, 100, -100, -1])

@@ -356,6 +356,31 @@ def test_watch_when_the_folder_comes_and_goes_then_follows(tmp_path):
     assert len(watch.look().objects) == 1
 
 
+def test_folders_when_nested_deeply_then_listed_and_watched_without_stack(tmp_path):
+    """A thousand and more folders, one in the other, are no trouble, nor is a path that the system cannot name."""
+    backend = LocalBackend(tmp_path)
+    deep = "index/" + "a/" * 1100 + "b"
+    backend.write(deep, (b"1",))
+    backend.write("index/0/a", (b"1",))
+    assert [info.key for info in backend.list("index/")] == ["index/0/a", deep]
+    assert [info.key for info in backend.watch("index/").look().objects] == ["index/0/a", deep]
+    assert backend.read(deep) == b"1"
+    too_deep = "index/" + ("x" * 200 + "/") * 50 + "b"
+    backend.write(too_deep, (b"1",))
+    assert [info.key for info in backend.list("index/")] == ["index/0/a", deep]
+    assert [info.key for info in backend.watch("index/").look().objects] == ["index/0/a", deep]
+
+
+def test_plain_folders_when_there_are_many_then_not_all_are_remembered(tmp_path, monkeypatch):
+    """A reader of a long trial does not keep a name for each folder that it has read from."""
+    monkeypatch.setattr(local_module, "_MAX_PLAIN_FOLDERS", 4)
+    backend = LocalBackend(tmp_path)
+    for number in range(20):
+        backend.write(f"events/{number}/a", (b"1",))
+        assert backend.read(f"events/{number}/a") == b"1"
+    assert len(backend._plain_folders) <= 4
+
+
 def test_open_backend_expands_the_home_folder(monkeypatch, tmp_path):
     """Blanks are dropped and ~ is the user's home."""
     monkeypatch.setenv("HOME", str(tmp_path))

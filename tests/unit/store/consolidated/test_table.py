@@ -22,7 +22,7 @@ contents = st.builds(
         array("Q", [number for place in places.values() for number in place]),
         tuple((name, SavedShape(tuple(shape), name)) for name, shape in shapes.items()),
     ),
-    st.dictionaries(st.text(max_size=8), st.tuples(st.integers(0, 2**40), st.integers(0, 2**40)), max_size=4),
+    st.dictionaries(st.text(max_size=8), st.tuples(st.integers(0, 2**40), st.integers(1, 2**40)), max_size=4),
     st.dictionaries(st.text(max_size=8), st.lists(st.integers(0, 2**40), max_size=3), max_size=2),
 )
 files = st.builds(
@@ -82,7 +82,7 @@ HEAD = {
 
 
 def with_head(text):
-    data = len(text).to_bytes(8, "little") + text + bytes(16)
+    data = len(text).to_bytes(8, "little") + text + bytes(8) + (9).to_bytes(8, "little")
     return table._MAGIC + masked_crc(data).to_bytes(4, "little") + data
 
 

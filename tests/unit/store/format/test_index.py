@@ -82,11 +82,18 @@ ENTRY = {"tensorname": "x", "start_idx": 0, "length": 20}
         {"meta": META, "tensor_payload": [{**ENTRY, "start_idx": -1}]},
         {"meta": META, "tensor_payload": [{**ENTRY, "length": 1.5}]},
         {"meta": META, "tensor_payload": [{**ENTRY, "length": True}]},
+        {"meta": META, "tensor_payload": [{**ENTRY, "length": 0}]},
+        {"meta": META, "tensor_payload": [ENTRY, {**ENTRY, "tensorname": "y", "start_idx": 2**63 - 20}]},
+        {"meta": META, "tensor_payload": [{**ENTRY, "start_idx": 2**63}]},
+        {"meta": META, "tensor_payload": [{**ENTRY, "start_idx": 2**64}]},
         {"meta": META, "tensor_payload": [{**ENTRY, "tensorname": 1}]},
         {"meta": META, "tensor_payload": [7]},
         {"meta": {"mode": "TRAIN", "mode_step": 0}, "tensor_payload": [ENTRY]},
         {"meta": {**META, "event_file_name": "/etc/passwd"}, "tensor_payload": [ENTRY]},
         {"meta": {**META, "event_file_name": "events/../../secret"}, "tensor_payload": [ENTRY]},
+        {"meta": {**META, "event_file_name": "events/a\0b"}, "tensor_payload": [ENTRY]},
+        {"meta": {**META, "event_file_name": "events/\ud800"}, "tensor_payload": [ENTRY]},
+        {"meta": {**META, "event_file_name": "events/" + "a/" * 1100}, "tensor_payload": [ENTRY]},
         {"meta": META, "shape_payload": [{"tensorname": "x", "shape": [-1]}]},
     ],
     ids=lambda content: str(content)[:60],
@@ -96,6 +103,8 @@ def test_from_json_when_damaged_or_foreign_says_which_file(content):
     text = content if isinstance(content, str) else json.dumps(content)
     with pytest.raises(IndexReaderException, match=r"index/x\.json: not an index file"):
         IndexFile.from_json(text, "index/x.json")
+    with pytest.raises(IndexReaderException, match=r"index/x\.json: not an index file"):
+        IndexParser().parse(text.encode(), "index/x.json")
 
 
 def plain(entry):
@@ -156,5 +165,5 @@ def test_parser_when_a_known_end_follows_a_bad_beginning_then_refused(meta):
 def test_parser_when_a_place_is_beyond_any_file_then_refused():
     """A number that no file could reach marks the index file as damaged."""
     text = IndexFile(ModeKeys.TRAIN, 1, EVENT_FILE, {"a": Location(2**64, 9)}).to_json().encode()
-    with pytest.raises(IndexReaderException, match=r"2\^64"):
+    with pytest.raises(IndexReaderException, match=r"2\^63"):
         IndexParser().parse(text, "here")
