@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import json
 import math
 import os
@@ -76,9 +77,19 @@ def max_cost(pattern: str, length: int) -> float:
     return num_paths * float(max(length, 1)) ** min(max(num_quantifiers) + 1, 50)
 
 
+@functools.lru_cache(maxsize=1 << 12)
+def max_cheap_length(pattern: str) -> int:
+    """Return the length of the longest names in which a pattern is searched in this process; 0 if it never is."""
+    length = 0
+    for step in (1 << exponent for exponent in range(16, -1, -1)):
+        if max_cost(pattern, length + step) <= _MAX_COST:
+            length += step
+    return length
+
+
 def is_cheap(pattern: str) -> bool:
     """Return whether a pattern may be compiled, and searched in short names, in this process."""
-    return max_cost(pattern, 1) <= _MAX_COST
+    return max_cheap_length(pattern) > 0
 
 
 class PatternSearch:
@@ -117,7 +128,7 @@ class PatternSearch:
 
     def _search(self, pattern: str, name: str) -> bool:
         began_at = time.perf_counter()
-        is_here = max_cost(pattern, len(name)) <= _MAX_COST
+        is_here = len(name) <= max_cheap_length(pattern)
         found = re.search(pattern, name) is not None if is_here else _worker.search(pattern, name)
         seconds = time.perf_counter() - began_at
         self._total_seconds += seconds

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.trials import create_trial, pattern_search
-from sagemaker_debug_ext.trials.pattern_search import PatternSearch, max_cost
+from sagemaker_debug_ext.trials.pattern_search import PatternSearch, max_cheap_length, max_cost
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 CATASTROPHIC = [
@@ -149,3 +149,11 @@ def test_trial_when_collections_have_odd_and_catastrophic_patterns_then_only_the
     assert "pattern '(a+)+$')" in reasons
     assert "not searched" in reasons
     pattern_search._worker.stop()
+
+
+@given(st.sampled_from(["a", "a*b*", "(a|b)*", "a|b+|c", r"layer\d+\.(weight|bias)$", "x" * 2000]))
+def test_cheap_length_is_the_last_one_below_the_limit(pattern):
+    """So that it need not be computed for each name."""
+    length = max_cheap_length(pattern)
+    assert length == 0 or max_cost(pattern, length) <= pattern_search._MAX_COST
+    assert length == (1 << 17) - 1 or max_cost(pattern, length + 1) > pattern_search._MAX_COST
