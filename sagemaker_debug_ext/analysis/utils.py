@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
+_TrialsT = TypeVar("_TrialsT", bound="Trial | Sequence[Trial]")
+
 __all__ = ["no_refresh", "parse_bool", "parse_list_from_str", "refresh", "str2bool"]
 
 
 @contextlib.contextmanager
-def no_refresh(trials: Trial | Sequence[Trial]) -> Iterator[None]:
-    """Disable refreshing of trials within the context, so that queries use known steps only; restore it afterwards."""
+def no_refresh(trials: _TrialsT) -> Iterator[_TrialsT]:
+    """Disable refreshing of trials within the context, so that queries use known steps only; restore it afterwards.
+
+    The value of the context is the argument: a trial, or a list of trials.
+    """
     with _refreshing(trials, False):
-        yield
+        yield trials
 
 
 @contextlib.contextmanager
-def refresh(trials: Trial | Sequence[Trial]) -> Iterator[None]:
-    """Enable refreshing of trials within the context; restore the previous state afterwards."""
+def refresh(trials: _TrialsT) -> Iterator[_TrialsT]:
+    """Enable refreshing of trials within the context; restore the previous state afterwards. See `no_refresh`."""
     with _refreshing(trials, True):
-        yield
+        yield trials
 
 
 @contextlib.contextmanager

@@ -45,9 +45,6 @@ class Action(abc.ABC):
 
         Args:
             job_name: Name of the training job, for actions that need one and were created without it.
-
-        Raises:
-            SMDebugValueError: The action needs a job name and none is given.
         """
 
     def serialize(self, job_name: str | None = None) -> str:
@@ -79,12 +76,7 @@ class StopTraining(Action):
     def to_dict(self, job_name: str | None = None) -> dict[str, str]:  # noqa: D102  # inherited
         if self.training_job_prefix is not None:
             return {"training_job_prefix": self.training_job_prefix, "name": self.action_name}
-        if job_name is None:
-            raise SMDebugValueError(
-                "StopTraining must have a training_job_prefix if the name of the job is not known in advance, "
-                "as in a pipeline"
-            )
-        return {"name": self.action_name, "training_job_prefix": job_name}
+        return {"name": self.action_name} | ({} if job_name is None else {"training_job_prefix": job_name})
 
 
 @attrs.frozen

@@ -137,6 +137,14 @@ def _to_statistics(value: Iterable[str] | None) -> tuple[str, ...]:
     return check_statistics(to_names(value, "statistics"))
 
 
+def _to_save_all(value: Any) -> bool:
+    """Return a flag that scripts for smdebug may also give as any number, as None, or as the text of a boolean."""
+    if value is None or isinstance(value, numbers.Real):
+        return bool(value)
+    words = {"true": True, "false": False}
+    return words[value.lower()] if isinstance(value, str) and value.lower() in words else to_flag(value, "save_all")
+
+
 def _to_tensorboard_dir(value: str | os.PathLike[str] | None) -> str | None:
     return None if value is None else to_path(value, "tensorboard_dir")
 
@@ -193,7 +201,7 @@ class HookOptions:
         default=(), converter=_to_patterns, metadata=_text_form(text_forms.PATTERNS)
     )
     include_collections: tuple[str, ...] = attrs.field(default=(), converter=_to_collections)
-    save_all: bool = _flag("save_all", False)
+    save_all: bool = attrs.field(default=False, converter=_to_save_all, metadata=_text_form(text_forms.BOOLEAN))
     include_workers: str = attrs.field(default="one", metadata=_text_form(text_forms.WORKERS))
     """``all``; everything else means ``one``, as it does to the original."""
 

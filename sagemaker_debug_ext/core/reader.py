@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from sagemaker_debug_ext.errors import CorruptRecordError
+from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugNotImplementedError
+from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.format.messages import Array, decode_payload
 from sagemaker_debug_ext.store.format.records import FRAMING_BYTES, unframe
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -23,18 +24,33 @@ class FileReader:
     """Reads the tensors of an event file one after the other.
 
     Args:
-        fname: The file.
+        fname: Path or S3 URL of the file.
+        wtype: ``tfevent``, the only kind of file.
 
     Raises:
+        FileNotFoundError: There is no such file.
         OSError: The file cannot be read.
+        SMDebugNotImplementedError: `wtype` is another kind.
     """
 
-    def __init__(self, fname: str | os.PathLike[str]) -> None:
+    def __init__(self, fname: str | os.PathLike[str], wtype: str = "tfevent") -> None:
+        if wtype != "tfevent":
+            raise SMDebugNotImplementedError(f"wtype must be 'tfevent' (got {wtype!r})")
         self._name = os.fspath(fname)
-        self._content = memoryview(Path(fname).read_bytes())
+        folder, _, key = self._name.rpartition("/")
+        content = open_backend(folder or (os.curdir if key == self._name else "/")).read(key)
+        if content is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._name)
+        self._content = memoryview(content)
 
-    def read_tensors(self) -> Iterator[tuple[str, int, Array, ModeKeys, int]]:
+    def read_tensors(
+        self,
+        check: str | bool = "minimal",  # noqa: ARG002 - part of the API
+    ) -> Iterator[tuple[str, int, Array, ModeKeys, int]]:
         """Yield name, global step, value, mode and step within the mode of each tensor.
+
+        Args:
+            check: Has no effect: every checksum is checked.
 
         Raises:
             CorruptRecordError: A record is damaged or truncated; the tensors before it have been yielded.

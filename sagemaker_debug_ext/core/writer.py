@@ -24,15 +24,36 @@ class FileWriter:
         trial_dir: Folder of the trial.
         worker: Name of the worker, such as ``worker_0``.
         step: Global step.
+        wtype: ``events``; TensorBoard files are written by hooks only.
         mode: Mode of the step, unless it is given with a tensor.
+        max_queue: Has no effect: tensors wait until they are flushed.
+        flush_secs: Has no effect, likewise.
+        verbose: Has no effect; see the logger of the package.
+        write_checksum: Has no effect: every record has its checksum.
+
+    Raises:
+        SMDebugValueError: `wtype` is not ``events``.
     """
 
     def __init__(
-        self, trial_dir: str | os.PathLike[str], worker: str, step: int = 0, mode: ModeKeys = ModeKeys.GLOBAL
+        self,
+        trial_dir: str | os.PathLike[str],
+        worker: str,
+        step: int = 0,
+        wtype: str = "events",
+        mode: ModeKeys | None = ModeKeys.GLOBAL,
+        max_queue: int = 10,  # noqa: ARG002 - part of the API
+        flush_secs: float = 120,  # noqa: ARG002 - likewise
+        verbose: bool = False,  # noqa: ARG002 - likewise
+        write_checksum: bool = False,  # noqa: ARG002 - likewise
     ) -> None:
+        if wtype != "events":
+            raise SMDebugValueError(
+                f"wtype must be 'events' (got {wtype!r}); Hook(export_tensorboard=True) writes TensorBoard files"
+            )
         self._writer = TrialWriter(open_backend(trial_dir), worker)
-        self._mode = mode
-        self._data = StepData(step, mode, step)
+        self._mode = mode or ModeKeys.GLOBAL
+        self._data = StepData(step, self._mode, step)
         self._is_written = True
 
     def name(self) -> str:
@@ -44,7 +65,7 @@ class FileWriter:
         tdata: Any,
         tname: str,
         write_index: bool = True,
-        mode: ModeKeys = ModeKeys.GLOBAL,
+        mode: ModeKeys | None = ModeKeys.GLOBAL,
         mode_step: int | None = None,
         timestamp: float | None = None,
     ) -> None:
@@ -54,7 +75,7 @@ class FileWriter:
             tdata: An array, number, string, or list of these.
             tname: Name of the tensor.
             write_index: Must be true, because readers find tensors by the index only.
-            mode: Mode of the step, the same for all its tensors.
+            mode: Mode of the step, the same for all its tensors; None and GLOBAL mean that of the writer.
             mode_step: Step within the mode; by default the global step.
             timestamp: Time of the value, in seconds since the epoch; by default now.
 
@@ -71,7 +92,7 @@ class FileWriter:
         self,
         name: str,
         shape: tuple[int, ...],
-        mode: ModeKeys = ModeKeys.GLOBAL,
+        mode: ModeKeys | None = ModeKeys.GLOBAL,
         mode_step: int | None = None,
         original_name: str | None = None,
     ) -> None:
@@ -97,10 +118,10 @@ class FileWriter:
     ) -> None:
         self.close()
 
-    def _settle(self, mode: ModeKeys, mode_step: int | None) -> None:
+    def _settle(self, mode: ModeKeys | None, mode_step: int | None) -> None:
         """Add an entry of the index file to the step."""
         within = self._data.global_step if mode_step is None else mode_step
-        wanted = (self._mode if mode is ModeKeys.GLOBAL else mode, within)
+        wanted = (self._mode if mode in (None, ModeKeys.GLOBAL) else mode, within)
         if self._data and wanted != (self._data.mode, self._data.mode_step):
             raise SMDebugValueError(
                 f"mode and mode_step must be {self._data.mode} and {self._data.mode_step}, as for the other tensors of "

@@ -41,6 +41,7 @@ from sagemaker_debug_ext.hooks.capture.step_buffer import Captured
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe
 from sagemaker_debug_ext.hooks.framework import FrameworkAdapter
+from sagemaker_debug_ext.hooks.inner_names import InnerNames
 from sagemaker_debug_ext.hooks.options.arguments import (
     complete_save_config,
     open_folder,
@@ -68,7 +69,7 @@ LOG = logging.getLogger(__name__)
 _SelfT = TypeVar("_SelfT", bound="BaseHook")
 
 
-class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
+class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
     """Captures tensors of a training job.
 
     Creating a hook makes it the hook of this process and has it closed when the process ends. In a ``with`` block it is
@@ -166,7 +167,8 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls):
         self.include_workers = options.include_workers
         warn_about_workers(options.include_workers)
         self.export_tensorboard = options.writes_tensorboard
-        self.tensorboard_dir = options.tensorboard_dir
+        default_dir = f"{self.out_dir}/tensorboard" if options.writes_tensorboard else None
+        self.tensorboard_dir = options.tensorboard_dir or default_dir
         if options.tensorboard_dir is not None:
             open_folder(options.tensorboard_dir, "tensorboard_dir")
         self.statistics = options.statistics

@@ -141,7 +141,13 @@ def render_actions(actions: Action | ActionList, job_name: str | None) -> str:
     members = actions.actions if isinstance(actions, ActionList) else (actions,)
     for action in members:
         if isinstance(action, StopTraining):
-            _warn_of_capitals(action.to_dict(job_name)["training_job_prefix"])
+            prefix = action.training_job_prefix or job_name
+            if prefix is None:
+                raise SMDebugValueError(
+                    "StopTraining must have a training_job_prefix if the name of the job is not known in advance, "
+                    "as in a pipeline"
+                )
+            _warn_of_capitals(prefix)
     text = actions.serialize(job_name)
     if len(text) > MAX_TEXT:
         raise SMDebugValueError(

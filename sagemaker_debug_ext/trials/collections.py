@@ -53,9 +53,10 @@ class CollectionManager:
         self.collections = dict(collections or {})
         self._meta: dict[str, Any] = {}
 
-    def create_collection(self, name: str) -> None:
-        """Add an empty collection, replacing one of the same name."""
-        self.collections[name] = Collection(name)
+    def create_collection(self, name: str, cls: type[Collection] = Collection) -> None:
+        """Add an empty collection of a class, unless there is one of that name."""
+        if name not in self.collections:
+            self.collections[name] = cls(name)
 
     def get(self, name: str, create: bool = True) -> Collection:
         """Return a collection.
@@ -75,7 +76,7 @@ class CollectionManager:
         return self.collections[name]
 
     def add(self, collection: Collection | str) -> None:
-        """Add a collection, or an empty one with the given name, replacing one of the same name."""
+        """Add a collection, replacing one of the same name; or an empty one with the given name if there is none."""
         if isinstance(collection, str):
             self.create_collection(collection)
         else:
@@ -105,29 +106,38 @@ class CollectionManager:
         open_backend(out_dir).write(COLLECTIONS_PREFIX + filename, (content.to_json().encode(),))
 
     @classmethod
-    def load(cls, filename: str | os.PathLike[str]) -> CollectionManager:
-        """Read a collections file.
+    def load(
+        cls, filename: str | os.PathLike[str], collection_class: type[Collection] = TrialCollection
+    ) -> CollectionManager:
+        """Read a collections file into collections of a class.
 
         Raises:
             SMDebugValueError: It is no collections file.
         """
         with open(filename, encoding="utf-8") as file:
-            return cls._from_file(CollectionsFile.from_json(file.read(), os.fspath(filename)))
+            return cls._from_file(CollectionsFile.from_json(file.read(), os.fspath(filename)), collection_class)
 
     @classmethod
-    def load_from_string(cls, text: str) -> CollectionManager:
-        """Read the text of a collections file.
+    def load_from_string(cls, text: str, collection_class: type[Collection] = TrialCollection) -> CollectionManager:
+        """Read the text of a collections file into collections of a class.
 
         Raises:
             SMDebugValueError: It is no collections file.
         """
-        return cls._from_file(CollectionsFile.from_json(text, "the text"))
+        return cls._from_file(CollectionsFile.from_json(text, "the text"), collection_class)
 
     @classmethod
-    def _from_file(cls, file: CollectionsFile) -> CollectionManager:
-        manager = cls({name: TrialCollection.from_dict(params) for name, params in file.collections.items()})
+    def _from_file(cls, file: CollectionsFile, collection_class: type[Collection]) -> CollectionManager:
+        manager = cls({name: collection_class.from_dict(params) for name, params in file.collections.items()})
         manager.set_num_workers(file.num_workers)
         return manager
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CollectionManager):
+            return NotImplemented
+        return self.collections == other.collections
+
+    __hash__ = None  # type: ignore[assignment]  # the collections change
 
     def __repr__(self) -> str:
         return f"CollectionManager({', '.join(sorted(self.collections))})"
@@ -252,13 +262,13 @@ class TrialCollections:
         self._read()
         return True
 
-    def get(self, name: str, trial_name: str) -> Collection:
-        """Return a collection; if it is unknown, an empty one that is not added."""
+    def get(self, name: str, trial_name: str, create: bool = False) -> Collection:
+        """Return a collection; if it is unknown, an empty one, which is added if `create` is true."""
         known = self.manager.get_collections()
         if name not in known:
             names = ", ".join(sorted(known)) or "none"
             LOG.warning("trial %r has no collection %r, only %s%s", trial_name, name, names, did_you_mean(name, known))
-            return Collection(name)
+            return self.manager.get(name) if create else Collection(name)
         return known[name]
 
     def _read(self) -> None:

@@ -154,10 +154,23 @@ class Trial(ValueQueries):
         return self.index_reader.completeness.last_complete_step
 
     @property
-    def last_index_token(self) -> str:
-        """Key of the last index file of the last complete step; empty at the start."""
-        step = self.last_complete_step
-        return index_key(step, max(self.worker_set)) if step >= 0 else ""
+    def last_index_token(self) -> str | None:
+        """Where the last index file of the last step that all workers wrote lies; None at the start.
+
+        The value is a path of this machine, or a key within the bucket.
+        """
+        step = self.index_reader.completeness.last_awaited_step
+        if step < 0:
+            return None
+        folder = split_s3_url(self.path)[1] if self.path.startswith(SCHEME) else self.path
+        return "/".join(part for part in (folder.rstrip("/"), index_key(step, max(self.worker_set))) if part)
+
+    @property
+    def _global_to_mode(self) -> dict[int, tuple[ModeKeys, int]]:
+        """Global step → mode and step within the mode, which scripts for smdebug read."""
+        with self.index_reader.lock:
+            index = self.index_reader.index
+            return {step: found for step in index.steps() if (found := index.mode_step(step)) is not None}
 
     def maybe_refresh(self, name: str | None = None) -> None:  # noqa: ARG002 - part of the API
         """Look for new steps and the end of the job, unless all steps are read or `dynamic_refresh` is False."""
@@ -367,7 +380,7 @@ class Trial(ValueQueries):
 
     def _group(self, collection: str | Collection) -> Collection:
         if isinstance(collection, str):
-            return self.collection(collection)
+            return self._collections.get(collection, self.name)
         if isinstance(collection, Collection):
             return collection
         raise SMDebugTypeError(f"collection must be a Collection or the name of one (got {collection!r})")
@@ -427,9 +440,9 @@ class Trial(ValueQueries):
         return self.collection_manager.get_collections()
 
     def collection(self, coll_name: str) -> Collection:
-        """Return a collection; if it is unknown, an empty one that is not added to the trial."""
+        """Return a collection; if it is unknown, an empty one is made and kept, which `tensor_names` then knows."""
         check_name(coll_name, "coll_name")
-        return self._collections.get(coll_name, self.name)
+        return self._collections.get(coll_name, self.name, create=True)
 
     # --- the object itself -------------------------------------------------------------------------------------------
 

@@ -136,10 +136,12 @@ ALLOWED_WITHIN = {
         "script_calls": {"capture", "fail_safe", "process", "step_recorder"},
         "worker_role": {"capture", "framework", "output", "process"},
         "step_cycle": {"capture", "output", "registry", "step_recorder", "worker_role"},
+        "inner_names": {"capture", "fail_safe", "process", "step_recorder"},
         "base": {
             "capture",
             "fail_safe",
             "framework",
+            "inner_names",
             "options",
             "output",
             "process",

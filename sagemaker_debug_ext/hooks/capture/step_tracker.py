@@ -55,6 +55,11 @@ class StepTracker:
             self._catch_up()
         return self._last_begun
 
+    def last_mode_steps(self) -> dict[ModeKeys, int]:
+        """Return mode → last step begun in it; -1 for GLOBAL before the first step."""
+        self._catch_up()
+        return {ModeKeys[name]: step for name, step in self.counters.last_mode_steps().items()}
+
     def begin(self) -> StepBuffer:
         """Begin the next step, whose predecessor has ended."""
         position = self.counters.advance()

@@ -14,8 +14,10 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.errors import IndexReaderException
-from sagemaker_debug_ext.store.format.keys import EVENTS_PREFIX
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+UNNAMED_EVENT_FILE: Final = "events/unnamed.tfevents"
+"""Key of the event file of an index file that names none; no writer uses it, so that the values count as missing."""
 
 
 class Location(NamedTuple):
@@ -87,7 +89,7 @@ class IndexFile:
         meta = content["meta"]
         if "tensor_payload" not in content and "shape_payload" not in content:
             raise ValueError("neither tensor_payload nor shape_payload is there")
-        event_file = meta.get("event_file_name")
+        event_file = UNNAMED_EVENT_FILE if meta.get("event_file_name") == "" else meta.get("event_file_name")
         if event_file is not None:
             _check_event_file(event_file)
         tensors = {
@@ -330,7 +332,7 @@ def _last_end(starts: Sequence[int], lengths: Sequence[int]) -> int:
 
 def _check_event_file(key: object) -> None:
     """Raise if an event file name leads out of the trial, or cannot be that of an object."""
-    if not isinstance(key, str) or not key.startswith(EVENTS_PREFIX) or ".." in key.split("/"):
-        raise ValueError(f"event_file_name must lie below {EVENTS_PREFIX!r} (got {key!r})")
+    if not isinstance(key, str) or key.startswith("/") or ".." in key.split("/"):
+        raise ValueError(f"event_file_name must be a path within the trial (got {key!r})")
     if len(key.encode()) > _MAX_KEY_BYTES or "\\" in key or "\0" in key:
         raise ValueError(f"event_file_name must be a key of at most {_MAX_KEY_BYTES} bytes (got {key[:100]!r})")

@@ -33,6 +33,11 @@ class Completeness:
         index: The index of the trial.
         num_workers: Number of workers that write.
         window: Maximum number of incomplete steps that wait, at least 1.
+
+    Attributes:
+        last_complete_step: The last complete step; -1 at the start.
+        last_awaited_step: The last step that was complete before the end of the job made the others complete.
+        has_ended: Whether the job has ended.
     """
 
     def __init__(self, index: TrialIndex, num_workers: int, window: int) -> None:
@@ -40,6 +45,7 @@ class Completeness:
         self._num_workers = num_workers
         self._window = window
         self.last_complete_step = -1
+        self.last_awaited_step = -1
         self.has_ended = False
 
     def update(self, changed_steps: set[int]) -> None:
@@ -52,6 +58,8 @@ class Completeness:
             given_up = max(self._window // 2, 1)
             self.last_complete_step = steps[len(steps) - num_waiting + given_up - 1]
             num_waiting -= given_up
+        if not self.has_ended:
+            self.last_awaited_step = self.last_complete_step
 
     def finish(self) -> None:
         """Mark the job as ended."""

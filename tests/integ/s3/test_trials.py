@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext import modes
+from sagemaker_debug_ext.core.reader import FileReader
+from sagemaker_debug_ext.core.writer import FileWriter
 from sagemaker_debug_ext.errors import CorruptRecordError, DebugExtError, StorageError, TrialNotFoundError
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
@@ -343,3 +345,16 @@ def test_follow_when_listings_lag_behind_then_every_step_is_given(bucket, proxy,
     assert dict(given)[2] < 40  # found by the look at everything that comes each half minute
     assert trial.tensor("loss").values() == {step: step for step in range(6)}
     assert trial.problems() == ()
+
+
+def test_file_when_written_and_read_by_hand_then_is_the_same_on_s3(bucket, s3_server, monkeypatch):
+    """Rule containers write and read single event files."""
+    host, port = s3_server
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    with FileWriter(f"s3://{bucket}/job", "worker_0", step=4) as writer:
+        writer.write_tensor(np.arange(3.0), "x", mode=modes.EVAL, mode_step=1)
+    with FileReader(writer.name()) as reader:
+        [(name, step, value, mode, mode_step)] = reader.read_tensors()
+    assert (name, step, value.tolist(), mode, mode_step) == ("x", 4, [0.0, 1.0, 2.0], modes.EVAL, 1)
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        FileReader(f"s3://{bucket}/job/nothing.tfevents")

@@ -152,7 +152,7 @@ def test_steps_when_some_are_incomplete_then_shown_on_request(job, open_trial):
     assert (trial.steps(modes.EVAL), trial.steps(modes.PREDICT)) == ([0], [])
     assert list(trial.modes()) == [modes.TRAIN, modes.EVAL]
     assert trial.last_complete_step == 25
-    assert trial.last_index_token == "index/000000000/000000000025_worker_1.json"
+    assert trial.last_index_token == f"{trial.path}/index/000000000/000000000025_worker_1.json"
     assert trial.workers_for_global_step(35) == ["worker_0"]
 
 
@@ -440,7 +440,7 @@ def test_attributes_when_read_then_are_what_scripts_expect(job, open_trial):
     assert (trial.range_steps, trial.cache, trial.path) == ((0, 100), True, job.backend.url)
     assert trial.collection_manager.get_num_workers() == 2
     assert trial.logger.name.startswith("sagemaker_debug_ext")
-    assert open_trial(job, index_mode=False).last_index_token == ""
+    assert open_trial(job, index_mode=False).last_index_token is None
 
 
 def test_errors_of_a_trial_when_pickled_then_stay_what_they_are(job, open_trial):

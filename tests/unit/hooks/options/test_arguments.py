@@ -17,7 +17,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
 from sagemaker_debug_ext.hooks.options.config_file import parse_configuration
 
-FLAGS = ("dry_run", "save_all", "export_tensorboard", "strict", "handle_sigterm")
+FLAGS = ("dry_run", "export_tensorboard", "strict", "handle_sigterm")
 COUNTS = {"memory_limit_bytes": 1, "spill_limit_bytes": 1, "flight_recorder": 0}
 
 
@@ -32,6 +32,19 @@ def test_flag_when_it_is_no_bool_then_is_refused(make_hook, name, value):
     with refusal(SMDebugTypeError, f"{name} must be True or False (got {value!r})"):
         make_hook(**{name: value})
     assert not registry.has_hook()
+
+
+@pytest.mark.parametrize("value", ["yes", "", [], np.ones(2)], ids=repr)
+def test_save_all_when_its_meaning_is_unclear_then_is_refused(make_hook, value):
+    """The original saves everything for all that Python counts as true, even the text "no"."""
+    with refusal(SMDebugTypeError, f"save_all must be True or False (got {value!r})"):
+        make_hook(save_all=value)
+
+
+@pytest.mark.parametrize(("value", "flag"), [("True", True), ("false", False), (None, False), (2, True), (0.0, False)])
+def test_save_all_when_given_as_scripts_do_then_is_understood(make_hook, value, flag):
+    """Scripts pass what they have parsed from the command line."""
+    assert make_hook(save_all=value).save_all is flag
 
 
 @pytest.mark.parametrize("value", [True, np.True_, 1, np.int64(1), False, np.False_, 0], ids=repr)
@@ -144,7 +157,7 @@ def test_create_from_configuration_when_values_are_texts_then_the_hook_gets_what
     configuration = parse_configuration(document, "hook.json")
     hook = hook_class.create_from_configuration(configuration)
     arguments = configuration.arguments()
-    assert [arguments[name] for name in FLAGS if name in arguments] == [True, True, False, False]
+    assert [arguments[name] for name in ("save_all", *FLAGS) if name in arguments] == [True, True, False, False]
     assert all(type(arguments[name]) is int for name in COUNTS)
     assert (hook.dry_run, hook.save_all, hook.export_tensorboard) == (True, True, False)
 
