@@ -93,6 +93,7 @@ class TapeCapture:
         self._steps: dict[int | None, _TapedStep] = {}
         self._is_watching_layers = False
         self._has_told_of_compiled = False
+        self._has_told_of_rounding = False
         for name, pattern in PATTERNS.items():
             collection = hook.get_collection(name)
             if pattern not in collection.include_regex:
@@ -204,7 +205,14 @@ class TapeCapture:
         step.num_open -= 1
         if not step.num_open:
             step.recording.__exit__()
-            self._submit_step(step, step.recording.tensors(gather=False))
+            recorded = step.recording.tensors(gather=False)
+            if recorded and step.graph is not None and not self._has_told_of_rounding:
+                self._has_told_of_rounding = True
+                LOG.warning(
+                    "tensors of layers in a tf.function come from the graph that trains; it may round otherwise than "
+                    "without them, so leave out layers where training has to be equal to the last bit"
+                )
+            self._submit_step(step, recorded)
 
     def on_gradient(self, tape: Any, target: Any, sources: Any, gradients: Any) -> None:
         """Save a loss, the variables it depends on, and their gradients."""

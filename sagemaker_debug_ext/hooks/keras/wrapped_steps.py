@@ -1,8 +1,12 @@
 """Wrappers of the functions that Keras calls for every batch, such as ``train_function`` and ``test_function``.
 
-Each function has two versions: Keras' own, and one whose graph also returns the tensors of a `Recording`. Keras builds
-the second one from a wrapped step, and it runs only at steps that save recorded tensors. Other steps therefore have no
-overhead, and no graph is built more than once.
+Keras' own function always runs the step. In graphs of TensorFlow, a `Replay` computes the tensors of a `Recording`
+before it, because additional outputs of a graph change how it rounds. Eager steps are recorded as they run, because
+recording adds no operation to them.
+
+A model with replicas, or whose steps have effects that a replay would repeat, has a second version of its function,
+whose graph also returns the recorded tensors. Keras builds it from a wrapped step, and the hook says so. Steps that
+save no recorded tensors have no overhead in either case.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import enum
 import functools
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import keras
 
@@ -23,7 +27,15 @@ from sagemaker_debug_ext.hooks.keras.recording import Recording, Wants, replaced
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.hooks.keras.replay import Replay
+
 LOG = logging.getLogger(__name__)
+
+_IN_ITS_GRAPH: Final = (
+    "tensors of layers, gradients, inputs and outputs come from the graph that trains, because %s; training may round "
+    "otherwise than without them, so leave these collections out where it has to be equal to the last bit"
+)
 
 wraps_training(__name__)
 
@@ -105,12 +117,15 @@ class WrappedFunction:
         self._recording_one: Callable[..., Any] | None = None
         self._always_records = False
         self._is_first_call = True
+        self._replay: Replay | None = None
+        self._can_replay = is_tensorflow() and not _runs_eagerly(model)
 
     def attach(self) -> None:
         """Replace the model's function; functions that were built for an earlier run are reused if they still fit."""
         found = getattr(self.model, self._attribute)
         if found is not self and found is not self._plain:
             self._plain, self._recording_one, self._always_records, self._is_first_call = found, None, False, True
+            self._replay, self._can_replay = None, is_tensorflow() and not _runs_eagerly(self.model)
         setattr(self.model, self._attribute, self)
 
     @property
@@ -127,18 +142,60 @@ class WrappedFunction:
         """Run a step as Keras does, and notify the listener."""
         watcher = self._watcher
         has_to_record = bool(watcher.before(self._phase))
-        # If the graph draws random numbers, the first call decides, because all calls must use the same graph.
-        may_have_to = self._is_first_call and is_tensorflow() and bool(watcher.may_record(self._phase))
-        self._is_first_call = False
         with contextlib.ExitStack() as on_error:
             on_error.callback(watcher.cancel)  # nothing is saved of a step that did not take place
-            if has_to_record or self._always_records or may_have_to:
-                outputs, recorded = self._run_recording(*args, **kwargs)
+            if self._can_replay and len(args) == 1 and not kwargs:
+                outputs, recorded = self._run_replaying(args[0], has_to_record)
             else:
-                outputs, recorded = self._plain(*args, **kwargs), {}
+                outputs, recorded = self._run_recording_if_needed(has_to_record, *args, **kwargs)
             on_error.pop_all()
         watcher.after(self._phase, outputs, recorded if has_to_record else {})
         return outputs
+
+    def _run_replaying(self, source: Any, has_to_record: bool) -> tuple[Any, dict[str, Any]]:
+        """Run a step in Keras' own graph, after its tensors have been computed in another one."""
+        if not (has_to_record or (self._is_first_call and self._watcher.may_record(self._phase))):
+            self._is_first_call = False
+            return self._plain(source), {}
+        from sagemaker_debug_ext.hooks.keras.replay import Batches, Replay  # noqa: PLC0415 - TensorFlow
+
+        recorded: dict[str, Any] = {}
+        argument = source
+        with never_into_script(self._give_up_replaying):
+            batches = Batches(source, int(getattr(self.model, "steps_per_execution", 1) or 1))
+            argument = batches.argument
+            if batches.first is not None:
+                self._replay = self._replay or Replay(self._record)
+                recorded = self._replay(batches.first)
+        if not self._can_replay:
+            return self._run_recording_if_needed(has_to_record, argument)
+        self._is_first_call = False
+        outputs = self._plain(argument)
+        if self._phase is Phase.PREDICT and "predictions" in recorded:  # those that the script gets
+            recorded["predictions"] = outputs
+        return outputs, recorded
+
+    def _give_up_replaying(self, reason: Exception) -> None:
+        self._can_replay = False
+        self._replay = None
+        LOG.warning(_IN_ITS_GRAPH, reason)
+
+    def _record(self, data: Any) -> dict[str, Any]:
+        model = self.model
+        with self._tapped():
+            step = getattr(model, f"{self._phase.value}_step")
+            strategy = getattr(model, "distribute_strategy", None)
+            result = step(data) if strategy is None else strategy.run(step, args=(data,))
+        recorded: dict[str, Any] = result.recorded
+        return recorded
+
+    def _run_recording_if_needed(self, has_to_record: bool, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        # If the graph draws random numbers, the first call decides, because all calls must use the same graph.
+        may_have_to = self._is_first_call and is_tensorflow() and bool(self._watcher.may_record(self._phase))
+        self._is_first_call = False
+        if has_to_record or self._always_records or may_have_to:
+            return self._run_recording(*args, **kwargs)
+        return self._plain(*args, **kwargs), {}
 
     def _run_recording(self, *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         with contextlib.ExitStack() as stack:
@@ -214,6 +271,13 @@ class WrappedFunction:
         if any(node.op in _RANDOM for node in nodes):
             LOG.debug("one graph runs all steps, because it has stateful random operations")
             self._always_records = True
+
+
+def _runs_eagerly(model: Any) -> bool:
+    """Return whether the steps of a model are no graphs, so that recording adds no computation."""
+    import tensorflow as tf  # noqa: PLC0415 - not there with other back ends
+
+    return bool(getattr(model, "run_eagerly", False)) or bool(tf.config.functions_run_eagerly())
 
 
 def _raise(error: Exception) -> None:
