@@ -30,6 +30,7 @@ from sagemaker_debug_ext.local.events import EventHandler, EventQueue, LinePrint
 from sagemaker_debug_ext.local.layout import create_folders
 from sagemaker_debug_ext.local.plan import plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
+from sagemaker_debug_ext.local.sampling import profiler_folder, start_job_sampler
 from sagemaker_debug_ext.local.source import install_source
 from sagemaker_debug_ext.local.sync import ArtifactSync
 from sagemaker_debug_ext.requests import artifact_paths
@@ -156,6 +157,11 @@ class LocalTrainingJob:
         location = self.debugger_artifacts_path
         return None if location is None else self._plan.locations.path(location)
 
+    @property
+    def profiler_path(self) -> Path | None:
+        """The local folder of profiler data; None if the request disables the profiler."""
+        return profiler_folder(self._request, self._folder, self._plan.locations)
+
     def trial(self) -> Trial:
         """Open the trial of the job.
 
@@ -276,8 +282,13 @@ class LocalTrainingJob:
 
     def _run(self, process: JobProcess, lock: JobLock) -> None:
         """Monitor the process until it ends, and finish the job; runs in the job's own thread."""
+        sampler = start_job_sampler(self._request, self._folder, self._plan.locations)
+        code: int | None = None
         try:
-            self._conclude(self._follow(process))
+            code = self._follow(process)
+            if sampler is not None:
+                sampler.stop(code)
+            self._conclude(code)
         except Exception as error:  # noqa: BLE001 - the end of the thread: who waits must hear of whatever it was
             _LOG.exception("running training job %s failed", self.name)
             with self._state_lock:
@@ -287,6 +298,8 @@ class LocalTrainingJob:
             self._evaluations.cancel()
             self._move("Failed", "Failed", f"InternalServerError: {error}")
         finally:
+            if sampler is not None:
+                sampler.stop(code)
             self._evaluations.join()
             lock.release()
             self._events.close()

@@ -90,7 +90,7 @@ ALLOWED = {
     "core": {"config", "store", "trials"},
     "rules": {"config", "catalog", "store", "trials", "analysis", "compat"},
     "watch": {"config", "store", "trials", "rules"},
-    "local": {"config", "catalog", "requests", "store", "trials", "rules", "rule_configs", "watch"},
+    "local": {"config", "catalog", "requests", "store", "trials", "rules", "rule_configs", "watch", "profiler"},
     "profiler": {"config", "store"},
     "auto": {"hooks"},
     "lightning": {"hooks"},
@@ -178,6 +178,7 @@ ALLOWED_WITHIN = {
         "profiler_files": set(),
         "python_profile_utils": {"profiler_constants"},
         "analysis": PROFILER_READERS | {"format", "profiler_constants", "profiler_files", "python_profile_utils"},
+        "sampler": {"format"},
         "trace_export": {"format", "open_readers", "trace_event_file_parser"},
     },
 }

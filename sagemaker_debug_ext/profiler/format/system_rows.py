@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -92,10 +93,15 @@ class _Texts(dict[bytes, str]):
 
 def format_row(row: SystemRow) -> str:
     """Return the line of a row, with its newline: two decimals, microseconds."""
-    return (
-        f'{{"Type":{json.dumps(row.type)},"Name":{json.dumps(row.name)},"Dimension":{json.dumps(row.dimension)},'
-        f'"Value":{row.value:.2f},"NodeId":{json.dumps(row.node)},"Timestamp":{row.timestamp:.6f}}}\n'
-    )
+    before, between = _sensor_texts(row.type, row.name, row.dimension, row.node)
+    return f"{before}{row.value:.2f}{between}{row.timestamp:.6f}}}\n"
+
+
+@functools.lru_cache(4096)
+def _sensor_texts(kind: str, name: str | None, dimension: str, node: str) -> tuple[str, str]:
+    """Return the parts of a line around the value, which are the same in all rows of a sensor."""
+    before = f'{{"Type":{json.dumps(kind)},"Name":{json.dumps(name)},"Dimension":{json.dumps(dimension)},"Value":'
+    return before, f',"NodeId":{json.dumps(node)},"Timestamp":'
 
 
 def parse_rows(content: bytes) -> tuple[SystemRows, list[str]]:

@@ -1,0 +1,135 @@
+"""The loop of the sampling process: one sample at each multiple of the interval."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from sagemaker_debug_ext.profiler.format.system_rows import SystemRow
+from sagemaker_debug_ext.profiler.sampler.sensors import Source, Value
+from sagemaker_debug_ext.profiler.sampler.settings import MAX_INTERVAL_MILLIS
+from sagemaker_debug_ext.profiler.sampler.writer import SystemFileWriter
+
+_LOG: Final = logging.getLogger(__name__)
+SLOW_SECONDS: Final = 15.0
+MAX_COST: Final = 0.005
+"""Share of one core that sampling may cost."""
+
+_COST_SECONDS: Final = 10.0
+"""The cost is judged over this time, so that one slow sample does not count."""
+
+_ALL_ERRORS: Final = (Exception,)
+
+
+def next_tick(now: float, interval: float) -> float:
+    """Return the first multiple of the interval after `now`, both in seconds since 1970.
+
+    A missed tick is skipped, so that samples do not bunch up after a pause.
+    """
+    return (math.floor(now / interval + 1e-9) + 1) * interval
+
+
+class SamplingLoop:
+    """Reads sensors, and writes their values.
+
+    Args:
+        writer: Where rows go.
+        node: The machine.
+        interval: Seconds between samples.
+        fast: Sources to read at every sample; each is a family with a common time.
+        slow: Sources to read every few seconds.
+        clock: Seconds since 1970.
+        cpu_clock: Seconds of processor time of this process.
+        monotonic: Seconds that only grow.
+
+    Attributes:
+        interval: Seconds between samples; doubled when sampling costs too much.
+    """
+
+    def __init__(
+        self,
+        writer: SystemFileWriter,
+        node: str,
+        interval: float,
+        fast: Iterable[Source],
+        slow: Iterable[Source] = (),
+        *,
+        clock: Callable[[], float] = time.time,
+        cpu_clock: Callable[[], float] = time.process_time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._writer = writer
+        self._node = node
+        self.interval = interval
+        self._fast = list(fast)
+        self._slow = list(slow)
+        self._clock, self._cpu_clock, self._monotonic = clock, cpu_clock, monotonic
+        self._slow_at = -math.inf
+        self._judged_at, self._judged_cpu = monotonic(), cpu_clock()
+
+    def run(self, wait: Callable[[float], bool]) -> None:
+        """Sample until the job ends.
+
+        Args:
+            wait: Waits for some seconds, and returns whether the job goes on.
+        """
+        self._writer.start(self._clock())
+        goes_on = True
+        while goes_on:
+            self.sample()
+            self._judge_cost()
+            goes_on = wait(max(next_tick(self._clock(), self.interval) - self._clock(), 0.0))
+        self._writer.flush()
+
+    def sample(self) -> None:
+        """Read all sensors that are due, and write their values."""
+        rows: list[SystemRow] = []
+        now = self._monotonic()
+        sources: Sequence[list[Source]] = [self._fast]
+        if now - self._slow_at >= SLOW_SECONDS:
+            self._slow_at = now
+            sources = [self._fast, self._slow]
+        for family in sources:
+            for source in list(family):
+                rows += self._rows(self._read(source, family))
+        self._writer.write(rows)
+
+    def _rows(self, values: Iterable[Value]) -> list[SystemRow]:
+        timestamp = self._clock()
+        return [
+            SystemRow(value.type, value.name, value.dimension, round(value.value, 2), self._node, timestamp)
+            for value in values
+            if math.isfinite(value.value)
+        ]
+
+    @staticmethod
+    def _read(source: Source, family: list[Source]) -> list[Value]:
+        try:
+            return source()
+        except _ALL_ERRORS as error:  # drivers and libraries raise what they like; sampling goes on without this sensor
+            family.remove(source)
+            _LOG.warning("a sensor is no longer sampled: %s: %s", type(error).__name__, error)
+            return []
+
+    def _judge_cost(self) -> None:
+        """Halve the rate if sampling costs more than it may, and record the cost."""
+        now, cpu = self._monotonic(), self._cpu_clock()
+        span = now - self._judged_at
+        if span < max(_COST_SECONDS, self.interval):
+            return
+        cost = (cpu - self._judged_cpu) / span
+        self._judged_at, self._judged_cpu = now, cpu
+        if cost > MAX_COST and self.interval * 2000 <= MAX_INTERVAL_MILLIS:
+            self.interval *= 2
+            _LOG.warning("sampling costs %.2f %% of a core: a sample every %g s from now on", 100 * cost, self.interval)
+        self._writer.write(
+            self._rows(
+                [
+                    Value("process", "sampler", "CPUUtilization", 100 * cost),
+                    Value("process", "sampler", "SamplingIntervalSeconds", self.interval),
+                ]
+            )
+        )

@@ -1,0 +1,220 @@
+"""Sensors of a machine: memory, processors, disks and network, by psutil and control groups.
+
+A source returns one value for each of its sensors. Rates are over the measured time since the last reading, and a
+counter that went back gives no value.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext.profiler.sampler.cgroup import Cgroup
+
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - data loader workers pass batches here
+
+
+class Value(NamedTuple):
+    """A value of a sensor; see `SystemRow`."""
+
+    type: str
+    name: str
+    dimension: str
+    value: float
+
+
+Source = Callable[[], "list[Value]"]
+"""Reads one family of sensors. May raise OSError or its library's errors if the family cannot be read."""
+
+
+class Rates:
+    """Turns counters that only grow into rates per second."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last: dict[str, float] = {}
+        self._read_at: float | None = None
+
+    def update(self, counters: Mapping[str, float]) -> dict[str, float]:
+        """Return the rates since the last call; none at the first one, and none for a counter that went back."""
+        now = self._clock()
+        span = None if self._read_at is None else now - self._read_at
+        rates = {}
+        if span:
+            for name, count in counters.items():
+                if name in self._last and count >= self._last[name]:
+                    rates[name] = (count - self._last[name]) / span
+        self._last, self._read_at = dict(counters), now
+        return rates
+
+
+class Processors:
+    """Utilization and I/O wait of each core that this process may use, in percent; waiting counts as busy."""
+
+    def __init__(self, psutil: Any, cgroup: Cgroup, rates: Rates | None = None) -> None:
+        self._psutil = psutil
+        self._cgroup = cgroup
+        self._limit = cgroup.cpu_limit()
+        self._cores = self._usable_cores()
+        self._last: Sequence[Any] = ()
+        self._rates = rates or Rates()
+
+    def _usable_cores(self) -> frozenset[int] | None:
+        try:
+            return frozenset(os.sched_getaffinity(0))
+        except (AttributeError, OSError):
+            return None
+
+    def __call__(self) -> list[Value]:
+        """Return the values since the last call; none at the first one."""
+        times = self._psutil.cpu_times(percpu=True)
+        values: list[Value] = []
+        for core, (before, after) in enumerate(zip(self._last, times, strict=False)):
+            if self._cores is None or core in self._cores:
+                values += _core_values(core, before, after)
+        self._last = times
+        return values + self._limit_values()
+
+    def _limit_values(self) -> list[Value]:
+        """Return the use of a limit that is below the number of cores, and the time spent throttled."""
+        seconds = self._cgroup.cpu_seconds()
+        if self._limit is None or seconds is None:
+            return []
+        rates = self._rates.update({"used": seconds[0], "throttled": seconds[1]})
+        values = []
+        if "used" in rates:
+            values.append(Value("cpu", "container", "CPULimitUtilization", 100 * rates["used"] / self._limit))
+        if "throttled" in rates:
+            values.append(Value("cpu", "container", "CPUThrottledPercentage", 100 * rates["throttled"]))
+        return values
+
+
+def _core_values(core: int, before: Any, after: Any) -> Iterable[Value]:
+    # User time holds guest time already.
+    spent = {field: getattr(after, field) - getattr(before, field) for field in after._fields if "guest" not in field}
+    total = sum(spent.values())
+    if total <= 0 or min(spent.values()) < -0.5:  # a reset, or a core that was switched off and on
+        return
+    for dimension, seconds in (
+        ("CPUUtilization", total - spent["idle"]),
+        ("I/OWaitPercentage", spent.get("iowait", 0)),
+    ):
+        yield Value("cpu", f"cpu{core}", dimension, min(max(100 * seconds / total, 0.0), 100.0))
+
+
+def memory_source(psutil: Any, cgroup: Cgroup) -> Source:
+    """Return a source of the memory in use, against the limit of the container if it has one."""
+
+    def read() -> list[Value]:
+        percent = cgroup.memory_used_percent()
+        if percent is None:
+            percent = psutil.virtual_memory().percent
+        return [Value("memory", "MemoryUsedPercent", "", percent)]
+
+    return read
+
+
+def disk_source(psutil: Any, rates: Rates | None = None) -> Source:
+    """Return a source of the operations and bytes per second of all disks."""
+    rates = rates or Rates()
+
+    def read() -> list[Value]:
+        counters = psutil.disk_io_counters(nowrap=False)
+        if counters is None:  # a container may see no disk
+            return []
+        found = rates.update(
+            {
+                "IOPS": counters.read_count + counters.write_count,
+                "ReadThroughputInBytesPerSecond": counters.read_bytes,
+                "WriteThroughputInBytesPerSecond": counters.write_bytes,
+            }
+        )
+        return [Value("i/o", name, "", rate) for name, rate in found.items()]
+
+    return read
+
+
+def network_source(psutil: Any, rates: Rates | None = None) -> Source:
+    """Return a source of the bytes per second of the network.
+
+    ``Algorithm`` is the traffic with other machines. ``Platform``, which on SageMaker is the traffic of its agent, is
+    the traffic within this machine.
+    """
+    rates = rates or Rates()
+
+    def read() -> list[Value]:
+        counters: dict[str, float] = {}
+        for interface, traffic in psutil.net_io_counters(pernic=True, nowrap=False).items():
+            dimension = "Platform" if interface == "lo" or interface.startswith("lo0") else "Algorithm"
+            for name, count in (("Receive", traffic.bytes_recv), ("Transmit", traffic.bytes_sent)):
+                key = f"{name}BytesPerSecond {dimension}"
+                counters[key] = counters.get(key, 0) + count
+        found = rates.update(dict(sorted(counters.items(), key=lambda item: item[0].partition(" ")[2])))
+        return [Value("network", *_split_key(key), rate) for key, rate in found.items()]
+
+    return read
+
+
+def _split_key(key: str) -> tuple[str, str]:
+    name, _, dimension = key.partition(" ")
+    return name, dimension
+
+
+def slow_source(psutil: Any, output_path: str, root_pid: int) -> Source:
+    """Return a source of what changes slowly: swap, shared memory, disk space and the memory of the job's processes.
+
+    Args:
+        psutil: The library.
+        output_path: A folder on the disk to watch.
+        root_pid: The process whose memory counts, together with that of its children.
+    """
+
+    def read() -> list[Value]:
+        swap = psutil.swap_memory()
+        values = [Value("memory", "memory", "SwapUsedPercent", swap.percent)] if swap.total else []
+        if os.path.isdir(SHARED_MEMORY):
+            values.append(
+                Value("memory", "memory", "SharedMemoryUsedPercent", psutil.disk_usage(SHARED_MEMORY).percent)
+            )
+        values.append(Value("disk", output_path, "DiskUsedPercent", psutil.disk_usage(output_path).percent))
+        resident = _resident_bytes(psutil, root_pid)
+        if resident:
+            values.append(Value("memory", "memory", "ProcessTreeRSSBytes", resident))
+        return values
+
+    return read
+
+
+def _resident_bytes(psutil: Any, root_pid: int) -> int:
+    try:
+        root = psutil.Process(root_pid)
+        processes = [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return 0
+    total = 0
+    for process in processes:
+        try:
+            total += process.memory_info().rss
+        except psutil.Error:  # noqa: PERF203 - it has just ended
+            continue
+    return total
+
+
+def host_sources(output_path: str, root_pid: int) -> tuple[list[Source], list[Source]]:
+    """Return the sources to read at every sample, in the order of the file, and those to read once in some seconds.
+
+    Raises:
+        MissingDependencyError: psutil is not installed.
+    """
+    psutil = import_optional("psutil", "sampling of system metrics", "profile")
+    cgroup = Cgroup.of_this_process()
+    fast: list[Source] = [
+        memory_source(psutil, cgroup),
+        Processors(psutil, cgroup),
+        disk_source(psutil),
+        network_source(psutil),
+    ]
+    return fast, [slow_source(psutil, output_path, root_pid)]
