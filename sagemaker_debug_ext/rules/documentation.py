@@ -25,25 +25,27 @@ _INTRODUCTION = """# Built-in rules
 
 <!-- Written by: python -m sagemaker_debug_ext.rules.documentation docs/rules.md -->
 
-Each rule is made by name, `create_rule("DeadRelu", trial, {"threshold_layer": 30})`, and run by `invoke_rule(rule)` or,
-many at once, by `evaluate(rules, trial)`; or from a shell by `sagemaker-debug rules run TRIAL DeadRelu`. Values of
-parameters may be text. `explain(rule)` tells which tensors a rule will look at. `recommended_rules(trial)` of
-`sagemaker_debug_ext.rules.recommended` makes those marked with a star, with parameters that suit most jobs.
-`likely_causes(issues)` of `sagemaker_debug_ext.rules.causes` tells what may be behind what several rules found; so does
-`sagemaker-debug rules run TRIAL --recommended`, after the issues, and with `--json` in the list `likely_causes` beside
-the list `rules`.
+Create a rule by name, `create_rule("DeadRelu", trial, {"threshold_layer": 30})`. Run one rule with
+`invoke_rule(rule)`, several with `evaluate(rules, trial)`, or any from a shell with
+`sagemaker-debug rules run TRIAL DeadRelu`. Parameter values may be text. `explain(rule)` lists the tensors that a rule
+reads.
 
-What may follow an issue, and how to evaluate large trials on many machines, is in
-[rules-at-scale.md](rules-at-scale.md).
+`recommended_rules(trial)` of `sagemaker_debug_ext.rules.recommended` creates the rules marked with a star, with
+parameters that suit most jobs. `likely_causes(issues)` of `sagemaker_debug_ext.rules.causes` ranks the likely causes of
+the issues of several rules. `sagemaker-debug rules run TRIAL --recommended` does both; with `--json`, the causes are in
+the list `likely_causes` beside the list `rules`.
 
-The rules of SageMaker have its defaults; what it leaves open is decided as described here. The further rules run here,
-and not in SageMaker's evaluator.
+[rules-at-scale.md](rules-at-scale.md) describes actions that follow an issue, and the evaluation of large trials on
+many machines.
+
+The rules of SageMaker have SageMaker's defaults; this page also states details that SageMaker leaves open. The further
+rules run here, but not in SageMaker's evaluator.
 
 ## What tensors are called
 
-Rules find weights, biases, gradients and losses by collection, and what else they look at by names, which are those
-that the hook of the framework gives, unless a parameter says otherwise. The framework is told by the collections of the
-trial. In Keras no name tells which activation a layer has, or whether labels are classes: the values do.
+Rules find weights, biases, gradients and losses by collection. They find other tensors by the names that the hook of
+the framework gives them, unless a parameter selects other names. The collections of the trial reveal the framework.
+Keras names reveal neither the activation of a layer nor whether labels are classes; rules infer both from the values.
 
 """
 

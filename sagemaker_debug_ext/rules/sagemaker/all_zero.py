@@ -40,7 +40,7 @@ class AllZero(TensorRule):
     spec_name = "AllZero"
     is_stateless = True
     advice = (
-        "Check what feeds the tensor: a layer that is never used or frozen, dead units, a mask, an initialisation with "
+        "Check the source of the tensor: an unused or frozen layer, dead units, a mask, initialisation with "
         "zeros, or data that were not loaded."
     )
 
@@ -62,6 +62,6 @@ class AllZero(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
-            f"Zeros in {describe_tensors(names)}: {first.value:.4g} % of the first are 0, the limit is "
-            f"{first.threshold:g} %."
+            f"Zeros in {describe_tensors(names)}: {first.value:.4g} % of the elements of the first are 0 (less "
+            f"than {first.threshold:g} % expected)."
         )

@@ -54,7 +54,7 @@ class CheckInputImages(TensorRule):
 
     spec_name = "CheckInputImages"
     has_per_tensor_state = True
-    advice = "Subtract the mean of each colour channel, taken over the training images, before images enter the model."
+    advice = "Subtract the mean of each colour channel over the training images before passing images to the model."
 
     def configure(self) -> None:
         if self.parameters["channel"] == 0:
@@ -84,5 +84,5 @@ class CheckInputImages(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
             f"Images are not centred in {describe_tensors(names)}: over {first.text} images of the first, the mean "
-            f"of a channel is {first.value:.4g} away from 0, where at most {first.threshold:g} is tolerated."
+            f"of a channel is {first.value:.4g} away from 0 (at most {first.threshold:g} allowed)."
         )

@@ -91,8 +91,8 @@ class ClassImbalance(BuiltinRule):
     spec_name = "ClassImbalance"
     evaluates_only_tensors = True
     advice = (
-        "Weight the loss by class, sample rare classes more often, or collect more data for them; if only predictions "
-        "of one class are wrong, check its labels."
+        "Weight the loss by class, sample rare classes more often, or collect more data for them. If only "
+        "predictions of one class are wrong, check its labels."
     )
 
     def configure(self) -> None:
@@ -149,7 +149,7 @@ class ClassImbalance(BuiltinRule):
         (big, most), *_, (small, least) = self._counts.most_common()
         text = (
             f"Labels are unbalanced: class {big} occurs {most} times and class {small} {least} times, a ratio of "
-            f"{ratio:.3g} where at most {limit:g} is tolerated."
+            f"{ratio:.3g} (at most {limit:g} allowed)."
         )
         return [self.found(view, text, tensors=names, value=ratio, threshold=limit)]
 
@@ -161,8 +161,8 @@ class ClassImbalance(BuiltinRule):
         if worst is None or worst[1] <= limit:
             return []
         text = (
-            f"Class {worst[0]} is mostly mispredicted: {worst[1]:.1%} of its {self._predicted[worst[0]]} predictions "
-            f"were another class, where at most {limit:.1%} is tolerated."
+            f"Class {worst[0]} is mostly mispredicted: {worst[1]:.1%} of its {self._predicted[worst[0]]} "
+            f"predictions were another class (at most {limit:.1%} allowed)."
         )
         tensors = [*view.selected(self._predictions), *names]
         return [self.found(view, text, tensors=tensors, value=worst[1], threshold=limit)]

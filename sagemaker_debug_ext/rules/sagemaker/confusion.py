@@ -102,8 +102,8 @@ class Confusion(BuiltinRule):
     is_stateless = True
     evaluates_only_tensors = True
     advice = (
-        "Look at examples of the confused classes: check their labels, collect more of them or weight them more, and "
-        "give the model features that tell them apart."
+        "Inspect examples of the confused classes: check their labels, collect more of them or weight them "
+        "more, and add features that distinguish them."
     )
 
     def configure(self) -> None:

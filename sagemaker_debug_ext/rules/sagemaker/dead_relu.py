@@ -93,6 +93,7 @@ class DeadRelu(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
-            f"Dead units in {describe_tensors(names)}: {first.value:.1f} % of the first layer's units are positive "
-            f"for less than {self.parameters['threshold_inactivity']:g} % of samples, more than {first.threshold:g} %."
+            f"Dead units in {describe_tensors(names)}: {first.value:.1f} % of the units of the first are positive "
+            f"for less than {self.parameters['threshold_inactivity']:g} % of the samples (at most "
+            f"{first.threshold:g} % of the units allowed)."
         )

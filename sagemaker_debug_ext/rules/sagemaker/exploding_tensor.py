@@ -61,8 +61,8 @@ class ExplodingTensor(TensorRule):
     spec_name = "ExplodingTensor"
     is_stateless = True
     advice = (
-        "Lower the learning rate, clip the gradients, and look for what makes such values: a division by zero, the "
-        "logarithm of zero, bad input data, or half precision without loss scaling."
+        "Lower the learning rate, clip the gradients, and look for the source of such values: a division by "
+        "zero, the logarithm of zero, bad input data, or half precision without loss scaling."
     )
 
     def configure(self) -> None:

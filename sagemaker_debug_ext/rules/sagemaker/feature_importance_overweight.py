@@ -40,8 +40,8 @@ class FeatureImportanceOverweight(BuiltinRule):
     is_stateless = True
     evaluates_only_tensors = True
     advice = (
-        "Check that the leading features do not give the label away; if they are genuine, regularise or sample columns "
-        "(colsample_bytree) so that others are used too."
+        "Check that the leading features do not reveal the label. If they are genuine, regularise or sample "
+        "columns (colsample_bytree) so that the model uses other features, too."
     )
 
     def configure(self) -> None:
@@ -63,6 +63,6 @@ class FeatureImportanceOverweight(BuiltinRule):
         names = sorted(importances, key=lambda name: (-importances[name], name))[:number]
         text = (
             f"Few features dominate: {', '.join(names)} hold {share:.1%} of the importance of all "
-            f"{len(importances)} features, where at most {limit:.1%} is tolerated."
+            f"{len(importances)} features (at most {limit:.1%} allowed)."
         )
         return [self.found(view, text, tensors=names, value=share, threshold=limit)]

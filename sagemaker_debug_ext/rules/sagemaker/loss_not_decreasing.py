@@ -89,8 +89,8 @@ class LossNotDecreasing(BuiltinRule):
 
     spec_name = "LossNotDecreasing"
     advice = (
-        "Try another learning rate (lower it if the loss rises or jumps, raise it if it stands still), check that "
-        "labels belong to their inputs and that gradients are reset between steps, or compare over more steps."
+        "Try another learning rate: lower if the loss rises or jumps, higher if it stands still. Check that "
+        "labels match their inputs and that gradients are reset between steps, or compare over more steps."
     )
 
     def configure(self) -> None:

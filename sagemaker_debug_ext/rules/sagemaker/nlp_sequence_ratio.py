@@ -39,8 +39,8 @@ class NLPSequenceRatio(TensorRule):
     spec_name = "NLPSequenceRatio"
     is_stateless = True
     advice = (
-        "Batch sequences of similar length together to pad less, cut very long ones, and enlarge the vocabulary if "
-        "unknown words are frequent."
+        "Batch sequences of similar length to pad less, and cut very long ones. If unknown words are "
+        "frequent, enlarge the vocabulary."
     )
 
     def configure(self) -> None:

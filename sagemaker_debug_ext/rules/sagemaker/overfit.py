@@ -90,7 +90,7 @@ class Overfit(BuiltinRule):
         gap, limit = loss_gap(first), self.parameters["ratio_threshold"]
         message = (
             f"Overfitting shows in {describe_tensors(names)}: the first has a validation loss of {validation:.6g} "
-            f"against a training loss of {training:.6g}, a gap of {gap:.3g} where at most {limit:g} is tolerated."
+            f"against a training loss of {training:.6g}, a gap of {gap:.3g} (at most {limit:g} allowed)."
         )
         return [self.found(view, message, tensors=names, value=gap, threshold=limit)]
 

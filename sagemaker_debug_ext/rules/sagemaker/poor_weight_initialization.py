@@ -192,8 +192,8 @@ class PoorWeightInitialization(BuiltinRule):
         if not ratio > limit:
             return None
         text = (
-            f"Inputs of activations vary too differently from layer to layer: the variance is {largest:.3g} in "
-            f"{names[-1]!r} and {smallest:.3g} in {names[0]!r}, a ratio of {ratio:.3g} where {limit:g} is tolerated."
+            f"Variances of activation inputs differ too much between layers: {largest:.3g} in {names[-1]!r} and "
+            f"{smallest:.3g} in {names[0]!r}, a ratio of {ratio:.3g} (at most {limit:g} allowed)."
         )
         return _Finding([names[0], names[-1]], ratio, limit, text)
 

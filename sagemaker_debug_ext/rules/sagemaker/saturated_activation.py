@@ -126,7 +126,7 @@ class SaturatedActivation(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         low, high = self._limits[first.text]
         return (
-            f"Saturated nodes in {describe_tensors(names)}: {first.value:.1f} % of the first layer's nodes have "
+            f"Saturated nodes in {describe_tensors(names)}: {first.value:.1f} % of the nodes of the first have "
             f"inputs between {low:g} and {high:g} for less than {self.parameters['threshold_inactivity']:g} % of "
-            f"the samples, more than the {first.threshold:g} % allowed."
+            f"the samples (at most {first.threshold:g} % of the nodes allowed)."
         )

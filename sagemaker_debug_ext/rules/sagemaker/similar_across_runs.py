@@ -56,8 +56,8 @@ class SimilarAcrossRuns(TensorRule):
     spec_name = "SimilarAcrossRuns"
     is_stateless = True
     advice = (
-        "If the runs should be equal, compare seeds, the order of data, the versions of libraries, and settings that "
-        "make kernels deterministic; the first step at which they differ tells where to look."
+        "If the runs should be equal, compare seeds, data order, library versions and settings for "
+        "deterministic kernels. Start at the first step at which the runs differ."
     )
 
     def configure(self) -> None:
@@ -77,5 +77,5 @@ class SimilarAcrossRuns(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         how = "by its shape or by values that are not finite"
         if first.value != float("inf"):
-            how = f"by {first.value:.3g} times what is tolerated"
+            how = f"by {first.value:.3g} times the tolerance"
         return f"The run differs from another one in {describe_tensors(names)}: the first differs {how}."

@@ -33,8 +33,8 @@ class StalledTrainingRule(BuiltinRule):
 
     spec_name = "StalledTrainingRule"
     advice = (
-        "Look at the log of the job for a step that hangs: data that do not arrive, workers that wait for each other, "
-        "or a full disk. Raise the threshold if steps are saved more rarely than that."
+        "Find the step that hangs in the log of the job: data do not arrive, workers wait for each other, or "
+        "a disk is full. If steps are saved less often than the threshold, raise the threshold."
     )
     selection = ALL_TENSORS
 
@@ -92,6 +92,7 @@ class StalledTrainingRule(BuiltinRule):
             return []
         self._has_fired_since = True
         text = (
-            f"Training has stalled: nothing followed step {self._last_step} for {silence:.0f} s; {limit} s are allowed."
+            f"Training has stalled: nothing followed step {self._last_step} for {silence:.0f} s (at most {limit} s "
+            "allowed)."
         )
         return [self.issue(self._last_step, text, value=silence, threshold=limit, advice=self.advice)]

@@ -38,8 +38,8 @@ class TensorVariance(TensorRule):
     is_stateless = True
     screen_needs_sums = True
     advice = (
-        "A variance that is too large hints at a bad initialisation, unscaled inputs or a learning rate that is too "
-        "high; one that is too small at units that all do the same."
+        "If the variance is too large, check the initialisation, the scale of the inputs and the learning "
+        "rate. If it is too small, check whether all units compute the same."
     )
 
     def configure(self) -> None:

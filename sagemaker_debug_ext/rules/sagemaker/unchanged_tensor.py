@@ -48,8 +48,8 @@ class UnchangedTensor(TensorRule):
     compares_with_previous = True
     is_stateless = True
     advice = (
-        "Check that the tensor is meant to change: that its parameters are in the optimizer and not frozen, that the "
-        "learning rate is not 0 or tiny, and that each step sees new data."
+        "Check that the optimizer has the tensor's parameters, that they are not frozen, that the learning "
+        "rate is not 0 or tiny, and that each step sees new data."
     )
 
     def configure(self) -> None:
@@ -85,6 +85,4 @@ class UnchangedTensor(TensorRule):
         return None if global_step is None else view.earlier_value(name, global_step)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        return (
-            f"Nothing changes in {describe_tensors(names)}: the last {first.value:g} saved values of each are the same."
-        )
+        return f"Nothing changes in {describe_tensors(names)}: the last {first.value:g} saved values of each are equal."

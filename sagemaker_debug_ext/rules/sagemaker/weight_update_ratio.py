@@ -58,8 +58,8 @@ class WeightUpdateRatio(TensorRule):
     compares_with_previous = True
     is_stateless = True
     advice = (
-        "Lower the learning rate if the ratio is too large, raise it if too small; ratios of about 0.001 are usual. A "
-        "ratio of 0 means that the weight is frozen, or that the optimizer does not have it."
+        "Lower the learning rate if the ratio is too large, and raise it if the ratio is too small; about "
+        "0.001 is usual. A ratio of 0 means that the weight is frozen or missing from the optimizer."
     )
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 

@@ -89,7 +89,10 @@ class DuplicateBatches(TensorRule):
 
     spec_name = "DuplicateBatches"
     has_per_tensor_state = True
-    advice = "Check that the iterator over the data is made once an epoch, that it shuffles, and that its seed changes."
+    advice = (
+        "Create the data iterator once per epoch, shuffle the data, and check that the seed changes from "
+        "epoch to epoch and from worker to worker."
+    )
 
     def configure(self) -> None:
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
@@ -127,12 +130,12 @@ class DuplicateBatches(TensorRule):
             of_batches = 100.0
         if shared >= window:
             return Measurement(
-                0, fires=True, threshold=limit, text=f"in {shared} steps another worker had the same batch"
+                0, fires=True, threshold=limit, text=f"another worker had the same batch in {shared} steps"
             )
         share, kind = min((of_batches, "batches"), (of_samples, "samples in a batch"))
-        text = f"{share:.3g} % of the {kind} of the first are different"
+        text = f"only {share:.3g} % of the {kind} of the first are different (more than {limit:g} % expected)"
         if len(set(seen)) == 1 and view.statistic(name, is_of_one_sample):
-            text = "in the first all samples are equal"
+            text = "in the first, all samples are equal"
         return Measurement(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
     def _may_be_all(self, name: str) -> bool:
@@ -141,7 +144,7 @@ class DuplicateBatches(TensorRule):
         return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        return f"Training sees the same data again and again in {describe_tensors(names)}: {first.text}."
+        return f"Training data repeat in {describe_tensors(names)}: {first.text}."
 
 
 def _another_worker_has(view: StepView, name: str, found: bytes) -> bool:

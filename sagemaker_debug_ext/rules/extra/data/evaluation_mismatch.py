@@ -48,7 +48,7 @@ STALE: Final = 0.01
 LEARNT: Final = 0.5
 """Fraction of the first training loss from which on evaluation must have reacted to its fall."""
 MIN_ROUNDS: Final = 3
-TAKES_NO_NOTICE: Final = "is the same as before any of this was learnt"
+TAKES_NO_NOTICE: Final = f"is still within {STALE:.0%} of its value in the first round"
 
 
 @attrs.define
@@ -149,8 +149,8 @@ class EvaluationMismatch(BuiltinRule):
 
     spec_name = "EvaluationMismatch"
     advice = (
-        "Prepare both sets by the same code and with the same constants, and check that labels are read the same way "
-        "and in the same order."
+        "Preprocess both sets with the same code and the same constants, and check that their labels have the "
+        "same meaning and order. If the evaluated model is a copy or an average, check that it is updated."
     )
 
     def configure(self) -> None:
@@ -250,8 +250,8 @@ class EvaluationMismatch(BuiltinRule):
     def _not_followed(self, view: StepView, loss: str) -> Issue:
         value = self._evaluation[loss][-1]
         text = (
-            f"Evaluation does not follow training: the loss {loss!r} fell from {self._training_at_first[loss]:.4g} to "
-            f"{self._latest(loss):.4g} in training, and in evaluation it {TAKES_NO_NOTICE}, {value:.4g}."
+            f"Evaluation does not follow training: the loss {loss!r} fell from {self._training_at_first[loss]:.4g} "
+            f"to {self._latest(loss):.4g} in training, but in evaluation it {TAKES_NO_NOTICE} ({value:.4g})."
         )
         return self.found(view, text, tensors=[loss], value=value, threshold=STALE)
 
@@ -293,8 +293,8 @@ class EvaluationMismatch(BuiltinRule):
             share = share_that_differs(training, evaluation, limit)
             if share > FEW:
                 text = (
-                    f"Inputs of evaluation are not like those of training in {name!r}: {share:.0%} of the features "
-                    f"have another mean or spread."
+                    f"Inputs of evaluation differ from those of training in {name!r}: {share:.0%} of the features have "
+                    f"another mean or spread (at most {FEW:.0%} expected)."
                 )
                 return [self.found(view, text, tensors=[name], value=share, threshold=FEW)]
         return [] if was_evaluated else None
@@ -321,8 +321,9 @@ class EvaluationMismatch(BuiltinRule):
                 return [self._not_followed(view, name)]
             if is_off and self._is_widespread(name) and self._has_been_off(name, evaluation):
                 text = (
-                    f"Evaluation does not fit training: the loss {name!r} is {evaluation:.4g} there and {training:.4g} "
-                    f"in training, on samples that are about as new to the model."
+                    f"Evaluation does not fit training: the loss {name!r} is {evaluation:.4g} in evaluation and "
+                    f"{training:.4g} in training, a ratio of {ratio:.3g} (at most {limit:g} expected), on samples that "
+                    "are about as new to the model."
                 )
                 return [self.found(view, text, tensors=[name], value=ratio, threshold=limit)]
         return [] if was_evaluated else None

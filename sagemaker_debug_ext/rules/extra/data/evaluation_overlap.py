@@ -78,7 +78,7 @@ class EvaluationOverlap(TensorRule):
 
     spec_name = "EvaluationOverlap"
     has_per_tensor_state = True
-    advice = "Split the data before anything else is done with them, and look for samples that occur more than once."
+    advice = "Split the data before any other step, and remove samples that occur more than once."
 
     def configure(self) -> None:
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)
@@ -118,6 +118,6 @@ class EvaluationOverlap(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
-            f"Evaluation uses training data in {describe_tensors(names)}: {first.value:.3g} % of its samples were "
-            f"seen in training."
+            f"Evaluation uses training data in {describe_tensors(names)}: training has seen {first.value:.3g} % of "
+            "its samples."
         )

@@ -19,7 +19,7 @@ from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_o
 
 MATTERS: Final = 0.75
 """Fraction of the mean of targets that is ignored."""
-STANDS_FOR_MISSING: Final = "seems to stand for targets that are missing, as the others are scaled"
+STANDS_FOR_MISSING: Final = "seems to mark missing targets, because all others are scaled"
 
 
 def largest_scale(inputs: Array) -> float | None:
@@ -93,8 +93,8 @@ class InputScale(TensorRule):
     spec_name = "InputScale"
     has_per_tensor_state = True
     advice = (
-        "Scale each feature, and targets of a regression, to a mean of 0 and a standard deviation of 1, or images to "
-        "the range from 0 to 1."
+        "Scale each feature and each regression target to mean 0 and standard deviation 1, or images to the "
+        "range from 0 to 1."
     )
 
     def configure(self) -> None:
@@ -135,5 +135,5 @@ class InputScale(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
             f"Inputs are not scaled in {describe_tensors(names)}: the root mean square of the first is "
-            f"{first.value:.4g}, beyond {first.threshold:g}{first.text}."
+            f"{first.value:.4g}, beyond the limit of {first.threshold:g}{first.text}."
         )

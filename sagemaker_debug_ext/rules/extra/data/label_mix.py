@@ -101,7 +101,10 @@ class LabelMix(BuiltinRule):
     """
 
     spec_name = "LabelMix"
-    advice = "Shuffle the data before each epoch, and check that all classes are in the training set and are read."
+    advice = (
+        "Shuffle the data before each epoch, and check that the training set contains all classes and that "
+        "all of them are read."
+    )
 
     def configure(self) -> None:
         self._labels = chosen_or(self.parameters["labels_regex"], Role.ALL_LABELS)
@@ -152,8 +155,8 @@ class LabelMix(BuiltinRule):
         if not has_unit_for_each(view, num_classes):
             return []
         text = (
-            f"Class {missing[0]} never comes up among the {seen.total.total()} labels of {name!r} so far, although the "
-            f"output has {num_classes} classes; {len(missing)} in all do not."
+            f"Class {missing[0]} never comes up among the {seen.total.total()} labels of {name!r} so far, although "
+            f"the output has {num_classes} classes; {len(missing)} classes are missing in total."
         )
         return [self.found(view, text, tensors=[name], value=len(missing), threshold=0)]
 
@@ -164,8 +167,8 @@ class LabelMix(BuiltinRule):
         if not 2 <= len(classes) <= MAX_CLASSES or counts.max() <= limit * counts.min():
             return []
         text = (
-            f"Class {classes[counts.argmin()]:g} hardly ever comes up in {name!r}: {counts.min()} of {labels.size} "
-            f"labels, and {counts.max()} of the commonest class."
+            f"Class {classes[counts.argmin()]:g} hardly ever comes up in {name!r}: it has {counts.min()} of "
+            f"{labels.size} labels, and the most common class has {counts.max()}."
         )
         return [self.found(view, text, tensors=[name], value=counts.max() / counts.min(), threshold=limit)]
 
@@ -174,7 +177,7 @@ class LabelMix(BuiltinRule):
             return []
         limit: float = self.parameters["min_mixing"]
         text = (
-            f"Labels come sorted in {name!r}: those of a batch have {found:.0%} of the entropy of those of "
+            f"Labels come sorted in {name!r}: those of one batch have only {found:.0%} of the entropy of "
             f"{len(seen.batches)} batches together."
         )
         return [self.found(view, text, tensors=[name], value=found, threshold=limit)]

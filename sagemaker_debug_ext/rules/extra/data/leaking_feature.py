@@ -120,7 +120,7 @@ class LeakingFeature(BuiltinRule):
     """
 
     spec_name = "LeakingFeature"
-    advice = "Leave the input out, or make it from what is known before the target is."
+    advice = "Remove the input, or derive it only from data that are known before the target."
 
     def configure(self) -> None:
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.MODEL_INPUT)

@@ -59,8 +59,8 @@ class FlatLoss(TensorRule):
 
     spec_name = "FlatLoss"
     advice = (
-        "Look at what is between the last layer and the loss: a division too many, a temperature that is too high, a "
-        "mean where there should be none, or a large constant that is added."
+        "Check the operations between the last layer and the loss: an unintended division or mean, a "
+        "temperature that is too high, or a large constant term."
     )
     selection = LOSSES
 
@@ -92,6 +92,6 @@ class FlatLoss(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
-            f"The loss hardly depends on the weights in {describe_tensors(names)}: if all of them changed by one "
-            f"percent, the first would change by {first.value:.2g} percent at most."
+            f"The loss hardly depends on the weights in {describe_tensors(names)}: if all weights changed by one "
+            f"percent, the first would change by at most {first.value:.2g} percent."
         )

@@ -84,8 +84,8 @@ class InitialLoss(BuiltinRule):
     spec_name = "InitialLoss"
     is_stateless = True
     advice = (
-        "Scale the inputs; initialise weights by a method that suits the activation, biases by 0, and the last layer "
-        "so that its first answers are small."
+        "Scale the inputs, initialise the weights to suit the activation and the biases to 0, and initialise "
+        "the last layer so that the first predictions are small."
     )
 
     def needs(self) -> tuple[TensorRequirement, ...]:
@@ -105,8 +105,8 @@ class InitialLoss(BuiltinRule):
             return []
         factor: float = self.parameters["factor"]
         text = (
-            f"Before the first update, the predictions behind {worst!r} are {found[worst]:.3g} times as wrong as those "
-            f"of an untrained model may be; weights or inputs are too large."
+            f"Before the first update, the error behind {worst!r} is {found[worst]:.3g} times the largest expected "
+            "of an untrained model; weights or inputs are too large."
         )
         return [self.found(view, text, tensors=[worst], value=found[worst], threshold=factor)]
 

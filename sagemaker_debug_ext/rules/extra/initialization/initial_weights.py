@@ -24,7 +24,7 @@ EMBEDDING: Final = re.compile("emb|wte|wpe|lora", re.IGNORECASE)
 
 RECURRENT: Final = re.compile("_hh_|h2h|recurrent", re.IGNORECASE)
 """Names of weights that are applied at each step of a sequence."""
-OF_ONE_VALUE: Final = "has the same value everywhere, so that its units all learn the same"
+OF_ONE_VALUE: Final = "has the same value everywhere, so all its units learn the same"
 OFTEN: Final = 2
 """Divisor of the limit of such weights, because their gain applies repeatedly."""
 
@@ -93,7 +93,7 @@ class InitialWeights(TensorRule):
 
     spec_name = "InitialWeights"
     is_stateless = True
-    advice = "Initialise by a method that suits the activation, such as He's for ReLU and Glorot's for tanh."
+    advice = "Initialise the weights to suit the activation, for example by He for ReLU and by Glorot for tanh."
 
     def configure(self) -> None:
         patterns = self.parameters["tensor_regex"]
@@ -121,7 +121,7 @@ class InitialWeights(TensorRule):
             return Measurement(found, fires=True, threshold=high, severity=math.inf, text=OF_ONE_VALUE)
         fires = found > high or found < low
         limit = high if found > high else low
-        text = f"makes outputs {found:.3g} times as large as inputs"
+        text = f"makes outputs {found:.3g} times as large as inputs ({low:g} to {high:g} times expected)"
         return Measurement(found, fires=fires, threshold=limit, severity=abs(math.log(found)), text=text)
 
     def _first_value(self, view: StepView, name: str) -> Array | None:
@@ -138,4 +138,4 @@ class InitialWeights(TensorRule):
         return first if update_ratio(current, first, epsilon=1e-12) / step <= SMALL_UPDATE else None
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        return f"Weights start as no training can go well from in {describe_tensors(names)}: the first {first.text}."
+        return f"Initial weights are unsuitable in {describe_tensors(names)}: the first {first.text}."

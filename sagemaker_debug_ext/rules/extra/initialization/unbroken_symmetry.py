@@ -66,7 +66,9 @@ class UnbrokenSymmetry(TensorRule):
 
     spec_name = "UnbrokenSymmetry"
     has_per_tensor_state = True
-    advice = "Initialise weights at random, with a spread that suits the activation; only biases may start equal."
+    advice = (
+        "Initialise the weights at random, with a spread that suits the activation; only biases may start out equal."
+    )
 
     def configure(self) -> None:
         patterns = self.parameters["tensor_regex"]

@@ -28,12 +28,10 @@ SILENT: Final = 1e-8
 """Fraction of its input that a layer passes on if all its units are far in their flat range."""
 ROUNDING: Final = 1e-6
 """Variation of values that are equal up to the order of summation."""
-IS_FLAT: Final = "has no weights, and gives one answer to inputs that differ"
+IS_FLAT: Final = "has no weights and maps different inputs to the same output"
 SINCE_FIRST: Final = "since the first step"
 WAS_FLAT: Final = f"{IS_FLAT}, {SINCE_FIRST}"
-CUT: Final = (
-    f"has only the same for each sample to work with, {SINCE_FIRST}, though its inputs came from samples that differ"
-)
+CUT: Final = f"gets the same input for every sample, {SINCE_FIRST}, although the samples differ"
 """Message parts on the place where outputs became equal, if it is known."""
 
 
@@ -82,8 +80,9 @@ class ActivationCollapse(TensorRule):
     spec_name = "ActivationCollapse"
     has_per_tensor_state = True
     advice = (
-        "Look at the layers up to the first one named: weights of 0, dead units, saturated activations or a bias that "
-        "drowns the input; initialise to suit the activation, add normalisation, lower the learning rate."
+        "Inspect the layers up to the first one named: look for weights of 0, dead units, saturated "
+        "activations, or a bias much larger than the signal. Initialise to suit the activation, add "
+        "normalisation, or lower the learning rate."
     )
 
     def configure(self) -> None:
@@ -206,6 +205,6 @@ class ActivationCollapse(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
-            f"Outputs hardly depend on the input in {describe_tensors(names)}: between samples the first varies by "
+            f"Outputs hardly depend on the input in {describe_tensors(names)}: the first varies between samples by "
             f"{first.value:.2g} of its size, less than {first.threshold:g}{first.text}."
         )

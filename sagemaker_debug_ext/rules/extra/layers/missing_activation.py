@@ -45,7 +45,7 @@ class MissingActivation(BuiltinRule):
     """
 
     spec_name = "MissingActivation"
-    advice = "Put an activation, such as ReLU, between the layers."
+    advice = "Add an activation, such as ReLU, between the layers."
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 
     def configure(self) -> None:
@@ -67,10 +67,7 @@ class MissingActivation(BuiltinRule):
         patience: int = self.parameters["patience"]
         if self._streaks.observe("", holds) < patience:
             return []
-        text = (
-            f"There is no activation after {describe_tensors(following)}: what comes out goes unchanged into "
-            f"the next layer."
-        )
+        text = f"No activation follows {describe_tensors(following)}: the output enters the next layer unchanged."
         return [self.found(view, text, tensors=following, value=len(following), threshold=len(layers) / 2)]
 
     def _layers(self, view: StepView) -> Iterator[_Layer]:

@@ -76,7 +76,10 @@ class OverRegularisation(BuiltinRule):
     """
 
     spec_name = "OverRegularisation"
-    advice = "Lower the probability of dropout to 0.5 or less, and weight decay by a factor of 10 or more."
+    advice = (
+        "Depending on the message, lower the dropout probability to 0.5 or less, smooth labels less, or "
+        "divide weight decay by 10 or more."
+    )
 
     def configure(self) -> None:
         self._outputs = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
@@ -114,8 +117,8 @@ class OverRegularisation(BuiltinRule):
         if not names:
             return []
         text = (
-            f"Dropout leaves too little in {describe_tensors(names)}: the first drops {usual[names[0]]:.0%} "
-            f"of its input."
+            f"Dropout is too strong in {describe_tensors(names)}: the first drops {usual[names[0]]:.0%} of its "
+            f"input (at most {limit:.0%} expected)."
         )
         return [self.found(view, text, tensors=names, value=usual[names[0]], threshold=limit)]
 
@@ -130,7 +133,10 @@ class OverRegularisation(BuiltinRule):
                 continue
             usual = statistics.median(shares)
             if limit < usual <= 1 and max(abs(share - usual) for share in shares) < STEADY:
-                text = f"Labels are smoothed too much: {usual:.0%} of what {loss.name!r} wants is the same for all."
+                text = (
+                    f"Labels are smoothed too much: {usual:.0%} of the target of {loss.name!r} is the same for all "
+                    f"classes (at most {limit:.0%} expected)."
+                )
                 return [self.found(view, text, tensors=[loss.name], value=usual, threshold=limit)]
         return []
 
@@ -151,7 +157,7 @@ class OverRegularisation(BuiltinRule):
             return []
         names = sorted((name for name in left if left[name] < limit), key=lambda name: (left[name], name))
         text = (
-            f"Weights shrink in {describe_tensors(names)}: in the median they have {usual:.0%} of their first norm, "
-            f"the first of them {left[names[0]]:.0%}."
+            f"Weights shrink in {describe_tensors(names)}: their median norm is {usual:.2%} of the initial one (at "
+            f"least {limit:.2%} expected), and the first is at {left[names[0]]:.2%}."
         )
         return [self.found(view, text, tensors=names, value=usual, threshold=limit)]

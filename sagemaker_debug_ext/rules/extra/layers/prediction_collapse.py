@@ -101,8 +101,8 @@ class PredictionCollapse(BuiltinRule):
 
     spec_name = "PredictionCollapse"
     advice = (
-        "Look for dead or saturated layers before the output, a learning rate that is too high, inputs that are not "
-        "scaled, and labels that are read wrongly; if classes are unbalanced, weight the loss."
+        "Look for dead or saturated layers before the output, a learning rate that is too high, unscaled "
+        "inputs, and misread labels. If the classes are unbalanced, weight the loss."
     )
 
     def configure(self) -> None:
@@ -178,8 +178,8 @@ class PredictionCollapse(BuiltinRule):
         if share <= limit or (self._known and statistics.fmean(self._known) > TELLING):
             return []
         text = (
-            f"Nearly everything is predicted to be class {predicted}: {share:.1%} of the latest predictions, while the "
-            f"commonest class has {label_share:.1%} of the labels."
+            f"The model predicts class {predicted} for nearly all samples: {share:.1%} of the latest predictions "
+            f"(at most {limit:.1%} expected), while the most common class has {label_share:.1%} of the labels."
         )
         tensors = view.selected(self._predictions) or names
         return [self.found(view, text, tensors=tensors, value=share, threshold=limit)]
@@ -195,10 +195,10 @@ class PredictionCollapse(BuiltinRule):
         if not others:
             return f"All of the {total} labels so far are of class {label}: there is nothing to learn."
         if others > OFTEN:
-            return f"Labels come sorted: {latest}, and {others:.0%} of all so far are not."
+            return f"Labels come sorted: {latest}, but {others:.0%} of all labels so far are not."
         if others > NEVER:
             return ""
-        return f"Other classes hardly ever come up: {latest}, and {others:.2%} of all so far are not."
+        return f"Other classes hardly ever come up: {latest}, and only {others:.2%} of all labels so far are not."
 
 
 def _any_is_final(view: StepView, names: Iterable[str]) -> bool:

@@ -192,6 +192,6 @@ class TrainEvalMixup(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
-            f"Layers are in the wrong mode in {describe_tensors(names)}: the first has behaved as in {first.text}, for "
-            f"{first.value:g} steps."
+            f"Layers are in the wrong mode in {describe_tensors(names)}: the first has behaved as in {first.text}, "
+            f"for {first.value:g} steps."
         )

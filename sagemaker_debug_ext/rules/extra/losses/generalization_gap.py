@@ -55,7 +55,8 @@ class GeneralizationGap(BuiltinRule):
 
     spec_name = "GeneralizationGap"
     advice = (
-        "Stop at the best round, regularise (weight decay, dropout, augmentation), use more data or a smaller model."
+        "Stop at the best round, regularise (weight decay, dropout, augmentation), get more data, or use a "
+        "smaller model."
     )
 
     def configure(self) -> None:
@@ -95,8 +96,8 @@ class GeneralizationGap(BuiltinRule):
         course, pair = self._courses[names[0]], compared[names[0]]
         limit: float = self.parameters["ratio_threshold"]
         text = (
-            f"The model learns its training data by heart, to evaluate by {describe_tensors(names)}: the validation "
-            f"loss was {course.best:.4g} at best and is {pair.validation:.4g}, while the training loss fell from "
+            f"The model memorizes its training data, judging by {describe_tensors(names)}: the validation loss rose "
+            f"from {course.best:.4g} at best to {pair.validation:.4g}, while the training loss fell from "
             f"{course.training_at_best:.4g} to {pair.training:.4g}."
         )
         rise = (pair.validation - course.best) / abs(course.best) if course.best else math.inf

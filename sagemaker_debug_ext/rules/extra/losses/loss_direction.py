@@ -94,7 +94,7 @@ class LossDirection(BuiltinRule):
     """
 
     spec_name = "LossDirection"
-    advice = "Check the sign of the loss, the order of its arguments, and what is added to it."
+    advice = "Check the sign of the loss, the order of its arguments, and the terms added to it."
 
     def configure(self) -> None:
         self._courses: dict[str, _Course] = {}
@@ -134,8 +134,8 @@ class LossDirection(BuiltinRule):
             latest = statistics.fmean(course.losses)
             if times > limit and latest < course.first_loss:
                 text = (
-                    f"{loss.name!r} rewards the wrong thing: it fell from {course.first_loss:.4g} to {latest:.4g}, "
-                    f"while the error of the answers became {times:.3g} times as large."
+                    f"{loss.name!r} rewards the wrong direction: it fell from {course.first_loss:.4g} to {latest:.4g}, "
+                    f"while the error of the predictions became {times:.3g} times as large."
                 )
                 return [self.found(view, text, tensors=[loss.name], value=times, threshold=limit)]
         return [] if was_evaluated else None

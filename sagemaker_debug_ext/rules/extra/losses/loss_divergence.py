@@ -69,4 +69,4 @@ class LossDivergence(TensorRule):
         return Measurement(times, fires=times > factor, threshold=factor, severity=times, text=text)
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
-        return f"Training makes the loss worse in {describe_tensors(names)}: the first went from {first.text}."
+        return f"Training increases the loss in {describe_tensors(names)}: the first went from {first.text}."

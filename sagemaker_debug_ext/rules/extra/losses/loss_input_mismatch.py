@@ -109,23 +109,23 @@ def problem_of(kind: str, seen: _Seen) -> str:
         ),
         (
             takes_scores and seen.low >= 0 and MIDDLE < seen.high <= 1,
-            "gets numbers from 0 to 1, as of a sigmoid, but expects scores of any size",
+            "gets numbers from 0 to 1, as from a sigmoid, but expects scores of any size",
         ),
         (
             takes_scores and seen.low >= 0 and seen.zeros > MIN_OUTSIDE * seen.elements,
-            "gets no negative numbers and many zeros, as of a ReLU, but expects scores of any size",
+            "gets no negative numbers and many zeros, as from a ReLU, but expects scores of any size",
         ),
         (
             takes_scores and seen.is_squashed,
-            "gets numbers from -1 to 1, as of a tanh, but expects scores of any size",
+            "gets numbers from -1 to 1, as from a tanh, but expects scores of any size",
         ),
         (
             seen.rows_that_are_no_shares > MIN_OUTSIDE * seen.rows_of_targets,
-            "gets targets that do not add up to 1 for each sample, as where several classes may hold at once",
+            "gets targets that do not add up to 1 for each sample, as with several classes per sample",
         ),
         (
             kind in OF_LOGARITHMS and not seen.is_log_simplex,
-            "needs logarithms of probabilities, and gets something else",
+            "expects logarithms of probabilities, but gets other values",
         ),
         (
             kind in DIFFERENCES and seen.out_of_reach > MIN_OUTSIDE * seen.elements,
@@ -249,8 +249,9 @@ class LossInputMismatch(TensorRule):
     spec_name = "LossInputMismatch"
     has_per_tensor_state = True
     advice = (
-        "Give cross entropy and binary cross entropy with logits the plain output of the last layer, negative log "
-        "likelihood log-softmax, and regression no activation; make outputs and targets the same shape."
+        "Pass the plain output of the last layer to cross entropy and to binary cross entropy with logits, "
+        "and the output of log-softmax to negative log likelihood. Use no activation for regression, and make "
+        "outputs and targets the same shape."
     )
 
     def configure(self) -> None:
@@ -279,7 +280,7 @@ class LossInputMismatch(TensorRule):
         sums = self._sums.get(name)
         if problem or sums is None or not sums.stays:
             return Measurement(seen.steps, fires=bool(problem), threshold=patience, text=problem)
-        text = "gives the sum over a batch, which has not fallen: updates suit its mean"
+        text = "returns the sum over a batch, which has not fallen: the updates suit the mean"
         found = Measurement(seen.steps, fires=True, threshold=patience, text=text)
         is_late = seen.steps >= self.parameters["patience_running"]
         return self._pending.settle(view, name, found, is_late=is_late)

@@ -58,9 +58,9 @@ class LossPlateau(TensorRule):
     spec_name = "LossPlateau"
     has_per_tensor_state = True
     advice = (
-        "Check first that the model can learn a single batch by heart. If not: are labels matched to their inputs, is "
-        "the loss the right one, does the optimizer have all parameters, are gradients reset and not detached? If so, "
-        "try a learning rate ten times higher and lower."
+        "Check first whether the model can memorize a single batch. If it cannot, check that labels match "
+        "their inputs, that the loss suits the task, that the optimizer has all parameters, and that "
+        "gradients are reset and not detached. If it can, try learning rates ten times higher and lower."
     )
 
     def configure(self) -> None:
@@ -108,6 +108,6 @@ class LossPlateau(TensorRule):
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
-            f"The loss has hardly moved in {describe_tensors(names)}: the mean of the first went from {first.text}, "
-            f"a fall of {first.value:.2g} % where at least {first.threshold:g} % was expected by now."
+            f"The loss has hardly fallen in {describe_tensors(names)}: the mean of the first went from "
+            f"{first.text}, a fall of {first.value:.2g} % (at least {first.threshold:g} % expected by now)."
         )

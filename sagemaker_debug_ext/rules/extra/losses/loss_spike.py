@@ -45,8 +45,8 @@ class LossSpike(TensorRule):
     spec_name = "LossSpike"
     has_per_tensor_state = True
     advice = (
-        "Look at the batch of that step for bad data, clip gradients, lower the learning rate or warm it up; large "
-        "models are restarted from a checkpoint before the spike, leaving the batch out."
+        "Check the batch of that step for bad data, clip gradients, and lower the learning rate or warm it "
+        "up. Restart a large model from a checkpoint before the spike, and skip the batch."
     )
 
     def configure(self) -> None:

@@ -69,8 +69,9 @@ class NoSkill(BuiltinRule):
 
     spec_name = "NoSkill"
     advice = (
-        "Check that each input has its own label, that inputs tell anything about labels at all, that the optimizer "
-        "has all parameters and a sound learning rate, and that dropout and weight decay leave something to learn with."
+        "Check that each input has its own label, that the inputs carry information about the labels, that "
+        "the optimizer has all parameters and a suitable learning rate, and that dropout and weight decay are "
+        "not too strong."
     )
 
     def configure(self) -> None:

@@ -60,5 +60,5 @@ class SlowLearning(TensorRule):
     def describe(self, names: Sequence[str], first: Measurement) -> str:
         return (
             f"Learning is too slow in {describe_tensors(names)}: the first fell at each of "
-            f"{self.parameters['window']} saved steps, and by {first.value:.2g} % in all."
+            f"{self.parameters['window']} saved steps, but only by {first.value:.2g} % in total."
         )

@@ -93,8 +93,9 @@ class TreeGrowth(BuiltinRule):
 
     spec_name = "TreeGrowth"
     advice = (
-        "Trees without splits or gain: lower gamma, lambda and min_child_weight, and look whether inputs are there at "
-        "all; few rows: raise subsample; otherwise prepare validation data and labels as those of training."
+        "If trees have no splits or hardly any gain, lower gamma, lambda and min_child_weight, and check that "
+        "the inputs were loaded. If they see few rows, raise subsample. Otherwise prepare validation data and "
+        "labels like the training data."
     )
     selection = NODES.united_with(LOSSES)
 

@@ -32,7 +32,7 @@ ZERO_GRADIENT: Final = "its gradient is 0"
 NO_GRADIENT: Final = "no gradient reaches it, while others have one"
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT})
 """Message part about layers that may be frozen on purpose."""
-ALL_ZERO: Final = "no parameter at all has a gradient other than 0, while the loss is not 0"
+ALL_ZERO: Final = "no parameter has a gradient other than 0, although the loss is not 0"
 SLIVER: Final = 0.01
 """Fraction of all parameters above which unchanged biases and scales matter."""
 SCALE: Final = re.compile(r"(weight|gamma)(:0)?$")
@@ -135,8 +135,8 @@ class FrozenParameters(TensorRule):
     spec_name = "FrozenParameters"
     has_per_tensor_state = True
     advice = (
-        "Give all parameters to the optimizer after the model is complete, and check requires_grad, detach and "
-        "no_grad, layers that the forward pass never uses, and inputs that are always 0."
+        "Create the optimizer with all parameters, after the model is complete. Check requires_grad, detach "
+        "and no_grad, layers that the forward pass never uses, and inputs that are always 0."
     )
 
     def configure(self) -> None:

@@ -38,8 +38,8 @@ class GradientOutlier(TensorRule):
     spec_name = "GradientOutlier"
     has_per_tensor_state = True
     advice = (
-        "Clip gradients by their norm, scale the inputs and targets, lower the learning rate, and in recurrent "
-        "networks shorten the sequences or use gated cells."
+        "Clip gradients by their norm, scale inputs and targets, or lower the learning rate. In recurrent "
+        "networks, shorten the sequences or use gated cells."
     )
     selection = Selection(collections=(CollectionKeys.GRADIENTS,))
 

@@ -27,7 +27,7 @@ NUM_LARGE: Final = 3
 NEARER: Final = 4
 RUNS_ON: Final = 20
 """Number of consecutive steps that only a far too large momentum must explain."""
-RUNS_ON_FOR_EVER: Final = "that of a momentum of 0.999, which makes updates a thousand times as large in the end"
+RUNS_ON_FOR_EVER: Final = "that of a momentum of 0.999, which eventually makes updates a thousand times as large"
 ROUNDING: Final = 1e-6
 PERIODS: Final = (0, 2, 4, 5, 8, 10, 16, 20)
 """Numbers of steps after which gradients may be reset, beside each step; 0: never."""

@@ -135,8 +135,8 @@ class LearningRateTooLow(UpdateSizeRule):
         if all(way.has_stopped for way in moved.values()) and self._have_gradients(view, names):
             rest = moved[names[0]].rest
             text = (
-                f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, and not any "
-                f"more for {rest} saved steps, although it has a gradient."
+                f"The learning rate is too low for {describe_tensors(names)}: the first has moved once, but not in the "
+                f"{rest} saved steps since, although it has a gradient."
             )
             return [self.found(view, text, tensors=names, value=rest, threshold=MIN_REST)]
         longest = max(way.length for way in moved.values())

@@ -43,8 +43,9 @@ class NonFiniteOrigin(BuiltinRule):
     spec_name = "NonFiniteOrigin"
     is_stateless = True
     advice = (
-        "Look at the operation between the two tensors: a division by zero, a logarithm or root of what may be 0, an "
-        "exponential, or values beyond half precision. If weights come first, the update before was too large."
+        "Inspect the operation between the two tensors: a division by zero, a logarithm or root of 0, an "
+        "exponential, or values beyond half precision. If the first such tensor is a weight, the previous "
+        "update was too large."
     )
 
     def configure(self) -> None:

@@ -54,8 +54,8 @@ class ReplicaDivergence(TensorRule):
     spec_name = "ReplicaDivergence"
     is_stateless = True
     advice = (
-        "Wrap the model so that gradients are averaged over the workers, start all of them from the same weights, and "
-        "do not change weights outside the optimizer."
+        "Wrap the model so that gradients are averaged over the workers, start all workers from the same "
+        "weights, and change weights only through the optimizer."
     )
 
     def configure(self) -> None:
