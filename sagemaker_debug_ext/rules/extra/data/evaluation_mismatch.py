@@ -115,15 +115,17 @@ def median_error(loss: LossObservation) -> float | None:
 class EvaluationMismatch(BuiltinRule):
     """Evaluation data differ from training data: they are preprocessed differently, or have other labels.
 
-    Checks inputs of the model and losses, at TRAIN and EVAL steps. The rule fires if a tenth of the input features
-    differ between training and evaluation. A feature differs if its means are more than `max_shift` standard deviations
-    apart, or if its standard deviations differ by a factor of four.
+    Checks inputs of the model and losses, at TRAIN and EVAL steps. The rule fires if more than a tenth of the input
+    features differ between training and evaluation, once 64 samples of both were saved. A feature differs if its means
+    are more than `max_shift` standard deviations apart, beyond the error of sampling, or if its standard deviations
+    differ by more than a factor of four.
 
     The rule also fires if the mean loss of an evaluation round is more than `max_ratio` times the mean of the latest
-    training losses. This is checked only while training has seen each of its samples less than three times. The
-    training loss then indicates performance on new data, because the model cannot have memorized samples. While the
-    training loss falls fast, averages used in evaluation, such as those of batch normalisation, lag behind. The loss of
-    the round must therefore also be that far above the ten training losses before the latest ten, if there are as many.
+    ten training losses, and above it by more than a quarter of the first training loss. This is checked only if inputs
+    were saved, and while training has seen each sample at most 2.7 times on average. The training loss then indicates
+    performance on new data, because the model cannot have memorized samples. While the training loss falls fast,
+    averages used in evaluation, such as those of batch normalisation, lag behind. The loss of the round must therefore
+    also be that far above the ten training losses before the latest ten, if there are as many.
     If numeric predictions and targets were saved, their median difference must also be larger in evaluation by a
     quarter. A few outliers are expected with some distributions, and are not a mismatch.
 

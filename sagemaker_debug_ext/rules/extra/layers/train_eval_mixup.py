@@ -104,10 +104,11 @@ class TrainEvalMixup(TensorRule):
     because its probability may be 0. The rule needs the inputs and outputs of dropout layers, or the outputs and biases
     of batch normalisations.
 
-    It also fires if a dropout call ignores the mode. At `patience` of the first EVAL steps, the input or output of a
-    layer then has zeros by chance where an earlier tensor has none. The tensor is a function of each element of the
-    earlier one, except for zeros in nearly each sample and each unit. Inputs of the model itself may have masked parts.
-    For a large model, up to 32 tensors are checked in this way.
+    It also fires if a dropout call ignores the mode. Inputs and outputs of layers are compared with others of the same
+    shape, at the first four EVAL steps, or at the first `patience` if that is more. The rule fires if a tensor has
+    zeros by chance at `patience` of these steps: each of its elements is a function of the element of the other tensor,
+    except for randomly placed zeros in nearly each sample and each unit. Model inputs are not compared with, because
+    they may be masked. For a large model, up to 32 tensors are checked in this way.
 
     Parameters:
         dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first

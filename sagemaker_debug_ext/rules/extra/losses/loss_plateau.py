@@ -29,21 +29,23 @@ class LossPlateau(TensorRule):
     """The loss has hardly fallen since training began: the model does not learn.
 
     Checks the losses of TRAIN steps (or steps without a mode). The mean of the latest `window` values is compared with
-    the mean of the first `window`. The rule fires if it is not lower by `min_fall_percent` when the job has ended,
-    after at least `patience` values. While the job runs, it fires only after `patience_running` values, because many
-    sound models stand still before they begin to learn. The loss must be saved from the first step on.
+    the mean of the first `window` saved values, so save the loss from the first step on. The rule fires if the mean is
+    not lower by `min_fall_percent` when the job has ended, after at least `patience` values and twice `window`. While
+    the job runs, it fires only after `patience_running` values, because the loss of many sound models stands still
+    before it begins to fall.
 
-    A model that has learnt and then stands still does not fire: see Overtraining. If predictions and targets were
-    saved, the rule fires only if the predictions of the latest 20 steps do not beat the best constant by 4 %, as
-    NoSkill measures it. Noise in the targets, or a start from a trained model, may keep the loss near its first value.
+    A loss that has fallen and then stands still does not fire: see Overtraining. If predictions and targets were saved,
+    the rule fires only while the error of the predictions of the latest 20 steps is less than 4 % below that of the
+    best constant prediction. Noise in the targets, or a start from a trained model, may keep the loss near its first
+    value even though the model predicts well.
     Adversarial losses, where one side wins what the other loses, are not evaluated if their saved targets reveal them.
 
     Parameters:
         tensor_regex: Regular expressions searched in the names of losses, as a list or separated by commas. When not
             given: the collection ``losses``.
         window: Number of values to average; 10 when not given.
-        patience: Number of values required for a verdict when the job has ended; 50 when not given.
-        patience_running: Number of values required for a verdict while the job runs; 1000 when not given.
+        patience: Number of values required when the job has ended; 50 when not given.
+        patience_running: Number of values required while the job runs; 1000 when not given.
         min_fall_percent: Smallest fall, in percent of the first mean; 5 when not given.
 
     Source:

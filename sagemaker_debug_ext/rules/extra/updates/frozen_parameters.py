@@ -95,27 +95,30 @@ def has_directions(weight: Array, axis: int) -> bool:
 
 
 class FrozenParameters(TensorRule):
-    """A parameter does not change while others do, or although it has a gradient.
+    """A parameter does not change although the model is trained.
 
     Checks the collections ``weights`` and ``biases`` at TRAIN steps, or at all steps if the trial has no TRAIN steps.
     The rule fires if a parameter has exactly the same value at `patience_running` consecutive saved steps after the
-    first. If the job has ended before, `patience` steps suffice. If gradients were saved, the message names the reason:
+    first. If the job ends before, `patience` steps suffice. If gradients were saved, the message names the reason:
 
     - The parameter has a gradient, so the optimizer does not have it, or the learning rate is 0.
-    - The gradient is 0. If all gradients are 0, the loss does not depend on the model at all.
+    - The gradient is 0. If all gradients are 0 and the loss is not, the loss does not depend on the model at all.
     - No gradient reaches the parameter.
 
-    A parameter that moved once fires only if its gradient is 0. Otherwise its learning rate has become too small, or it
-    has been frozen on purpose.
+    A parameter that has changed before does not fire if it has a gradient, or if no gradient reaches it, because its
+    learning rate may have become too small, or it may have been frozen on purpose.
 
-    Harmless cases do not fire. Biases and scales, which have one axis, are ignored if they are less than a hundredth of
-    all these parameters together. A bias whose gradient is 0 is ignored if the gradient of the weight beside it is not:
-    the loss cancels such a bias, for example by subtracting the predictions of two samples.
+    Harmless cases do not fire. Unchanged biases and scales, which have one axis, are ignored if they hold less than a
+    hundredth of the elements of all parameters and no other parameter is unchanged. A bias whose gradient is 0 is
+    ignored if the gradient of the weight beside it is not: the loss cancels such a bias, for example by subtracting the
+    predictions of two samples. A gradient below a millionth of the parameter's norm may be rounding noise, such as that
+    of a bias before a normalisation; such a parameter counts as changed.
 
     Layers that are recognizably frozen on purpose do not fire either. The optimizer does not have them, or no gradient
     reaches them, and their values cannot be those of new layers. The weights of new layers are drawn independently, and
-    their scales are all equal. Other layers that are frozen on purpose fire: exclude them by `tensor_regex`. For layers
-    that are frozen at first and trained later, raise `patience_running`.
+    their scales are all equal. A model of which all parameters stay unchanged although any has a gradient fires in any
+    case. Other layers that are frozen on purpose fire: exclude them by `tensor_regex`. For layers that are frozen at
+    first and trained later, raise `patience_running`.
 
     Parameters:
         tensor_regex: Regular expressions searched in names of parameters, as a list or separated by commas. When not
