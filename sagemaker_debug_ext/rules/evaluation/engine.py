@@ -177,6 +177,33 @@ class _Run:
             self._status = attrs.evolve(self._status, **changes)  # type: ignore[arg-type]
 
 
+class _StopRequest:
+    """The request to end an evaluation early, made by `Evaluation.stop` or by the `should_stop` of the caller."""
+
+    def __init__(self, runs: Sequence[_Run], should_stop: Callable[[], bool] | None) -> None:
+        self._runs = runs
+        self._should_stop = should_stop
+        self._made = threading.Event()
+        self.wait = self._made.wait
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the evaluation has to end."""
+        return self._made.is_set()
+
+    def make(self) -> None:
+        """Make the request, and announce it to the rules."""
+        self._made.set()
+        for run in self._runs:
+            run.announce_stop()
+
+    def check(self) -> bool:
+        """Return whether the evaluation has to end; ask the caller first."""
+        if self._should_stop is not None and self._should_stop():
+            self.make()
+        return self.is_made
+
+
 class Evaluation(Iterator[Issue]):
     """Rules over one pass of a trial: iterate over it to run them. Made by `evaluate`.
 
@@ -186,40 +213,13 @@ class Evaluation(Iterator[Issue]):
     """
 
     def __init__(
-        self,
-        rules: Mapping[str, Rule] | Iterable[Rule],
-        trial: Trial,
-        *,
-        start_step: int = 0,
-        end_step: int | None = None,
-        only_steps: Container[int] | None = None,
-        stop_rule_on_first_issue: bool = False,
-        follow: bool = True,
-        should_stop: Callable[[], bool] | None = None,
-        poll_seconds: float = POLL_SECONDS,
-        clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], object] | None = None,
-        output_path: str | None = None,
+        self, runs: Sequence[_Run], steps: Iterator[int | None], blocks: BlockReader, stop: _StopRequest
     ) -> None:
-        self._runs = [
-            _Run(name, rule, stop_on_first_issue=stop_rule_on_first_issue, clock=clock, output_path=output_path)
-            for name, rule in _named(rules, trial).items()
-        ]
-        self._stop_requested = threading.Event()
-        self._should_stop = should_stop
-        self._steps = iter_steps(
-            trial,
-            start_step,
-            end_step,
-            only_steps=only_steps,
-            follow=follow,
-            should_stop=self._must_stop,
-            poll_seconds=poll_seconds,
-            sleep=sleep or self._stop_requested.wait,
-        )
-        self._trials = list(dict.fromkeys(rule_trial for run in self._runs for rule_trial in run.rule.trials))
-        views = _share_views([run.rule for run in self._runs], trial)
-        self._blocks = BlockReader(views, end_step, only_steps)
+        self._runs = runs
+        self._steps = steps
+        self._blocks = blocks
+        self._stop = stop
+        self._trials = list(dict.fromkeys(trial for run in runs for trial in run.rule.trials))
         self._looks_ahead = True
         self._issues = self._evaluate()
 
@@ -230,8 +230,7 @@ class Evaluation(Iterator[Issue]):
 
     def stop(self) -> None:
         """Request the end of the evaluation; the current step is finished."""
-        self._stop_requested.set()
-        self._announce_stop()
+        self._stop.make()
 
     def run(self) -> list[Issue]:
         """Run to the end and return all remaining issues."""
@@ -254,7 +253,7 @@ class Evaluation(Iterator[Issue]):
                 yield from self._wait() if step is None else self._evaluate_step(step)
                 if not any(run.is_active for run in self._runs):
                     break
-        self._end_all("Stopped" if self._stop_requested.is_set() else "NoIssuesFound")
+        self._end_all("Stopped" if self._stop.is_made else "NoIssuesFound")
 
     def _fail_all(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
         """End all rules with the error that ends the evaluation, such as one of reading the trial."""
@@ -290,15 +289,6 @@ class Evaluation(Iterator[Issue]):
     def _wait(self) -> list[Issue]:
         """Return the issues of all rules that follow from the absence of new steps."""
         return [issue for run in self._runs if run.is_active for issue in run.wait()]
-
-    def _must_stop(self) -> bool:
-        if self._should_stop is not None and self._should_stop():
-            self.stop()
-        return self._stop_requested.is_set()
-
-    def _announce_stop(self) -> None:
-        for run in self._runs:
-            run.announce_stop()
 
     def _end_all(self, status: EvaluationStatus) -> None:
         for run in self._runs:
@@ -355,20 +345,23 @@ def evaluate(
         >>> [status.status for status in evaluation.statuses]
         ['IssuesFound']
     """
-    return Evaluation(
-        rules,
+    runs = [
+        _Run(name, rule, stop_on_first_issue=stop_rule_on_first_issue, clock=clock, output_path=output_path)
+        for name, rule in _named(rules, trial).items()
+    ]
+    stop = _StopRequest(runs, should_stop)
+    steps = iter_steps(
         trial,
-        start_step=start_step,
-        end_step=end_step,
+        start_step,
+        end_step,
         only_steps=only_steps,
-        stop_rule_on_first_issue=stop_rule_on_first_issue,
         follow=follow,
-        should_stop=should_stop,
+        should_stop=stop.check,
         poll_seconds=poll_seconds,
-        clock=clock,
-        sleep=sleep,
-        output_path=output_path,
+        sleep=sleep or stop.wait,
     )
+    views = _share_views([run.rule for run in runs], trial)
+    return Evaluation(runs, steps, BlockReader(views, end_step, only_steps), stop)
 
 
 def _named(rules: Mapping[str, Rule] | Iterable[Rule], trial: Trial) -> dict[str, Rule]:
