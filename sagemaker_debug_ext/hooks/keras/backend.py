@@ -131,7 +131,7 @@ def read(variable: Any) -> Any:
 
 
 def snapshot(value: Any) -> Any:
-    """Return an immutable copy of a value, or the value if it is immutable."""
+    """Return a value that later updates do not modify: a copy, or a tensor of TensorFlow itself."""
     if hasattr(value, "detach"):
         from sagemaker_debug_ext.hooks.pytorch.tensors import copy_tensor  # noqa: PLC0415 - loads PyTorch
 

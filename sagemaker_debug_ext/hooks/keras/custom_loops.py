@@ -149,7 +149,7 @@ class CustomLoopHook(TensorHook):
 
     @fail_safe
     def _begin_tape_step(self) -> bool:
-        """Begin a step of a loop of the script's own; tell whether it saves anything."""
+        """Begin a step of a custom loop, and return whether it saves tensors."""
         self._steps.enter_mode(ModeKeys.TRAIN)
         return bool(self._begin_step())
 
