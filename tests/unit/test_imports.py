@@ -90,14 +90,26 @@ ALLOWED = {
     "core": {"config", "store", "trials"},
     "rules": {"config", "catalog", "store", "trials", "analysis", "compat"},
     "watch": {"config", "store", "trials", "rules"},
-    "local": {"config", "catalog", "requests", "store", "trials", "rules", "rule_configs", "watch", "profiler"},
+    "looking": {"catalog", "store", "trials", "rules"},
+    "local": {
+        "catalog",
+        "config",
+        "looking",
+        "profiler",
+        "requests",
+        "rule_configs",
+        "rules",
+        "store",
+        "trials",
+        "watch",
+    },
     "profiler": {"config", "store"},
     "auto": {"hooks"},
     "lightning": {"hooks"},
     "transformers": {"hooks"},
     "pytorch": {"config", "hooks", "trials"},
     "testing": {"config", "store"},
-    "cli": {"catalog", "config", "local", "profiler", "requests", "rules", "sdk", "trials", "watch"},
+    "cli": {"catalog", "config", "local", "looking", "profiler", "requests", "rules", "sdk", "trials", "watch"},
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 

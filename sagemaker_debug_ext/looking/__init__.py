@@ -1,0 +1,22 @@
+"""Looking: what a trial holds and what rules say of it, as a story, and as a page that draws it."""
+
+from typing import TYPE_CHECKING
+
+from sagemaker_debug_ext._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.looking.report import read_report, tell_story, write_report
+    from sagemaker_debug_ext.looking.story import Story, story_schema
+
+__all__ = ["Story", "read_report", "story_schema", "tell_story", "write_report"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Story": "looking.story",
+        "story_schema": "looking.story",
+        "read_report": "looking.report",
+        "tell_story": "looking.report",
+        "write_report": "looking.report",
+    },
+)

@@ -1,0 +1,275 @@
+"""Read the measures of a trial: from saved reductions, or computed while values pass."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.looking.measures import MEASURES, LayerGrid, LayerMeasures, tensor_groups
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+_SIZES: Final = (("l2", False), ("l2", True), ("mean", True), ("std", False), ("max", True))
+"""Reductions that tell the size of a tensor, the preferred one first."""
+
+_MOST_STEPS_AT_ONCE: Final = 128
+_FEWEST_STEPS_AT_ONCE: Final = 8
+_BYTES_AT_ONCE: Final = 64 << 20
+"""Limit of the values in memory at a time, except for the values of one tensor at one step."""
+
+
+class _Values(NamedTuple):
+    """Values of one tensor at ascending steps, as rows of numbers."""
+
+    name: str
+    steps: list[int]
+    numbers: npt.NDArray[Any]
+
+
+def read_measures(
+    trial: Trial,
+    first: Iterable[int] = (),
+    seconds: float = 60.0,
+    worker: str | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> LayerMeasures:
+    """Read the measures of a trial.
+
+    Steps are read evenly spread, and ever more densely, until the time is up.
+
+    Args:
+        trial: The trial.
+        first: Global steps to read before others.
+        seconds: Time after which no further steps are read; the first ones are always read.
+        worker: The worker whose values to read; by default the first that saved each tensor.
+        clock: Returns the time in seconds.
+    """
+    tables = [_Table(trial, group, names, worker) for group, names in tensor_groups(trial).items() if names]
+    steps = sorted(set(itertools.chain.from_iterable(table.steps for table in tables)))
+    num_read = 0
+    until = clock() + seconds
+    num_bytes = sum(table.bytes_per_step() for table in tables)
+    size = min(max(int(_BYTES_AT_ONCE / (num_bytes or 1)), _FEWEST_STEPS_AT_ONCE), _MOST_STEPS_AT_ONCE)
+    for batch in spread(steps, set(first), size):
+        for table in tables:
+            table.read(batch)
+        num_read += len(batch)
+        if clock() >= until:
+            break
+    grids = {grid.measure.name: grid for table in tables for grid in table.grids()}
+    return LayerMeasures({name: grids[name] for name in MEASURES if name in grids}, num_read, len(steps))
+
+
+def spread(steps: Sequence[int], first: set[int], size: int) -> Iterator[list[int]]:
+    """Yield all steps in batches of a size: the given ones and the ends, then evenly spread ones, ever more densely."""
+    order = dict.fromkeys(sorted({*steps[:1], *steps[-1:], *(first & set(steps))}))
+    stride = 1 << max(len(steps) - 1, 0).bit_length()
+    while stride:
+        order.update(dict.fromkeys(steps[::stride]))
+        stride //= 2
+    ordered = list(order)
+    for begin in range(0, len(ordered), size):
+        yield sorted(ordered[begin : begin + size])
+
+
+class _Table:
+    """The statistics of a group of tensors while they are read."""
+
+    def __init__(self, trial: Trial, group: str, names: Sequence[str], worker: str | None) -> None:
+        self._trial = trial
+        self._group = group
+        self._names = tuple(names)
+        self._worker = worker
+        self._row = {name: row for row, name in enumerate(names)}
+        self.steps = _steps_of(trial, set(names), worker)
+        self._column = {step: column for column, step in enumerate(self.steps)}
+        with trial.index_reader.lock:
+            self._bytes = {name: trial.index_reader.index.smallest_value_bytes(name) for name in names}
+        self._reduction = self._find_reduction()
+        self._has_values = False
+        shape = (len(names), len(self.steps))
+        self._read_columns: set[int] = set()
+        self._saved = np.zeros(shape, np.bool_)
+        self._size, self._change, self._zeros, self._non_finite = (np.full(shape, np.nan) for _ in range(4))
+
+    def bytes_per_step(self) -> float:
+        """Return the size of all values of the group at one step."""
+        return sum(size for size in self._bytes.values() if math.isfinite(size))
+
+    def read(self, steps: Sequence[int]) -> None:
+        """Read the statistics at some steps."""
+        wanted = [step for step in steps if step in self._column]
+        if not wanted:
+            return
+        self._read_columns.update(self._column[step] for step in wanted)
+        if self._reduction is not None:
+            self._take_reductions(wanted)
+        if self._group == "weights":  # the change of a weight needs its value at the step before
+            before = [self.steps[max(bisect_left(self.steps, step) - 1, 0)] for step in wanted]
+            wanted = sorted({*wanted, *before})
+        previous: dict[str, npt.NDArray[Any]] = {}
+        for values in self._read_values(wanted):
+            self._take_values(values, previous)
+
+    def grids(self) -> Iterator[LayerGrid]:
+        """Yield the measures that the group has, at the steps that were read."""
+        columns = sorted(self._read_columns)
+        numbers = {
+            "gradients": {"gradient_norm": self._size, "gradient_non_finite": self._non_finite},
+            "weights": {"update_ratio": self._change, "weight_norm": self._size},
+            "outputs": {
+                "output_size": self._size,
+                "output_zeros": self._zeros,
+                "output_non_finite": self._non_finite,
+            },
+        }[self._group]
+        for name, table in numbers.items():
+            saved = (self._saved if table is self._size else ~np.isnan(table))[:, columns]
+            values = table[:, columns]
+            if not saved.any() or (name.endswith("non_finite") and not values[saved].any()):
+                continue
+            steps = tuple(self.steps[column] for column in columns)
+            yield LayerGrid(MEASURES[name], self._names, steps, values, saved, self._source(name))
+
+    def _source(self, measure: str) -> str:
+        if self._reduction is None or measure not in ("gradient_norm", "weight_norm", "output_size"):
+            return "computed from the saved tensors"
+        operation, absolute = self._reduction
+        saved = f"from the saved reduction {'abs_' if absolute else ''}{operation}"
+        return f"{saved}, elsewhere computed from the saved tensors" if self._has_values else saved
+
+    def _find_reduction(self) -> tuple[str, bool] | None:
+        """Return the reduction that tells the size of most tensors, if any was saved."""
+        reader = self._trial.index_reader
+        counts = dict.fromkeys(_SIZES, 0)
+        with reader.lock:
+            layouts = {id(file.layout): file.layout for file in reader.index.files()}
+        for layout in layouts.values():
+            for name in self._names:
+                slot = layout.slots.get(name)
+                for key in slot.reductions if slot else ():
+                    if key in counts:
+                        counts[key] += 1
+        best = max(_SIZES, key=lambda key: counts[key])  # the first of equal ones
+        return best if counts[best] else None
+
+    def _take_reductions(self, steps: Sequence[int]) -> None:
+        assert self._reduction is not None
+        operation, absolute = self._reduction
+        named = {reduction_tensor_name(operation, absolute, name): row for name, row in self._row.items()}
+        found = self._trial.index_reader.read_columns(
+            self._names, steps, ModeKeys.GLOBAL, self._worker, self._reduction
+        )
+        for stored, at, arrays in found:
+            columns = [self._column[step] for step in at]
+            if isinstance(arrays, np.ndarray) and arrays.size == len(at):
+                self._size[named[stored], columns] = arrays.reshape(-1)
+                self._saved[named[stored], columns] = True
+                continue
+            for column, array in zip(columns, arrays, strict=True):
+                if array is not None and array.size == 1:
+                    self._size[named[stored], column] = array.item()
+                    self._saved[named[stored], column] = True
+
+    def _read_values(self, steps: Sequence[int]) -> Iterator[_Values]:
+        """Yield the values of tensors saved as such; the steps of a name come in order, if need be in parts."""
+        for names, some_steps in self._portions(steps):
+            found: dict[str, dict[int, npt.NDArray[Any]]] = {name: {} for name in names}
+            try:
+                for group in self._trial.index_reader.read_columns(names, some_steps, ModeKeys.GLOBAL, self._worker):
+                    for step, array in zip(group.steps, group.arrays(), strict=True):
+                        value = self._read_alone(group.name, step) if array is None else array
+                        if value is not None and value.size and value.dtype.kind in "biuf":
+                            found[group.name][step] = value.reshape(-1)
+            except (OSError, DebugExtError):  # noted as a problem of the trial, which the page lists
+                continue
+            for name, values in found.items():
+                for _, same in itertools.groupby(sorted(values.items()), key=lambda item: item[1].shape):
+                    at, arrays = zip(*same, strict=True)
+                    yield _Values(name, list(at), np.stack(arrays))
+
+    def _read_alone(self, name: str, step: int) -> npt.NDArray[Any] | None:
+        try:
+            return self._trial.tensor(name).value(step, worker=self._worker)
+        except (OSError, DebugExtError):  # as above
+            return None
+
+    def _portions(self, steps: Sequence[int]) -> Iterator[tuple[list[str], Sequence[int]]]:
+        """Yield names and steps whose values fit into memory together."""
+        names: list[str] = []
+        num_bytes = 0.0
+        for name in self._names:
+            size = self._bytes[name] * len(steps)
+            if math.isinf(size):  # only reductions were saved
+                continue
+            if size > _BYTES_AT_ONCE:
+                at_once = max(int(_BYTES_AT_ONCE / self._bytes[name]), 1)
+                yield from (([name], steps[begin : begin + at_once]) for begin in range(0, len(steps), at_once))
+                continue
+            if num_bytes + size > _BYTES_AT_ONCE and names:
+                yield names, steps
+                names, num_bytes = [], 0.0
+            names.append(name)
+            num_bytes += size
+        if names:
+            yield names, steps
+
+    def _take_values(self, values: _Values, previous: dict[str, npt.NDArray[Any]]) -> None:
+        self._has_values = True
+        row = self._row[values.name]
+        columns = [self._column[step] for step in values.steps]
+        stored = values.numbers
+        numbers = stored.astype(np.float64, copy=False)
+        with np.errstate(all="ignore"):
+            self._size[row, columns] = self._sizes(numbers)
+            self._saved[row, columns] = True
+            self._zeros[row, columns] = (stored == 0).mean(axis=1)
+            self._non_finite[row, columns] = 1 - np.isfinite(numbers).mean(axis=1)
+            if self._group == "weights":
+                before = previous.get(values.name)
+                if before is not None and len(before) == numbers.shape[1]:
+                    numbers, columns = np.vstack([before, numbers]), [columns[0] - 1, *columns]
+                sizes = np.sqrt(np.einsum("ij,ij->i", numbers[:-1], numbers[:-1]))
+                steps = np.diff(numbers, axis=0)
+                ratios = np.sqrt(np.einsum("ij,ij->i", steps, steps)) / np.where(sizes > 0, sizes, np.nan)
+                follows = np.diff(columns) == 1
+                self._change[row, np.array(columns[1:], np.intp)[follows]] = ratios[follows]
+                previous[values.name] = numbers[-1]
+
+    def _sizes(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        operation = self._reduction[0] if self._reduction else "l2"
+        if operation == "mean":
+            return np.asarray(np.abs(numbers).mean(axis=1))
+        if operation == "std":
+            return np.asarray(numbers.std(axis=1))
+        if operation == "max":
+            return np.asarray(np.abs(numbers).max(axis=1))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", numbers, numbers)))
+
+
+def _steps_of(trial: Trial, names: set[str], worker: str | None) -> list[int]:
+    """Return the complete global steps at which one of the tensors was saved."""
+    reader = trial.index_reader
+    has_any: dict[int, bool] = {}
+    found = []
+    with reader.lock:
+        for step in reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False):
+            for file in reader.index.files_at(step, ModeKeys.GLOBAL):
+                key = id(file.layout)
+                if key not in has_any:
+                    has_any[key] = not names.isdisjoint(file.layout.slots)
+                if has_any[key] and worker in (None, file.worker):
+                    found.append(step)
+                    break
+    return found

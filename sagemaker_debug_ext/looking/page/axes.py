@@ -1,0 +1,55 @@
+"""Axes of charts: scales from numbers to places, and round numbers for ticks."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+
+
+@attrs.frozen
+class Scale:
+    """A scale from numbers to places on the page.
+
+    Args:
+        low: The number at `begin`.
+        high: The number at `end`.
+        begin: A place.
+        end: Another place.
+        is_log: Whether the logarithm of the numbers is even.
+    """
+
+    low: float
+    high: float
+    begin: float
+    end: float
+    is_log: bool = False
+
+    def place(self, number: float) -> float:
+        """Return the place of a number."""
+        low, high, at = (math.log10(n) if self.is_log else n for n in (self.low, self.high, number))
+        return self.begin + (at - low) / ((high - low) or 1.0) * (self.end - self.begin)
+
+    def ticks(self, count: int) -> list[float]:
+        """Return about so many round numbers within the scale."""
+        if self.is_log:
+            decades = range(math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9) + 1)
+            if len(decades) > 1:
+                return [10.0**power for power in decades[:: max(1, math.ceil(len(decades) / count))]]
+        span = self.high - self.low
+        if not span > 0 or not math.isfinite(span):
+            return [self.low]
+        rough = span / count
+        power = 10.0 ** math.floor(math.log10(rough))
+        size = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+        first = math.ceil(self.low / size - 1e-9)
+        last = math.floor(self.high / size + 1e-9)
+        return [number * size for number in range(first, last + 1)]
+
+
+def value_scale(low: float, high: float, begin: float, end: float) -> Scale:
+    """Return a scale for values, logarithmic where all are positive and span a factor of thirty or more."""
+    if low > 0 and high / low >= 30:
+        return Scale(low, high, begin, end, is_log=True)
+    margin = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
+    return Scale(low - margin, high + margin, begin, end)

@@ -1,0 +1,289 @@
+"""Line charts as SVG: lines of last values, bands from lowest to highest, marks at steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.looking.numbers import as_number, as_step
+from sagemaker_debug_ext.looking.page.axes import Scale, value_scale
+from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
+from sagemaker_debug_ext.looking.thinning import ThinCurve
+
+_LEFT: Final = 58
+_RIGHT: Final = 12
+_TOP: Final = 22
+_BOTTOM: Final = 26
+_DASHES: Final = (None, "6 4", "2 3", "8 3 2 3")
+_TABLE_ROWS: Final = 60
+
+
+@attrs.frozen
+class Mark:
+    """A line at a step.
+
+    Args:
+        step: The step.
+        text: What is there, in a word or a number.
+        kind: ``onset`` or ``found``.
+    """
+
+    step: int
+    text: str
+    kind: str = "found"
+
+
+@attrs.frozen(eq=False)
+class Line:
+    """A line of a chart.
+
+    Args:
+        label: What it is.
+        curve: Its values.
+        color: Number of its colour.
+        dash: Number of its pattern.
+        is_faint: Whether it is there for comparison only.
+    """
+
+    label: str
+    curve: ThinCurve
+    color: int = 0
+    dash: int = 0
+    is_faint: bool = False
+
+
+def line_chart(
+    title: str,
+    lines: Sequence[Line],
+    marks: Sequence[Mark] = (),
+    *,
+    limit: float | None = None,
+    width: int = 620,
+    height: int = 230,
+    has_table: bool = True,
+) -> Element:
+    """Return a chart as a figure, with its numbers as a folded table.
+
+    Args:
+        title: What is drawn.
+        lines: The lines.
+        marks: Steps to mark.
+        limit: A value to draw as a dashed line.
+        width: Width in pixels.
+        height: Height in pixels.
+        has_table: Whether the numbers follow as a table.
+    """
+    drawn = [line for line in lines if line.curve.steps]
+    numbers = np.concatenate([part for line in drawn for part in (line.curve.low, line.curve.high)] or [np.empty(0)])
+    numbers = numbers[np.isfinite(numbers)]
+    if not len(numbers):
+        broken = [f"{line.label}: all {line.curve.num_values} values are NaN or infinite" for line in drawn]
+        return element("figure", element("figcaption", title), element("p", "; ".join(broken) or "nothing was saved"))
+    limits = [limit] if limit is not None and np.isfinite(limit) else []
+    inside = [value for value in limits if numbers.min() / 100 <= value <= numbers.max() * 100]
+    y = value_scale(
+        min(float(numbers.min()), *inside, np.inf), max(float(numbers.max()), *inside, -np.inf), height - _BOTTOM, _TOP
+    )
+    first = min(line.curve.steps[0] for line in drawn)
+    last = max(line.curve.steps[-1] for line in drawn)
+    x = Scale(first, last if last > first else first + 1, _LEFT, width - _RIGHT)
+    picture = element(
+        "svg",
+        element("title", title),
+        _axes(x, y, width, height),
+        [_limit_line(value, x, y) for value in inside],
+        [_line(line, x, y, height) for line in drawn],
+        _marks(marks, x, height),
+        viewBox=f"0 0 {width} {height}",
+        role="img",
+        aria_label=_in_words(title, drawn),
+        class_="chart",
+        data_x=f"{x.low} {x.high} {x.begin} {x.end}",
+        data_y=f"{y.low} {y.high} {y.begin} {y.end} {int(y.is_log)}",
+    )
+    return element(
+        "figure",
+        element("figcaption", shortened(title)),
+        _legend(drawn) if len(drawn) > 1 else None,
+        picture,
+        element("p", class_="readout", aria_live="polite"),
+        _table(drawn) if has_table else None,
+    )
+
+
+def _in_words(title: str, lines: Sequence[Line]) -> str:
+    parts = []
+    for line in lines:
+        finite = line.curve.last[np.isfinite(line.curve.last)]
+        ends = f"{as_number(float(finite[0]))} to {as_number(float(finite[-1]))}" if len(finite) else "no finite value"
+        parts.append(
+            f"{line.label}: {ends}"
+            + (f", not finite at step {line.curve.non_finite[0]}" if line.curve.non_finite else "")
+        )
+    return f"{title}. {'; '.join(parts)}"
+
+
+def _axes(x: Scale, y: Scale, width: int, height: int) -> Child:
+    bottom = height - _BOTTOM
+    return [
+        [
+            [
+                element("line", x1=_LEFT, x2=width - _RIGHT, y1=y.place(tick), y2=y.place(tick), class_="grid"),
+                element("text", as_number(tick), x=_LEFT - 6, y=y.place(tick) + 4, text_anchor="end"),
+            ]
+            for tick in y.ticks(5)
+        ],
+        step_axis(x, bottom),
+    ]
+
+
+def step_axis(x: Scale, bottom: float) -> Child:
+    """Return the ticks of an axis of steps, below `bottom`."""
+    ticks = [tick for tick in x.ticks(6) if tick == int(tick)]
+    return [
+        element("line", x1=x.begin, x2=x.end, y1=bottom, y2=bottom, class_="axis"),
+        [
+            [
+                element("line", x1=x.place(tick), x2=x.place(tick), y1=bottom, y2=bottom + 4, class_="axis"),
+                element("text", as_step(int(tick)), x=x.place(tick), y=bottom + 17, text_anchor="middle"),
+            ]
+            for tick in ticks
+        ],
+    ]
+
+
+def _line(line: Line, x: Scale, y: Scale, height: int) -> Child:
+    curve = line.curve
+    finite = np.isfinite(curve.last)
+    places = [
+        (round(x.place(step), 1), round(y.place(low), 1), round(y.place(high), 1), round(y.place(value), 1))
+        if is_finite
+        else None
+        for step, low, high, value, is_finite in zip(
+            curve.steps, curve.low.tolist(), curve.high.tolist(), curve.last.tolist(), finite.tolist(), strict=True
+        )
+    ]
+    color = f"c{line.color % 8}" + (" faint" if line.is_faint else "")
+    has_band = bool(np.any(curve.high[finite] > curve.low[finite]))
+    drawn: list[Child] = []
+    for run in _runs(places):
+        if has_band:
+            upper = " ".join(f"{at},{high}" for at, _, high, _ in run)
+            lower = " ".join(f"{at},{low}" for at, low, _, _ in reversed(run))
+            drawn.append(element("polygon", points=f"{upper} {lower}", class_=f"band {color}"))
+        points = " ".join(f"{at},{value}" for at, _, _, value in run)
+        if len(run) == 1:
+            drawn.append(element("circle", cx=run[0][0], cy=run[0][3], r=2.5, class_=f"dot {color}"))
+        drawn.append(
+            element(
+                "polyline",
+                points=points,
+                class_=f"line {color}",
+                stroke_dasharray=_DASHES[line.dash % 4],
+                data_label=shortened(line.label),
+            )
+        )
+    drawn += [
+        element("text", "✖", x=x.place(step), y=height - _BOTTOM - 2, text_anchor="middle", class_="bad")
+        for step in curve.non_finite[:40]
+    ]
+    return drawn
+
+
+def _runs(places: Sequence[tuple[float, ...] | None]) -> list[list[tuple[float, ...]]]:
+    """Return the parts of a line between gaps."""
+    runs: list[list[tuple[float, ...]]] = [[]]
+    for place in places:
+        if place is not None:
+            runs[-1].append(place)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _limit_line(value: float, x: Scale, y: Scale) -> Element:
+    return element(
+        "g",
+        element("line", x1=x.begin, x2=x.end, y1=y.place(value), y2=y.place(value), class_="limit"),
+        element("text", f"limit {as_number(value)}", x=x.end - 4, y=y.place(value) - 4, text_anchor="end"),
+    )
+
+
+def _marks(marks: Sequence[Mark], x: Scale, height: int) -> Child:
+    return mark_lines([mark for mark in marks if x.low <= mark.step <= x.high], x, _TOP, height - _BOTTOM)
+
+
+def mark_lines(marks: Sequence[Mark], x: Scale, top: float, bottom: float) -> Child:
+    """Return a vertical line for each mark, with its text above."""
+    drawn: list[Child] = []
+    end_of_text = -1e9
+    for mark in sorted(marks, key=lambda mark: mark.step):
+        at = x.place(mark.step)
+        drawn.append(element("line", x1=at, x2=at, y1=top, y2=bottom, class_=f"mark {mark.kind}"))
+        width = 6.5 * len(mark.text)
+        begin = min(max(at - width / 2, x.begin - 8), x.end - width)
+        if begin > end_of_text:
+            drawn.append(element("text", mark.text, x=begin, y=top - 6, class_=f"marked {mark.kind}"))
+            end_of_text = begin + width + 6
+    return drawn
+
+
+def _legend(lines: Sequence[Line]) -> Element:
+    return element(
+        "ul",
+        [
+            element(
+                "li",
+                element(
+                    "svg",
+                    element(
+                        "line",
+                        x1=0,
+                        x2=26,
+                        y1=6,
+                        y2=6,
+                        class_=f"line c{line.color % 8}" + (" faint" if line.is_faint else ""),
+                        stroke_dasharray=_DASHES[line.dash % 4],
+                    ),
+                    viewBox="0 0 26 12",
+                    aria_hidden="true",
+                ),
+                shortened(line.label),
+            )
+            for line in lines
+        ],
+        class_="legend",
+    )
+
+
+def _table(lines: Sequence[Line]) -> Element:
+    rows = []
+    for line in lines:
+        curve = line.curve
+        every = max(1, -(-len(curve.steps) // _TABLE_ROWS))
+        for place in range(0, len(curve.steps), every):
+            low, high, last = (as_number(float(part[place])) for part in (curve.low, curve.high, curve.last))
+            rows.append((shortened(line.label), as_step(curve.steps[place]), last, low, high))
+    return element(
+        "details",
+        element("summary", "as table"),
+        table(("line", "step", "value", "lowest", "highest"), rows),
+    )
+
+
+def table(head: Sequence[Child], rows: Sequence[Sequence[Child]], **attributes: str) -> Element:
+    """Return a table with a row of headings."""
+    return element(
+        "div",
+        element(
+            "table",
+            element("thead", element("tr", [element("th", cell, scope="col") for cell in head])),
+            element("tbody", [element("tr", [element("td", cell) for cell in row]) for row in rows]),
+            **attributes,
+        ),
+        class_="scrolls",
+        tabindex="0",
+    )

@@ -1,0 +1,95 @@
+"""How far each worker is from the others: the largest deviation from the median worker, over all layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.looking.measures import Flags, Floats, LayerGrid
+from sagemaker_debug_ext.looking.measuring import read_measures
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+_MEASURES: Final = ("gradient_norm", "weight_norm", "output_size")
+MAX_WORKERS: Final = 64
+
+
+@attrs.frozen(eq=False)
+class RankDeviations:
+    """Deviation of each worker from the median worker.
+
+    Args:
+        measure: The measure that was compared, in words.
+        workers: The workers, sorted.
+        steps: Global steps.
+        octaves: ``(workers, steps)``: largest absolute log2 of a tensor's value over that of the median worker.
+        saved: ``(workers, steps)``: where a worker saved anything that was compared.
+        tensors: The tensor with the largest deviation, by worker.
+        last_steps: Last step of each worker.
+    """
+
+    measure: str
+    workers: tuple[str, ...]
+    steps: tuple[int, ...]
+    octaves: Floats
+    saved: Flags
+    tensors: tuple[str, ...]
+    last_steps: tuple[int, ...]
+
+
+def last_steps(trial: Trial) -> dict[str, int]:
+    """Return the last global step that each worker saved."""
+    found: dict[str, int] = {}
+    with trial.index_reader.lock:
+        for file in trial.index_reader.index.files():
+            found[file.worker] = max(found.get(file.worker, -1), file.step)
+    return dict(sorted(found.items()))
+
+
+def read_ranks(trial: Trial, seconds: float) -> RankDeviations | None:
+    """Return how far workers are apart; None if none of their layers can be compared.
+
+    Args:
+        trial: The trial.
+        seconds: Time for reading, shared by the workers.
+    """
+    ends = last_steps(trial)
+    workers = list(ends)[:MAX_WORKERS]
+    measured = {worker: read_measures(trial, (), seconds / len(workers), worker).grids for worker in workers}
+    for name in _MEASURES:
+        grids = {worker: grids[name] for worker, grids in measured.items() if name in grids}
+        if len(grids) > 1:
+            return _compare(grids, ends)
+    return None
+
+
+def _compare(grids: dict[str, LayerGrid], ends: dict[str, int]) -> RankDeviations:
+    steps = sorted(set().union(*(grid.steps for grid in grids.values())))
+    common = set.intersection(*(set(grid.tensors) for grid in grids.values()))
+    tensors = [name for name in next(iter(grids.values())).tensors if name in common]
+    column = {step: number for number, step in enumerate(steps)}
+    values = np.full((len(grids), len(tensors), len(steps)), np.nan)
+    for number, grid in enumerate(grids.values()):
+        kept = grid.rows(tensors)
+        order = {name: row for row, name in enumerate(kept.tensors)}
+        rows = [order[name] for name in tensors]
+        values[number][:, [column[step] for step in grid.steps]] = np.where(kept.saved, kept.values, np.nan)[rows]
+    comparable = np.isfinite(values) & (values > 0)
+    usable = np.where(comparable, values, np.nan)
+    several = comparable.sum(axis=0) > 1
+    median = np.where(several, np.nanmedian(np.where(several, usable, 1.0), axis=0), np.nan)
+    with np.errstate(all="ignore"):
+        octaves = np.nan_to_num(np.abs(np.log2(usable / median)))
+    loudest = octaves.max(axis=2).argmax(axis=1)
+    return RankDeviations(
+        measure=next(iter(grids.values())).measure.title,
+        workers=tuple(grids),
+        steps=tuple(steps),
+        octaves=octaves.max(axis=1),
+        saved=comparable.any(axis=1),
+        tensors=tuple(tensors[number] for number in loudest.tolist()),
+        last_steps=tuple(ends[worker] for worker in grids),
+    )

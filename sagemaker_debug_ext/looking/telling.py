@@ -1,0 +1,369 @@
+"""Tell the story of trials from what rules found and what was read of their layers: `tell`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sagemaker_debug_ext.catalog.collection_needs import EVERYTHING, get_rule_feed
+from sagemaker_debug_ext.looking.evidence import RuleEvidence, evidence_of
+from sagemaker_debug_ext.looking.material import Material, Verdict
+from sagemaker_debug_ext.looking.measures import MEASURES, Floats, LayerGrid
+from sagemaker_debug_ext.looking.names import shared_path
+from sagemaker_debug_ext.looking.numbers import as_number, as_step
+from sagemaker_debug_ext.looking.onset import find_onset
+from sagemaker_debug_ext.looking.parting import find_parting
+from sagemaker_debug_ext.looking.ranks import last_steps
+from sagemaker_debug_ext.looking.story import (
+    Coverage,
+    Evidence,
+    Finding,
+    JobStateName,
+    Onset,
+    Part,
+    RuleLine,
+    RuleState,
+    SavedCollection,
+    Sentence,
+    Story,
+    TrialFacts,
+)
+from sagemaker_debug_ext.rules.causes import LikelyCause, likely_causes
+from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
+from sagemaker_debug_ext.trials.following import JobState
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
+    from sagemaker_debug_ext.rules.explain import Explanation
+    from sagemaker_debug_ext.rules.issue import Issue
+    from sagemaker_debug_ext.trials import Trial
+
+MAX_SHOWN: Final = 50
+"""Number of issues and tensors of a finding that are listed; the rest is counted."""
+
+_USUAL_NAME: Final = "debug-output"
+
+_BEHIND_SHARE: Final = 0.1
+"""Share of the steps by which a worker's last step must be behind the others' for it to count as silent."""
+
+_STATES: Final[Mapping[JobState, JobStateName]] = {
+    JobState.RUNNING: "running",
+    JobState.ENDED: "ended",
+    JobState.SILENT: "silent",
+}
+_OTHER: Final = "found by a rule that points at no cause"
+
+
+def tell(materials: Sequence[Material], notes: Sequence[str] = ()) -> Story:
+    """Return the story of one trial or several.
+
+    Args:
+        materials: What was read of each trial.
+        notes: What was thinned or left out of what is shown, in sentences.
+    """
+    findings: list[Finding] = []
+    rules: list[RuleLine] = []
+    trials: list[TrialFacts] = []
+    for number, material in enumerate(materials):
+        found = _findings(number, material)
+        lines = _rule_lines(number, material.verdict) if material.verdict else []
+        findings += found
+        rules += lines
+        trials.append(_facts(material, found, lines))
+    worst = max(range(len(trials)), key=lambda number: (sum(f.trial == number for f in findings), -number))
+    return Story(
+        headline=trials[worst].verdict,
+        trials=tuple(trials),
+        findings=tuple(findings),
+        rules=tuple(rules),
+        partings=tuple(find_parting(materials[0], other, (0, n)) for n, other in enumerate(materials[1:], 1)),
+        coverage=Coverage(
+            judged=all(material.verdict is not None for material in materials),
+            num_read=tuple(material.measures.num_read for material in materials),
+            num_steps=tuple(material.measures.num_steps for material in materials),
+            notes=(*_reading_notes(materials), *notes),
+        ),
+    )
+
+
+def _reading_notes(materials: Sequence[Material]) -> list[str]:
+    notes = []
+    for material in materials:
+        measures = material.measures
+        if measures.num_read < measures.num_steps:
+            notes.append(
+                f"{material.trial.name}: layers were read at {measures.num_read} of {measures.num_steps} steps, evenly "
+                "spread, because the time was up; --seconds allows more"
+            )
+    return notes
+
+
+# --- findings --------------------------------------------------------------------------------------------------------
+
+
+def _findings(number: int, material: Material) -> list[Finding]:
+    if material.verdict is None:
+        return []
+    issues = material.verdict.issues
+    causes = likely_causes(issues)
+    explained = {issue for cause in causes for issue in cause.issues}
+    others: dict[str, list[Issue]] = {}
+    for issue in issues:
+        if issue not in explained:
+            others.setdefault(issue.rule, []).append(issue)
+    causes += [LikelyCause(rule, _OTHER, tuple(found)) for rule, found in others.items()]
+    return [_finding(number, material, cause) for cause in causes]
+
+
+def _finding(number: int, material: Material, cause: LikelyCause) -> Finding:
+    direct = [issue for issue in cause.issues if issue.rule == cause.rules[0]]
+    first = min(direct, key=lambda issue: issue.step)
+    tensors = list(dict.fromkeys(name for issue in (first, *direct, *cause.issues) for name in issue.tensors))
+    shown = evidence_of(first.rule)
+    by_step = sorted(cause.issues, key=lambda issue: issue.step)
+    return Finding(
+        trial=number,
+        cause=cause.name,
+        meaning=cause.meaning,
+        where=shared_path([name for issue in direct for name in issue.tensors]).rstrip("./_"),
+        tensors=tuple(tensors[:MAX_SHOWN]),
+        num_tensors=len(tensors),
+        workers=tuple(sorted({issue.worker for issue in cause.issues if issue.worker})),
+        found_at=first.step,
+        onset=_onset(material, shown, tensors, first.step),
+        rules=cause.rules,
+        evidence=tuple(_evidence(material, shown, tensors)),
+        advice=first.advice,
+        issues=tuple(by_step[:MAX_SHOWN]),
+        num_issues=len(cause.issues),
+    )
+
+
+def matching_rows(material: Material, grid: LayerGrid, tensors: Iterable[str]) -> list[str]:
+    """Return the rows of a grid that belong to tensors: their own, or those of the same parameters."""
+    scheme = naming_scheme_of(material.trial)
+    rows = dict.fromkeys(grid.tensors)
+    weights = material.measures.grids.get("weight_norm") or material.measures.grids.get("update_ratio")
+    gradients = material.measures.grids.get("gradient_norm")
+    gradient_rows = set(gradients.tensors) if gradients else set()
+    parameter_of = (
+        {scheme.gradient_of(name, gradient_rows): name for name in weights.tensors} if weights and gradients else {}
+    )
+    found: dict[str, None] = {}
+    for name in tensors:
+        for candidate in (name, scheme.gradient_of(name, rows), parameter_of.get(name)):
+            if candidate in rows:
+                found[candidate] = None
+                break
+    return list(found)
+
+
+def _evidence(material: Material, shown: RuleEvidence, tensors: Sequence[str]) -> Iterable[Evidence]:
+    for subject in (shown.first, *shown.beside):
+        grid = material.measures.grids.get(subject)
+        if grid is not None:
+            yield Evidence(subject=subject, tensors=tuple(matching_rows(material, grid, tensors)[:MAX_SHOWN]))
+        elif subject not in MEASURES and (subject != "loss" or any(curve.is_loss for curve in material.curves)):
+            yield Evidence(subject=subject, tensors=tuple(tensors[:MAX_SHOWN]))
+
+
+def _onset(material: Material, shown: RuleEvidence, tensors: Sequence[str], found_at: int) -> Onset | None:
+    """Return since when the value that a rule judged is unusual; None if there is no such value."""
+    for measure, tensor, steps, values in _judged_series(material, shown, tensors):
+        step = find_onset(steps, values, found_at)
+        if step is not None:
+            text = f"{measure} of {tensor} left its usual range at step {as_step(step)}"
+            return Onset(measure=measure, tensor=tensor, step=step, text=text)
+        if sum(saved <= found_at for saved in steps) <= 1:
+            return Onset(measure=measure, tensor=tensor, step=None, text="from the first step on")
+    return None
+
+
+def _judged_series(
+    material: Material, shown: RuleEvidence, tensors: Sequence[str]
+) -> Iterator[tuple[str, str, Sequence[int], Floats]]:
+    """Yield measure, tensor, steps and values of what a rule judged, of the loudest tensor."""
+    grid = material.measures.grids.get(shown.first)
+    if grid is not None:
+        for tensor in matching_rows(material, grid, tensors)[:1]:
+            yield (grid.measure.title, tensor, *grid.series(tensor))
+    elif shown.first == "loss":
+        losses = [curve for curve in material.curves if curve.is_loss]
+        named = [curve for curve in losses if curve.name in tensors] or losses
+        for curve in named[:1]:
+            yield ("loss", curve.name, curve.steps, curve.values)
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+def _rule_lines(number: int, verdict: Verdict) -> list[RuleLine]:
+    return [_rule_line(number, status, verdict.explanations.get(status.name)) for status in verdict.statuses]
+
+
+def _rule_line(number: int, status: RuleStatus, explanation: Explanation | None) -> RuleLine:
+    needs = explanation.needs if explanation else ()
+    state = _state(status, explanation)
+    problems = "; ".join(explanation.problems) if explanation else ""
+    return RuleLine(
+        trial=number,
+        name=status.name,
+        state=state,
+        details=status.details
+        if state == "error"
+        else problems
+        if state in ("lacks tensors", "nothing to judge")
+        else "",
+        num_tensors=len({name for need in needs for name in need.tensors}),
+        collections=tuple(sorted({name for need in needs for name in need.collections})),
+        num_steps=status.num_steps,
+        num_skipped=status.num_skipped,
+        first_issue_step=status.first_issue_step,
+        num_issues=status.num_issues,
+        save=_to_save(status.rule) if state == "lacks tensors" else (),
+    )
+
+
+def _state(status: RuleStatus, explanation: Explanation | None) -> RuleState:
+    if status.status == "IssuesFound":
+        return "found"
+    if status.status == "Error":
+        return "error"
+    if status.status == "Stopped":
+        return "stopped"
+    if status.num_steps:
+        return "nothing found"
+    lacking = explanation is not None and any(need.problem and not need.tensors for need in explanation.needs)
+    return "lacks tensors" if lacking else "nothing to judge"
+
+
+def _to_save(rule: str) -> tuple[str, ...]:
+    feed = get_rule_feed(rule)
+    if feed is None:
+        return ()
+    named = (*feed.collections, *((feed.otherwise,) if feed.otherwise else ()))
+    return tuple(name for name in dict.fromkeys(named) if name != EVERYTHING)
+
+
+# --- trials ----------------------------------------------------------------------------------------------------------
+
+
+def _facts(material: Material, findings: Sequence[Finding], rules: Sequence[RuleLine]) -> TrialFacts:
+    trial = material.trial
+    steps = trial.steps()
+    ends = last_steps(trial)
+    reader = trial.index_reader
+    with reader.lock:
+        num_tensors = len(reader.index.tensor_names())
+    by_mode = {mode.name: len(trial.steps(mode)) for mode in trial.modes()}
+    losses = {
+        f"{curve.name} ({curve.mode.name})": as_number(curve.values[-1]) for curve in material.curves if curve.is_loss
+    }
+    state = _STATES[trial.job_state()]
+    return TrialFacts(
+        name=_name(trial),
+        path=str(trial.path),
+        state=state,
+        verdict=_verdict(material, findings, rules, len(steps), state == "running"),
+        steps=by_mode or {ModeKeys.GLOBAL.name: len(steps)},
+        first_step=steps[0] if steps else None,
+        last_step=steps[-1] if steps else None,
+        workers=tuple(trial.workers()),
+        silent_workers=_silent(ends, steps),
+        num_workers=trial.num_workers,
+        num_tensors=num_tensors,
+        last_losses=losses,
+        collections=tuple(_collections(trial)),
+        problems=tuple(str(problem) for problem in trial.problems()),
+    )
+
+
+def _name(trial: Trial) -> str:
+    """Return the name of a trial; that of its job if the trial has the name that SageMaker gives to all."""
+    parts = str(trial.path).rstrip("/").split("/")
+    return parts[-2] if trial.name == parts[-1] == _USUAL_NAME and len(parts) > 1 else trial.name
+
+
+def _silent(ends: Mapping[str, int], steps: Sequence[int]) -> dict[str, int]:
+    if len(ends) < 2 or len(steps) < 2:
+        return {}
+    behind = _BEHIND_SHARE * (steps[-1] - steps[0])
+    return {worker: last for worker, last in ends.items() if max(ends.values()) - last > behind}
+
+
+def _verdict(
+    material: Material, findings: Sequence[Finding], rules: Sequence[RuleLine], num_steps: int, is_running: bool
+) -> Sentence:
+    so_far = " so far" if is_running else ""
+    if findings:
+        first, rest = findings[0], len(findings) - 1
+        parts = finding_sentence(first).parts
+        more = (f"; {_count(rest, 'further finding')}",) if rest else ()
+        return Sentence.of(*parts, *more, f"{so_far}.")
+    if not num_steps:
+        return Sentence.of("Nothing was saved", so_far, ".")
+    if material.verdict is None:
+        losses = [curve for curve in material.curves if curve.is_loss]
+        last = f", last loss {as_number(losses[0].values[-1])}" if losses else ""
+        steps = f"{as_step(num_steps)} saved steps"
+        return Sentence.of(f"{steps}{so_far}{last}; no rule was run, so nothing was judged.")
+    judged = sum(rule.state in ("nothing found", "found") for rule in rules)
+    failed = sum(rule.state == "error" for rule in rules)
+    idle = len(rules) - judged - failed
+    text = f"Nothing found{so_far} by the {_count(judged, 'rule')} that had what they need"
+    text += f"; {idle} had not" if idle else ""
+    text += f"; {_count(failed, 'rule')} failed" if failed else ""
+    return Sentence.of(
+        f"{text}." if judged else f"Nothing was judged: none of {_count(len(rules), 'rule')} had what it needs."
+    )
+
+
+def finding_sentence(finding: Finding) -> Sentence:
+    """Return cause, place and time of a finding in a sentence without its full stop."""
+    parts: list[str | Part] = [Part(finding.cause[:1].upper() + finding.cause[1:], "cause")]
+    if finding.tensors:
+        parts += [" in ", Part(finding.tensors[0], "tensor")]
+        if finding.num_tensors > 1:
+            parts.append(f" and {_count(finding.num_tensors - 1, 'other')}")
+    found = Part(f"step {as_step(finding.found_at)}", "step")
+    onset = finding.onset
+    if onset is not None and onset.step is not None and onset.step < finding.found_at:
+        left = f": {onset.measure} left its usual range at "
+        parts += [left, Part(f"step {as_step(onset.step)}", "step"), ", found at ", found]
+    elif onset is not None and onset.step is None:
+        parts += [", from the first step on, found at ", found]
+    else:
+        parts += [": found at ", found]
+    return Sentence.of(*parts)
+
+
+def _collections(trial: Trial) -> Iterable[SavedCollection]:
+    reader = trial.index_reader
+    with reader.lock:
+        names = reader.index.tensor_names()
+        files = reader.index.files()
+    for name, collection in sorted(trial.collections().items()):
+        members = {tensor for tensor in names if collection.matches(tensor)}
+        if not members:
+            continue
+        has: dict[int, bool] = {}
+        steps: dict[ModeKeys, set[int]] = {}
+        for file in files:
+            key = id(file.layout)
+            if key not in has:
+                has[key] = not members.isdisjoint(file.layout.slots)
+            if has[key]:
+                steps.setdefault(file.mode_step[0], set()).add(file.step)
+        every = set().union(*steps.values())
+        yield SavedCollection(
+            name=name,
+            num_tensors=len(members),
+            num_steps={mode.name: len(steps[mode]) for mode in sorted(steps, key=lambda mode: mode.value)},
+            first_step=min(every, default=None),
+            last_step=max(every, default=None),
+        )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"

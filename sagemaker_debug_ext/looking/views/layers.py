@@ -1,0 +1,144 @@
+"""Layers over steps: a heat map for each measure, and the tensors in detail: how their values are distributed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.looking.material import Material
+from sagemaker_debug_ext.looking.numbers import as_number, as_step
+from sagemaker_debug_ext.looking.page.charts import Line, line_chart
+from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
+from sagemaker_debug_ext.looking.thinning import thin_curve
+from sagemaker_debug_ext.looking.views.parts import Content, grid_picture, marks_of
+
+_BUCKETS: Final = 48
+_RIDGES: Final = 8
+_MAX_BYTES: Final = 256 << 20
+_LINE_HEIGHT: Final = 26
+
+
+def layers_view(content: Content) -> Element:
+    """Return the heat maps of all measures."""
+    inner: list[Child] = []
+    for number, material in enumerate(content.materials):
+        inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
+        marks = marks_of(content.story.findings_of(number)[:3])
+        for place, grid in enumerate(material.measures.grids.values()):
+            scales = ("share",) if grid.measure.kind == "share" else ("start", "others")
+            for scale in scales:
+                words = {"start": "against its own start", "others": "against other layers", "share": ""}[scale]
+                picture = grid_picture(grid, scale, content.detail, marks, width=1200, label_width=260)  # type: ignore[arg-type]
+                inner.append(
+                    element(
+                        "details",
+                        element("summary", f"{grid.measure.title} {words} ({grid.source})"),
+                        picture,
+                        open=place == 0 and scale == "start",
+                    )
+                )
+        if not material.measures.grids:
+            inner.append(_nothing_saved())
+    return element("section", element("h2", "Layers × steps"), inner, id="layers")
+
+
+def _nothing_saved() -> Element:
+    return element(
+        "p",
+        "No gradient, weight or layer output was saved. Save the collections gradients and weights, or their "
+        "reduction l2.",
+        class_="quiet",
+    )
+
+
+def tensors_view(content: Content) -> Child:
+    """Return the tensors of the findings, and of the first layers, in detail."""
+    inner: list[Child] = []
+    for number, material in enumerate(content.materials):
+        names = [name for finding in content.story.findings_of(number) for name in finding.tensors[:4]]
+        for grid in material.measures.grids.values():
+            names.extend(grid.tensors[:4])
+        shown = list(dict.fromkeys(names))[: content.detail.tensors]
+        inner.extend(_tensor(content, number, material, name) for name in shown)
+    parts = [part for part in inner if part is not None]
+    return element("section", element("h2", "Tensors"), parts, id="tensors") if parts else None
+
+
+def _tensor(content: Content, number: int, material: Material, name: str) -> Child:
+    lines = [
+        (grid, Line(name, thin_curve(*grid.series(name), content.detail.points), color))
+        for color, grid in enumerate(material.measures.grids.values())
+        if name in grid.tensors
+    ]
+    ridges = _ridges(material, name)
+    if not lines and ridges is None:
+        return None
+    title = content.title_of(number)
+    marks = marks_of([finding for finding in content.story.findings_of(number) if name in finding.tensors][:2])
+    return element(
+        "details",
+        element("summary", f"{title + ': ' if title else ''}{shortened(name)}"),
+        element(
+            "div",
+            [line_chart(f"{grid.measure.title}", [line], marks, height=180, has_table=False) for grid, line in lines],
+            ridges,
+            class_="pair",
+        ),
+    )
+
+
+def _ridges(material: Material, name: str) -> Element | None:
+    """Return the histograms of a tensor at some steps, below each other; None if its values were not saved."""
+    trial = material.trial
+    with trial.index_reader.lock:
+        size = trial.index_reader.index.smallest_value_bytes(name)
+    steps = trial.tensor(name).steps() if trial.has_tensor(name) else []
+    if not np.isfinite(size) or size > _MAX_BYTES or not steps:
+        return None
+    places = np.unique(np.linspace(0, len(steps) - 1, _RIDGES).astype(int))
+    values = {}
+    for step in (steps[place] for place in places.tolist()):
+        try:
+            value = trial.tensor(name).value(step)
+        except (OSError, DebugExtError):  # noted as a problem of the trial
+            continue
+        if value.dtype.kind in "iuf" and value.size > 1:
+            values[step] = value.reshape(-1).astype(np.float64)
+    finite = [value[np.isfinite(value)] for value in values.values()]
+    joined = np.concatenate(finite) if finite else np.empty(0)
+    if not len(joined):
+        return None
+    low, high = float(joined.min()), float(joined.max())
+    edges = np.linspace(low, high if high > low else low + 1, _BUCKETS + 1)
+    rows = [_ridge(place, step, value, edges) for place, (step, value) in enumerate(values.items())]
+    height = _LINE_HEIGHT * (len(rows) + 1) + 20
+    picture = element(
+        "svg",
+        element("title", f"histograms of {shortened(name)}"),
+        rows,
+        element("text", as_number(low), x=90, y=height - 4),
+        element("text", as_number(float(edges[-1])), x=600, y=height - 4, text_anchor="end"),
+        viewBox=f"0 0 620 {height}",
+        role="img",
+        class_="chart",
+    )
+    return element("figure", element("figcaption", "histograms by step"), picture)
+
+
+def _ridge(place: int, step: int, value: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> Child:
+    counts = np.histogram(value[np.isfinite(value)], edges)[0]
+    top = counts.max(initial=1)
+    base = _LINE_HEIGHT * (place + 1) + 14
+    width = 510 / len(counts)
+    points = [f"90,{base}"]
+    for bucket, count in enumerate(counts.tolist()):
+        at = f"{base - (_LINE_HEIGHT + 6) * count / top:.1f}"
+        points += [f"{90 + bucket * width:.1f},{at}", f"{90 + (bucket + 1) * width:.1f},{at}"]
+    points.append(f"600,{base}")
+    return [
+        element("text", f"step {as_step(step)}", x=84, y=base, text_anchor="end"),
+        element("polygon", points=" ".join(points), class_="ridge c0"),
+    ]

@@ -1,0 +1,196 @@
+"""Charts that several views share: losses with marks, and the heat map of a measure."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.looking.codes import Scale, encode
+from sagemaker_debug_ext.looking.curves import Curve
+from sagemaker_debug_ext.looking.material import Material
+from sagemaker_debug_ext.looking.measures import LayerGrid
+from sagemaker_debug_ext.looking.names import shared_path
+from sagemaker_debug_ext.looking.numbers import as_step
+from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
+from sagemaker_debug_ext.looking.page.heatmap import heat_map
+from sagemaker_debug_ext.looking.page.markup import Element, element, shortened
+from sagemaker_debug_ext.looking.story import Finding, Sentence, Story
+from sagemaker_debug_ext.looking.telling import matching_rows
+from sagemaker_debug_ext.looking.thinning import thin_curve, thin_grid
+
+_LETTERS: Final = "ABCDEFGH"
+_DASH_OF_MODE: Final = {"TRAIN": 0, "EVAL": 1, "PREDICT": 2, "GLOBAL": 0}
+
+
+@attrs.frozen
+class Detail:
+    """How finely things are drawn, chosen so that the page keeps its size.
+
+    Args:
+        rows: Highest number of rows of a heat map.
+        columns: Highest number of columns.
+        points: Highest number of points of a curve.
+        curves: Highest number of charts of curves, by trial.
+        tensors: Highest number of tensors with histograms, by trial.
+        has_tables: Whether the numbers of charts follow as tables.
+    """
+
+    rows: int = 400
+    columns: int = 640
+    points: int = 400
+    curves: int = 24
+    tensors: int = 12
+    has_tables: bool = True
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Content:
+    """What a page is made of.
+
+    Args:
+        story: The story.
+        materials: What was read of each trial of the story.
+        detail: How finely things are drawn.
+        samples: Number of samples of the input data to show.
+    """
+
+    story: Story
+    materials: tuple[Material, ...]
+    detail: Detail
+    samples: int = 0
+
+    def title_of(self, number: int) -> str:
+        """Return the heading of a trial within a view; empty if there is one trial only."""
+        if len(self.materials) == 1:
+            return ""
+        return f"{_LETTERS[number]} {shortened(self.story.trials[number].name)}"
+
+
+def sentence(marked: Sentence, tag: str = "p", **attributes: str) -> Element:
+    """Return a sentence as an element, its parts marked."""
+    parts = [
+        part.text if part.kind == "text" else element("span", shortened(part.text), class_=f"is-{part.kind}")
+        for part in marked.parts
+    ]
+    return element(tag, parts, **attributes)
+
+
+def marks_of(findings: Sequence[Finding]) -> list[Mark]:
+    """Return marks at the onset of findings and at the steps at which they were found, with their numbers."""
+    marks = []
+    for number, finding in enumerate(findings, 1):
+        onset = finding.onset.step if finding.onset else None
+        if onset is not None and onset != finding.found_at:
+            marks.append(Mark(onset, f"{_circled(number)} since {as_step(onset)}", "onset"))
+        marks.append(Mark(finding.found_at, f"{_circled(number)} found {as_step(finding.found_at)}", "found"))
+    return marks
+
+
+def _circled(number: int) -> str:
+    return chr(0x245F + number) if number <= 20 else f"({number})"
+
+
+def circled(number: int) -> str:
+    """Return the mark of a finding, by its number from 1."""
+    return _circled(number)
+
+
+def loss_chart(content: Content, numbers: Sequence[int], marks: Sequence[Mark] = (), **options: int) -> Element | None:
+    """Return the losses of trials in one chart; None if no loss was saved."""
+    lines = []
+    for number in numbers:
+        losses = [curve for curve in content.materials[number].curves if curve.is_loss][:4]
+        names = list(dict.fromkeys(curve.name for curve in losses))
+        for curve in losses:
+            several = f"{_LETTERS[number]} " if len(content.materials) > 1 else ""
+            label = f"{several}{curve.name} {curve.mode.name}" if len(names) > 1 else f"{several}{curve.mode.name}"
+            color = number if len(numbers) > 1 else names.index(curve.name)
+            lines.append(curve_line(curve, label, color, content.detail.points))
+    if not lines:
+        return None
+    return line_chart("loss", lines, marks, has_table=content.detail.has_tables, **options)
+
+
+def curve_line(curve: Curve, label: str, color: int, points: int) -> Line:
+    """Return the line of a curve."""
+    return Line(label, thin_curve(curve.steps, curve.values, points), color, _DASH_OF_MODE[curve.mode.name])
+
+
+def scale_for(grid: LayerGrid, finding: Finding | None) -> Scale:
+    """Return the scale that shows a finding: since when, or in which layer if it was there from the first step on."""
+    if grid.measure.kind == "share":
+        return "share"
+    if finding is not None and (finding.onset is None or finding.onset.step is None):
+        return "others"
+    return "start"
+
+
+def grid_picture(
+    grid: LayerGrid,
+    scale: Scale,
+    detail: Detail,
+    marks: Sequence[Mark] = (),
+    named: Sequence[str] = (),
+    title: str | None = None,
+    **options: int,
+) -> Element:
+    """Return the heat map of a measure.
+
+    Args:
+        grid: The measure.
+        scale: Scale of the colours.
+        detail: How finely it is drawn.
+        marks: Steps to mark.
+        named: Tensors whose rows are pointed at.
+        title: What is drawn; the measure by default.
+        options: Size of the picture; see `heat_map`.
+    """
+    codes = encode(grid, scale)
+    cells = thin_grid(codes, grid.steps, detail.rows, detail.columns)
+    wanted = set(named)
+    labels = []
+    shared = len(shared_path(grid.tensors)) if len(grid.tensors) > 1 else 0
+    for begin, end in itertools.pairwise(cells.row_edges):
+        names = grid.tensors[begin:end]
+        pointed = next((name for name in names if name in wanted), None)
+        labels.append(f"{pointed[shared:]} ◄" if pointed else names[0][shared:])
+    title = title or f"{grid.measure.title} by layer"
+    return heat_map(title, cells, labels, scale, marks, notes=_notes(grid, cells.row_edges, wanted), **options)
+
+
+def _notes(grid: LayerGrid, row_edges: Sequence[int], named: set[str]) -> dict[int, str]:
+    """Return since when values are not finite, for the row of which they are so first; a named one before others."""
+    broken = grid.saved & ~np.isfinite(grid.values)
+    columns = np.flatnonzero(broken.any(axis=0))
+    if not len(columns):
+        return {}
+    rows = np.flatnonzero(broken[:, columns[0]]).tolist()
+    row = next((row for row in rows if grid.tensors[row] in named), rows[0])
+    text = f"✖ NaN or infinite from step {as_step(grid.steps[int(columns[0])])}"
+    return {bisect_right(row_edges, row) - 1: text}
+
+
+def window(grid: LayerGrid, rows: Sequence[str], size: int) -> LayerGrid:
+    """Return the rows around the first of some tensors; all of them if they are few, or if no tensor is named."""
+    if len(grid.tensors) <= size or not rows:
+        return grid
+    middle = grid.tensors.index(rows[0])
+    begin = min(max(middle - size // 2, 0), len(grid.tensors) - size)
+    return grid.rows(grid.tensors[begin : begin + size])
+
+
+def grid_of(material: Material, finding: Finding | None) -> tuple[LayerGrid | None, list[str]]:
+    """Return the measure that shows a finding, or else the first one, and the rows of the finding's tensors."""
+    grids = material.measures.grids
+    if finding is not None:
+        for evidence in finding.evidence:
+            if evidence.subject in grids:
+                return grids[evidence.subject], list(evidence.tensors)
+    grid = next(iter(grids.values()), None)
+    named = matching_rows(material, grid, finding.tensors) if grid is not None and finding is not None else []
+    return grid, named

@@ -1,0 +1,160 @@
+"""The first screen: what is wrong, where, since when, what to try, the loss, and the layers over the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from sagemaker_debug_ext.looking.numbers import as_step
+from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
+from sagemaker_debug_ext.looking.story import Finding, Part, Sentence, TrialFacts
+from sagemaker_debug_ext.looking.telling import finding_sentence
+from sagemaker_debug_ext.looking.views.compare import parting_lines
+from sagemaker_debug_ext.looking.views.parts import (
+    Content,
+    circled,
+    grid_of,
+    grid_picture,
+    loss_chart,
+    marks_of,
+    scale_for,
+    sentence,
+    window,
+)
+
+_ROWS: Final = 16
+_MAX_OTHERS: Final = 4
+_STATES: Final = {"ended": "ended", "running": "running", "silent": "silent for long: it may have died"}
+
+
+def verdict_view(content: Content) -> Element:
+    """Return the first screen."""
+    worst = max(range(len(content.materials)), key=lambda n: (len(content.story.findings_of(n)), -n))
+    order = [worst, *(n for n in range(len(content.materials)) if n != worst)]
+    findings = content.story.findings_of(worst)
+    first = findings[0] if findings else None
+    return element(
+        "header",
+        [_facts_line(content, number) for number in order],
+        _headline(content, first),
+        [_other_verdict(content, number) for number in order[1:]],
+        parting_lines(content),
+        _pictures(content, worst, first),
+        _also(findings),
+        _summary(content),
+        class_="verdict",
+        id="verdict",
+    )
+
+
+def _facts_line(content: Content, number: int) -> Element:
+    facts = content.story.trials[number]
+    steps = ", ".join(f"{mode} {as_step(count)}" for mode, count in facts.steps.items())
+    total = sum(facts.steps.values())
+    workers = f"{facts.num_workers} worker{'s' * (facts.num_workers != 1)}"
+    return element(
+        "p",
+        element("strong", content.title_of(number) or shortened(facts.name)),
+        element("span", shortened(facts.path), class_="path"),
+        element(
+            "span",
+            f"{_STATES[facts.state]} · {as_step(total)} saved steps ({steps}) · {workers} · "
+            f"{as_step(facts.num_tensors)} tensors",
+        ),
+        class_="facts",
+    )
+
+
+def _headline(content: Content, first: Finding | None) -> Child:
+    judged = content.story.coverage.judged
+    mark = "✖" if content.story.has_issues else "○" if judged else "–"
+    if first is None:
+        return element("h1", f"{mark} ", str(content.story.headline), class_="good" if judged else None)
+    cause, *rest = finding_sentence(first).parts
+    where = _capitalised(rest)
+    return [
+        element("h1", f"{mark} ", element("span", cause.text, class_="is-cause"), class_="wrong"),
+        sentence(Sentence.of(*where, "."), class_="where"),
+        element("p", first.meaning[:1].upper() + first.meaning[1:], ". Found by ", ", ".join(first.rules), "."),
+        element("p", element("strong", "Try: "), first.advice, class_="advice") if first.advice else None,
+    ]
+
+
+def _capitalised(parts: Sequence[Part]) -> list[Part]:
+    """Return the rest of a sentence as a sentence of its own."""
+    first, *others = parts
+    text = first.text.lstrip(" :,")
+    return [Part(text[:1].upper() + text[1:], first.kind), *others]
+
+
+def _other_verdict(content: Content, number: int) -> Element:
+    has_findings = bool(content.story.findings_of(number))
+    return element(
+        "p",
+        element("strong", content.title_of(number)),
+        " ✖ " if has_findings else " ○ ",
+        str(content.story.trials[number].verdict),
+        class_="other",
+    )
+
+
+def _pictures(content: Content, number: int, first: Finding | None) -> Element:
+    material = content.materials[number]
+    marks = marks_of([first]) if first else []
+    grid, rows = grid_of(material, first)
+    trials = list(range(len(content.materials)))
+    picture = None
+    if grid is not None:
+        shown = window(grid, rows, _ROWS) if rows else grid
+        scale = scale_for(grid, first)
+        few = attrs.evolve(content.detail, rows=_ROWS)
+        picture = grid_picture(shown, scale, few, marks, rows[:1], height=max(13 * min(len(shown.tensors), _ROWS), 40))
+    empty = element("p", "No loss was saved: save collection losses to see it here.", class_="quiet")
+    none = element(
+        "p", "No gradient, weight or layer output was saved: save one of them to see layers.", class_="quiet"
+    )
+    loss = loss_chart(attrs.evolve(content, detail=attrs.evolve(content.detail, has_tables=False)), trials, marks)
+    return element("div", loss or empty, picture or none, class_="pair")
+
+
+def _also(findings: tuple[Finding, ...]) -> Child:
+    if len(findings) < 2:
+        return None
+    shown = [
+        [
+            element("a", f"{circled(number)} {finding.cause}", href=f"#finding-{number}"),
+            f" ({finding.rules[0]}, step {as_step(finding.found_at)})",
+            " · " if number < min(len(findings), _MAX_OTHERS + 1) else None,
+        ]
+        for number, finding in list(enumerate(findings, 1))[1 : _MAX_OTHERS + 1]
+    ]
+    rest = len(findings) - 1 - _MAX_OTHERS
+    return element("p", element("strong", "Also possible: "), shown, f" · {rest} more" if rest > 0 else None)
+
+
+def _summary(content: Content) -> Element:
+    story = content.story
+    parts: list[Child] = []
+    if story.rules:
+        judged = sum(rule.state in ("found", "nothing found") for rule in story.rules)
+        found = sum(rule.state == "found" for rule in story.rules)
+        lacking = sum(rule.state == "lacks tensors" for rule in story.rules)
+        failed = [rule.name for rule in story.rules if rule.state == "error"]
+        parts.append(f"{judged} rules judged, {found} found something")
+        if lacking:
+            parts += [f", {lacking} lacked tensors: ", element("a", "what to save", href="#rules")]
+        if failed:
+            parts.append(f" · failed: {', '.join(failed[:5])}")
+    parts += [" · " + text for facts in story.trials for text in _troubles(facts)]
+    return element("p", parts or "No rule was run.", class_="summary")
+
+
+def _troubles(facts: TrialFacts) -> list[str]:
+    found = [f"{shortened(worker)} silent since step {as_step(step)}" for worker, step in facts.silent_workers.items()]
+    if len(facts.workers) < facts.num_workers:
+        found.append(f"{facts.num_workers - len(facts.workers)} of {facts.num_workers} workers missing")
+    if facts.problems:
+        found.append(f"{len(facts.problems)} damaged file{'s' * (len(facts.problems) != 1)}")
+    return found

@@ -1,0 +1,261 @@
+"""The story of a trial, and the page that tells it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import stat
+
+import jsonschema
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.looking import read_report, story_schema, tell_story, write_report
+from sagemaker_debug_ext.looking.report import ReportOptions
+from sagemaker_debug_ext.rules import Rule
+from sagemaker_debug_ext.rules.factory.creation import create_rule
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+from .conftest import BROKEN, BROKEN_AT, LAYERS, write_job
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "a\u202egnp.weight",
+    "\x1b[31mred",
+    "__proto__",
+    "%00%2e%2e",
+    "' onmouseover='alert(1)",
+    "x" * 20_000,
+)
+
+
+def valid(story):
+    described = json.loads(json.dumps(story.to_json_dict(), allow_nan=False))
+    jsonschema.validate(described, story_schema())
+    return described
+
+
+def test_story_when_a_layer_breaks_then_cause_place_and_time(broken):
+    """The first finding names what, where and when."""
+    story = tell_story([broken])
+    finding = story.findings[0]
+    assert (finding.cause, finding.found_at) == ("not finite", BROKEN_AT)
+    assert finding.tensors[0] == f"gradient/{BROKEN}"
+    assert str(story.headline).startswith(f"Not finite in gradient/{BROKEN}: found at step {BROKEN_AT}")
+    assert [part.text for part in story.headline.parts if part.kind == "step"] == [f"step {BROKEN_AT}"]
+    assert story.has_issues
+    assert valid(story)["findings"][0]["issues"][0]["message"] == finding.issues[0].message
+
+
+def test_story_when_a_value_grows_then_since_when(growing):
+    """A rule finds it after its patience; the story says when it began."""
+    story = tell_story([growing])
+    onsets = [finding.onset for finding in story.findings if finding.onset and finding.onset.step is not None]
+    assert onsets
+    assert onsets[0].tensor == f"gradient/{BROKEN}"
+    assert 20 <= onsets[0].step <= 22
+    valid(story)
+
+
+def test_story_when_nothing_is_found_then_by_how_many_rules(sound):
+    """A sound trial is never just called healthy."""
+    story = tell_story([sound])
+    counts = re.fullmatch(
+        r"Nothing found by the (\d+) rules that had what they need; (\d+) had not\.", str(story.headline)
+    )
+    judged = [rule for rule in story.rules if rule.state == "nothing found"]
+    assert (int(counts[1]), int(counts[2])) == (len(judged), len(story.rules) - len(judged))
+    assert not story.findings
+    assert any(rule.state == "lacks tensors" and rule.details for rule in story.rules)
+    valid(story)
+
+
+def test_story_when_no_rule_is_run_then_nothing_was_judged(sound):
+    """Without rules the state and the last loss are told, and that nothing was judged."""
+    story = tell_story([sound], [None])
+    assert str(story.headline).endswith("no rule was run, so nothing was judged.")
+    assert "last loss" in str(story.headline)
+    assert not story.coverage.judged
+    valid(story)
+
+
+def test_story_when_a_rule_fails_then_it_is_said(sound):
+    """An error of a rule stands among the others."""
+
+    class Fails(Rule):
+        def invoke_at_step(self, step):
+            raise ZeroDivisionError(step)
+
+    rules = {"ExplodingTensor": create_rule("ExplodingTensor", sound), "Fails": Fails(sound)}
+    story = tell_story([sound], [rules])
+    assert {rule.name: rule.state for rule in story.rules} == {"ExplodingTensor": "nothing found", "Fails": "error"}
+    assert story.rules[1].details == "ZeroDivisionError: 0"
+    assert "1 rule failed" in str(story.headline)
+    valid(story)
+
+
+def test_story_when_two_trials_part_then_the_step_and_the_tensor(tmp_path):
+    """The first of three steps at which they are apart is named, with the tensor that parts first."""
+    first = create_trial(write_job(tmp_path / "a"))
+    second = create_trial(write_job(tmp_path / "b", fault=lambda s, n, g: g * 9 if s >= 17 and n == LAYERS[4] else g))
+    (parting,) = tell_story([first, second], [None, None]).partings
+    assert (parting.step, parting.tensor) == (17, f"gradient/{LAYERS[4]}")
+    (same,) = tell_story([first, first], [None, None]).partings
+    assert same.step is None
+    assert same.num_compared == len(LAYERS)
+
+
+def test_story_when_one_worker_parts_or_falls_silent_then_it_is_named(tmp_path):
+    """Of eight workers the one that differs is found, and the one that stopped."""
+    workers = [f"worker_{rank}" for rank in range(8)]
+    trial = SmallTrial(tmp_path / "trial", workers)
+    random = np.random.RandomState(0)
+    for step in range(30):
+        gradients = {f"gradient/{name}": random.randn(3).astype("f4") for name in LAYERS}
+        for worker in workers:
+            if worker == "worker_5" and step > 20:
+                continue
+            name = f"gradient/{LAYERS[1]}"
+            off = {name: 50 * gradients[name]} if worker == "worker_3" and step >= 10 else {}
+            trial.write(ModeKeys.TRAIN, step, {**gradients, **off}, global_step=step, worker=worker)
+    trial.end()
+    opened = create_trial(str(tmp_path / "trial"))
+    story = tell_story([opened], [None])
+    assert dict(story.trials[0].silent_workers) == {"worker_5": 20}
+    path = tmp_path / "report.html"
+    write_report([opened], path, [None])
+    text = path.read_text()
+    assert "worker_5 silent since step 20" in text
+    assert re.search(rf"worker_3</td>.*parts at step 10, gradient/{LAYERS[1]}", text)
+
+
+def test_report_when_written_then_it_holds_its_story_and_asks_nothing_of_the_network(broken, tmp_path):
+    """The page has the story for programs, its owner alone can read it, and no address leads out of it."""
+    path = tmp_path / "report.html"
+    story = write_report([broken], path)
+    assert read_report(path) == valid(story)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [each.name for each in tmp_path.iterdir() if "part" in each.name] == []
+    text = html.unescape(path.read_text())
+    assert "default-src 'none'" in text
+    outward = re.findall(r"(?:src|href)=\"(?!data:image/png;base64,|#)([^\"]*)\"", text)
+    assert outward == []
+    assert "unsafe" not in text.partition("</head>")[0]
+    assert not re.search(r"<[^>]* (style|on\w+)=", re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
+
+
+def test_report_when_written_twice_then_the_same_bytes(broken, sound, tmp_path):
+    """Neither the time nor chance is on the page."""
+    for name in ("a.html", "b.html"):
+        write_report([broken, sound], tmp_path / name)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_report_when_names_are_hostile_then_they_are_text(tmp_path):
+    """No name becomes an element, an attribute or the end of a script."""
+    names = [f"{name}.weight" for name in HOSTILE]
+    path = write_job(tmp_path / "trial", names=names, fault=lambda s, n, g: g * np.float32("nan") if s > 20 else g)
+    page = tmp_path / "report.html"
+    write_report([create_trial(path, name="<b>&\u202e")], page, options=ReportOptions(title="</title><script>"))
+    text = page.read_text()
+    assert "<img src=x" not in text
+    assert "<svg onload" not in text
+    assert text.count("<script") == text.count("</script>") == 2
+    assert "\u202e" not in text
+    assert "\\u202e" in text
+    assert read_report(page)["findings"]
+
+
+def test_report_when_the_trial_is_wide_then_it_keeps_its_size_and_says_so(tmp_path):
+    """Many layers fit, an outlier among them is on the page, and the page says how cells were chosen."""
+    from sagemaker_debug_ext.store.backends.local import LocalBackend
+    from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+    from sagemaker_debug_ext.store.writer import NamedNumbers, StepData, TrialWriter
+
+    random = np.random.RandomState(0)
+    names = tuple(reduction_tensor_name("l2", False, f"gradient/layer{number}.weight") for number in range(800))
+    writer = TrialWriter(LocalBackend(str(tmp_path / "trial")))
+    for step in range(400):
+        values = random.lognormal(size=len(names)).astype("f4")
+        writer.write_step(
+            StepData(step, ModeKeys.TRAIN, step, numbers=[NamedNumbers(names, values, np.ones(len(names)))])
+        )
+    writer.write_collections([{"name": "gradients", "include_regex": ["^gradient"]}], 1)
+    writer.end()
+    trial = create_trial(str(tmp_path / "trial"))
+    sizes = []
+    for limit in (3.0, 0.3):
+        path = tmp_path / f"{limit}.html"
+        story = write_report([trial], path, [None], ReportOptions(max_mb=limit))
+        sizes.append(path.stat().st_size)
+        assert sizes[-1] <= limit * 1e6
+        assert any("800 tensors at 400 steps" in note for note in story.coverage.notes)
+    assert sizes[1] < sizes[0]
+    assert any("coarser" in note for note in story.coverage.notes)
+
+
+def test_report_when_data_were_saved_then_no_sample_of_them_is_on_the_page(tmp_path):
+    """Images appear only if they are asked for."""
+    trial = SmallTrial(tmp_path / "trial", collections={"inputs": ["_input_0"]})
+    image = np.zeros((2, 1, 8, 8), "f4")
+    image[:, :, 2:4] = 1
+    for step in range(3):
+        trial.write(ModeKeys.TRAIN, step, {"Net_input_0": image})
+    trial.end()
+    opened = create_trial(str(tmp_path / "trial"))
+    for samples in (0, 2):
+        write_report([opened], tmp_path / f"{samples}.html", [None], ReportOptions(samples=samples))
+    without, with_samples = ((tmp_path / f"{samples}.html").read_text() for samples in (0, 2))
+    assert without.count("<img ") == 0
+    assert "it holds no sample of the data" in without
+    assert with_samples.count("<img ") == 2
+
+
+def test_report_when_nothing_was_saved_then_it_says_so(tmp_path):
+    """A trial without steps gives a page, not an error."""
+    path = tmp_path / "running"
+    SmallTrial(path)
+    trial = create_trial(str(path))
+    story = write_report([trial], tmp_path / "report.html")
+    assert str(story.headline) == "Nothing was saved so far."
+    assert read_report(tmp_path / "report.html")["trials"][0]["steps"] == {"GLOBAL": 0}
+
+
+def test_report_when_files_are_damaged_then_they_are_listed(tmp_path):
+    """The rest is shown."""
+    path = tmp_path / "trial"
+    write_job(path)
+    (victim,) = path.glob("events/*/000000000007_*")
+    victim.write_bytes(victim.read_bytes()[:100])
+    story = write_report([create_trial(str(path))], tmp_path / "report.html", [None])
+    assert any("000000000007" in problem for problem in story.trials[0].problems)
+    assert "1 damaged file" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"max_mb": 0.1}, SMDebugValueError, r"max_mb must be at least 0.3 \(got 0.1\)"),
+        ({"samples": -1}, SMDebugValueError, r"samples must be at least 0 \(got -1\)"),
+        ({"seconds": "1"}, SMDebugTypeError, r"seconds must be a number \(got '1'\)"),
+    ],
+)
+def test_options_when_out_of_range_then_refused(options, error, match):
+    """The field, what is allowed and what came are named."""
+    with pytest.raises(error, match=match):
+        ReportOptions(**options)
+
+
+def test_report_when_too_many_trials_or_no_report_then_refused(sound, tmp_path):
+    """Nothing is written."""
+    with pytest.raises(SMDebugValueError, match=r"1 to 8 trials \(got 9\)"):
+        write_report([sound] * 9, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+    (tmp_path / "other.html").write_text("<html></html>")
+    with pytest.raises(SMDebugValueError, match="is not a report"):
+        read_report(tmp_path / "other.html")

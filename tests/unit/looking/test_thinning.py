@@ -1,0 +1,95 @@
+"""Thinning keeps what is extreme."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from sagemaker_debug_ext.looking.codes import INFINITE, NAN, NOT_SAVED, ZERO, encode, octaves_of
+from sagemaker_debug_ext.looking.measures import MEASURES, LayerGrid
+from sagemaker_debug_ext.looking.thinning import thin_curve, thin_grid
+
+
+@given(
+    values=arrays.arrays(
+        np.float64, st.integers(1, 300), elements=st.floats(-1e9, 1e9) | st.sampled_from([np.nan, np.inf])
+    ),
+    buckets=st.integers(1, 40),
+)
+def test_thin_curve_when_thinned_then_extremes_and_flags_survive(values, buckets):
+    """The lowest and highest finite value are drawn, and so is that some are not finite."""
+    curve = thin_curve(range(len(values)), values, buckets)
+    finite = values[np.isfinite(values)]
+    assert len(curve.steps) <= buckets
+    assert curve.steps[-1] == len(values) - 1
+    assert bool(curve.non_finite) == (len(finite) < len(values))
+    if len(finite):
+        assert np.nanmin(curve.low) == finite.min()
+        assert np.nanmax(curve.high) == finite.max()
+    if curve.non_finite:
+        assert curve.non_finite[0] == int(np.argmin(np.isfinite(values)))
+
+
+@given(data=st.data(), rows=st.integers(1, 60), columns=st.integers(1, 60), limit=st.integers(1, 40))
+def test_thin_grid_when_one_cell_stands_out_then_it_is_seen(data, rows, columns, limit):
+    """A single NaN among all cells is in the picture, in the block that holds it."""
+    steps = np.cumsum(data.draw(arrays.arrays(np.int64, columns, elements=st.integers(1, 9)))).tolist()
+    codes = data.draw(arrays.arrays(np.uint8, (rows, columns), elements=st.integers(1, 252)))
+    row, column = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))
+    codes[row, column] = NAN
+    cells = thin_grid(codes, steps, limit, limit)
+    assert cells.codes.shape[0] <= limit
+    assert cells.codes.shape[1] <= limit
+    (found,) = np.argwhere(cells.codes == NAN)
+    assert cells.row_edges[found[0]] <= row < cells.row_edges[found[0] + 1]
+    assert found[1] == int((steps[column] - steps[0]) / cells.steps_per_column)
+
+
+def test_thin_grid_when_steps_are_missing_then_the_gap_is_left_open():
+    """A pause of saving is as wide as it was, and not filled with neighbours."""
+    cells = thin_grid(np.full((1, 6), 9, np.uint8), [0, 10, 20, 30, 90, 100], 10, 100)
+    assert cells.codes[0].tolist() == [9, 9, 9, 9, 0, 0, 0, 0, 0, 9, 9]
+
+
+def grid(values, saved=None, measure="gradient_norm"):
+    table = np.array(values, float)
+    return LayerGrid(
+        MEASURES[measure],
+        tuple(f"t{row}" for row in range(len(table))),
+        tuple(range(table.shape[1])),
+        table,
+        np.ones(table.shape, bool) if saved is None else np.array(saved),
+        "",
+    )
+
+
+def test_encode_when_against_own_start_then_by_octaves_and_flags():
+    """Twice and half the start are an octave above and below; what is no number has a code of its own."""
+    values = [[1, 1, 1, 2, 0.5, 64, 0, np.inf, np.nan, np.nan]]
+    saved = [[True] * 9 + [False]]
+    codes = encode(grid(values, saved), "start")[0]
+    assert [round(octaves_of(code), 1) for code in codes[:6].tolist()] == [0, 0, 0, 1, -1, 6]
+    assert codes[6:].tolist() == [ZERO, INFINITE, NAN, NOT_SAVED]
+
+
+def test_encode_when_against_others_then_by_the_median_of_the_step():
+    """A layer that differs from the others at each step stands out, whatever all do together."""
+    codes = encode(grid([[1, 10], [1, 10], [16, 160]]), "others")
+    assert [round(octaves_of(code)) for code in codes.ravel().tolist()] == [0, 0, 0, 0, 4, 4]
+
+
+@pytest.mark.parametrize("scale", ["start", "others"])
+@given(factors=st.lists(st.floats(-6, 6), min_size=2, max_size=12))
+def test_encode_when_farther_from_the_reference_then_a_higher_code(scale, factors):
+    """The order of codes is that of distances, so that pooling by the highest keeps the farthest."""
+    values = np.exp2(np.array(factors))
+    table = np.concatenate([np.ones((3, 3)), np.tile(values, (3, 1))], axis=1)
+    if scale == "others":
+        table = np.concatenate([np.ones((9, len(factors))), values[np.newaxis]])
+    codes = encode(grid(table), scale)[-1][-len(factors) :]
+    reference = np.abs(np.array(factors))
+    order = np.argsort(codes, kind="stable")
+    assert np.all(np.diff(np.round(reference[order] * 125 / 6)) >= 0)
