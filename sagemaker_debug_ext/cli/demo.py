@@ -62,6 +62,7 @@ def _print(report: JobReport) -> None:
         ("accuracy", "not measured" if report.accuracy is None else f"{report.accuracy:.1%}"),
         ("wall time", f"{report.wall_seconds:.1f} s"),
         ("trial", report.trial_path),
+        ("report", report.report_path),
     ]
     _output.write(f"\n{report.job_name}")
     for name, value in rows:
@@ -80,10 +81,14 @@ def _print_next_steps(reports: list[JobReport]) -> None:
     command = _short(sys.argv[0])  # the path of this call, because the command may not be in the user's PATH
     if Path(command).name != "sagemaker-debug":
         command = f"{sys.executable} -m sagemaker_debug_ext.cli.main"
+    _output.write("\nOpen in a browser:")
+    for report in reversed(reports):
+        _output.write(f"  {_short(report.report_path)}")
     _output.write("\nLook at the trials:")
     _output.write(f"  {command} ls {healthy}")
     _output.write(f"  {command} show {healthy} CrossEntropyLoss_output_0")
     _output.write(f"  {command} rules run {broken} VanishingGradient")
+    _output.write(f"  {command} report {healthy} {broken}")
     _output.write(f"  sagemaker_debug_ext.create_trial({healthy!r})")
 
 

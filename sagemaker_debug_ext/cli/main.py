@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext import __version__
-from sagemaker_debug_ext.cli import consolidate, demo, ls, profile, rules, run, self_managed, show
+from sagemaker_debug_ext.cli import consolidate, demo, ls, profile, report, rules, run, self_managed, show
 from sagemaker_debug_ext.errors import DebugExtError
 
 EXIT_USAGE: Final = 2
@@ -27,7 +27,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(run=None, command=parser, words=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (demo, ls, show, consolidate, profile, rules, run, self_managed):
+    for command in (demo, report, ls, show, consolidate, profile, rules, run, self_managed):
         command.add_parser(commands)
     return parser
 

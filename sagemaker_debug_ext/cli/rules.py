@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 import textwrap
@@ -15,6 +16,7 @@ from sagemaker_debug_ext.cli import _arguments, _findings, _output
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec
+    from sagemaker_debug_ext.looking.material import Verdict
     from sagemaker_debug_ext.rules import Rule
     from sagemaker_debug_ext.trials import Trial
 
@@ -62,7 +64,7 @@ def add_parser(commands: Any) -> None:
         "--parameter",
         action="append",
         default=[],
-        type=_pair,
+        type=parse_pair,
         metavar="[RULE.]NAME=VALUE",
         help="a parameter, repeatable; without RULE for every rule given; rules of --source get the value as text",
     )
@@ -75,6 +77,7 @@ def add_parser(commands: Any) -> None:
         help="longest time of a rule for a step; the rules run in own processes, those of --source always (60)",
     )
     running.add_argument("--output", metavar="FOLDER", help="write the results, and what rules write, into this folder")
+    running.add_argument("--report", metavar="FILE", help="write a page that shows the issues and their evidence")
     running.add_argument("--start", type=int, default=0, metavar="STEP", help="first global step to evaluate")
     running.add_argument("--end", type=int, metavar="STEP", help="first global step not to evaluate")
     running.add_argument("--first", action="store_true", help="end each rule at the first step with an issue")
@@ -88,7 +91,8 @@ def add_parser(commands: Any) -> None:
     _arguments.add_json(running)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def parse_pair(text: str) -> tuple[str, str]:
+    """Parse a parameter of a rule."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"must be NAME=VALUE (got {text!r})")
@@ -143,11 +147,12 @@ def _describe(spec: RuleSpec) -> dict[str, Any]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run rules over a trial."""
+    from sagemaker_debug_ext.looking.material import Verdict
     from sagemaker_debug_ext.rules import evaluate, exit_code, explain
     from sagemaker_debug_ext.rules.causes import likely_causes
 
     trial = _open_trial(arguments)
-    rules = _make_rules(arguments, trial)
+    rules = make_rules(arguments, trial)
     explanations = {name: explain(rule) for name, rule in rules.items()}
     without_tensors = [
         name
@@ -193,7 +198,21 @@ def run(arguments: argparse.Namespace) -> int:
         if silent:
             _output.say(_findings.silent_line([status.name for status in silent]))
         _output.say(_findings.verdict(evaluation.statuses))
+    _name_report(arguments, trial, Verdict(tuple(issues), evaluation.statuses, explanations))
     return exit_code(evaluation.statuses)
+
+
+def _name_report(arguments: argparse.Namespace, trial: Trial, verdict: Verdict) -> None:
+    """Write the report and name it, or name the command that writes one if there is something to see."""
+    from sagemaker_debug_ext.looking import report
+    from sagemaker_debug_ext.looking.material import gather
+
+    if arguments.report is not None:
+        page, _ = report.render((gather(trial, verdict),), report.ReportOptions())
+        report.write_page(arguments.report, page)
+        _output.say(f"report: {arguments.report} ({_output.format_bytes(len(page.encode()))})")
+    elif verdict.issues and not arguments.json:
+        _output.say(f"sagemaker-debug report {shlex.quote(arguments.trial)} writes a page with the evidence")
 
 
 def _open_trial(arguments: argparse.Namespace) -> Trial:
@@ -226,7 +245,8 @@ def _make_folder(path: str) -> None:
         ) from error
 
 
-def _make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
+def make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
+    """Return the rules that the arguments choose, by name."""
     from sagemaker_debug_ext.errors import SMDebugValueError
     from sagemaker_debug_ext.rules import Isolation, create_custom_rule, create_rule
     from sagemaker_debug_ext.rules.recommended import recommended_parameters

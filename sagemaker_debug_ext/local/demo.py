@@ -74,6 +74,7 @@ class JobReport:
         wall_seconds: From the start of the job to its end.
         rules: Result of each rule.
         trial_path: Folder of the trial.
+        report_path: The page that says what is wrong with the trial.
     """
 
     job_name: str
@@ -87,6 +88,7 @@ class JobReport:
     wall_seconds: float
     rules: tuple[RuleReport, ...]
     trial_path: str
+    report_path: str
 
 
 def num_steps(epochs: int) -> int:
@@ -224,6 +226,8 @@ class _Watch:
         if job.trial_path is None:
             raise TrainingJobError(job.name, "it has saved no trial")
         trial = job.trial()
+        report_path = job.folder / "report.html"
+        job.write_report(report_path)
         return JobReport(
             job_name=job.name,
             net=self._net,
@@ -236,6 +240,7 @@ class _Watch:
             wall_seconds=self._ended_at - self._started_at,
             rules=tuple(self._rules(description.get("DebugRuleEvaluationStatuses", ()))),
             trial_path=os.fspath(job.trial_path),
+            report_path=os.fspath(report_path),
         )
 
     def _rules(self, statuses: Iterable[Mapping[str, Any]]) -> Iterable[RuleReport]:

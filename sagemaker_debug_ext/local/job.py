@@ -14,7 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.errors import IndexReaderException, SMDebugRuntimeError, SMDebugValueError, TrainingJobError
+from sagemaker_debug_ext.errors import (
+    DebugExtError,
+    IndexReaderException,
+    SMDebugRuntimeError,
+    SMDebugValueError,
+    TrainingJobError,
+)
 from sagemaker_debug_ext.local.channels import link_channels
 from sagemaker_debug_ext.local.description import (
     MAX_REASON_LENGTH,
@@ -38,6 +44,7 @@ from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, parse_index_key
 from sagemaker_debug_ext.store.reader import read_index
 
 if TYPE_CHECKING:
+    from sagemaker_debug_ext.looking import Story
     from sagemaker_debug_ext.store.backends import Backend, ObjectInfo
     from sagemaker_debug_ext.trials import Trial
 
@@ -60,6 +67,7 @@ def run_training_job(
     stop_grace_seconds: float = STOP_GRACE_SECONDS,
     check: bool = True,
     wait: bool = True,
+    report: str | os.PathLike[str] | None = None,
 ) -> LocalTrainingJob:
     """Run a CreateTrainingJob request on this machine.
 
@@ -73,6 +81,8 @@ def run_training_job(
         check: Reject requests that SageMaker would reject. Otherwise, local folders are accepted as S3 locations.
         wait: Return after the job has ended and its rules are evaluated, instead of at once. An interruption, such as
             Ctrl-C, stops the job.
+        report: File to write a report of the trial to when the job has ended, also if it failed; see
+            `LocalTrainingJob.write_report`. If the job saved no tensors, a warning says so instead.
 
     Returns:
         The job.
@@ -81,7 +91,10 @@ def run_training_job(
         RequestValidationError: SageMaker would reject the request, or it cannot run here. The error lists all reasons.
         SMDebugRuntimeError: The name is in use, or the job cannot be prepared; nothing is left of it.
         TrainingJobError: The job failed; only when waiting.
+        SMDebugValueError: A report is asked for without waiting.
     """
+    if report is not None and not wait:
+        raise SMDebugValueError(f"report needs wait=True; call write_report of the job later (got {report!r})")
     job = LocalTrainingJob(
         request, work_dir, on_event=on_event, python=python, stop_grace_seconds=stop_grace_seconds, check=check
     )
@@ -90,8 +103,24 @@ def run_training_job(
         return job
     with job:  # entered before the start, because an interruption may come as soon as a process runs
         job.start()
-        job.wait()
+        try:
+            job.wait()
+        except TrainingJobError:
+            _try_to_report(job, report)
+            raise
+    _try_to_report(job, report)
     return job
+
+
+def _try_to_report(job: LocalTrainingJob, path: str | os.PathLike[str] | None) -> None:
+    if path is None:
+        return
+    try:
+        story = job.write_report(path)
+    except (DebugExtError, OSError) as error:
+        _LOG.warning("training job %s: the report was not written: %s", job.name, error)
+    else:
+        _LOG.info("training job %s: %s See %s", job.name, story.headline, os.fspath(path))
 
 
 class LocalTrainingJob:
@@ -175,6 +204,25 @@ class LocalTrainingJob:
         if self.trial_path is None:
             raise SMDebugRuntimeError(f"training job {self.name!r} has no DebugHookConfig, so it saves no trial")
         return create_trial(str(self.trial_path), name=self.name)
+
+    def write_report(self, path: str | os.PathLike[str]) -> Story:
+        """Write what the job saved so far as a page in one file, judged by the rules that suit most jobs.
+
+        Args:
+            path: The file to write.
+
+        Returns:
+            The story that the page tells.
+
+        Raises:
+            SMDebugRuntimeError: The job saves no tensors.
+            TrialNotFoundError: The job has saved no tensors yet.
+            MissingCollectionFiles: The job has ended without saving tensors.
+            OSError: The file cannot be written.
+        """
+        from sagemaker_debug_ext.looking import write_report  # noqa: PLC0415 - only a job with a report needs it
+
+        return write_report([self.trial()], path)
 
     def describe(self) -> dict[str, Any]:
         """Return the ``describe_training_job`` response of boto3, without ``ResponseMetadata``."""

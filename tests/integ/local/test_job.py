@@ -21,6 +21,7 @@ from sagemaker_debug_ext.local import (
     describe_training_job,
     run_training_job,
 )
+from sagemaker_debug_ext.looking import read_report
 from sagemaker_debug_ext.store.backends import Buffer, LocalBackend
 from sagemaker_debug_ext.store.job_end import has_ended
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -391,3 +392,27 @@ def test_job_event_handler_that_fails_does_not_disturb(
     job = run_training_job(make_request(""), tmp_path, on_event=lambda event: 1 / 0)
     assert job.describe()["TrainingJobStatus"] == "Completed"
     assert "event handler" in caplog.text
+
+
+def test_report_when_asked_for_then_written_after_the_job_also_if_it_failed(
+    make_request: MakeRequest, save_steps: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The page tells what was saved until then; a job without a trial only leaves a warning."""
+    page = tmp_path / "report.html"
+    run_training_job(make_request(save_steps), tmp_path, report=page)
+    assert read_report(page)["trials"][0]["steps"] == {"TRAIN": 4}
+    page.unlink()
+    with pytest.raises(TrainingJobError):
+        run_training_job(make_request(save_steps + "raise SystemExit(3)\n", name="job-2"), tmp_path, report=page)
+    assert read_report(page)["trials"][0]["name"] == "job-2"
+    page.unlink()
+    run_training_job(make_request("pass", name="job-3"), tmp_path, report=page)
+    assert not page.exists()
+    assert "training job job-3: the report was not written: " in caplog.text
+
+
+def test_report_when_not_waited_for_then_refused(make_request: MakeRequest, tmp_path: Path) -> None:
+    """Nothing is started."""
+    with pytest.raises(SMDebugValueError, match=r"report needs wait=True; .* \(got 'report.html'\)"):
+        run_training_job(make_request("pass"), tmp_path, wait=False, report="report.html")
+    assert not (tmp_path / "jobs").exists()

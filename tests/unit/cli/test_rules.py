@@ -131,7 +131,7 @@ def test_chosen_rules_show_their_first_issues(tmp_path, capsys):
         "ExplodingTensor: IssuesFound, 10 issues from step 0 on (the first 3 are shown), 10 steps evaluated, 0 without"
     )
     assert shown in output.err
-    assert re.search(r"^Issues found by \d+ rules? of \d+ in 10 steps", output.err.splitlines()[-1])
+    assert re.search(r"^Issues found by \d+ rules? of \d+ in 10 steps", output.err.splitlines()[-2])
     for options in (["--recommended", "--verbose"], ["--recommended", "ExplodingTensor"]):
         assert main([*run, *options]) == 1
         output = capsys.readouterr()

@@ -1,0 +1,20 @@
+"""Every example of the guide to reports runs."""
+
+import numpy as np
+
+from sagemaker_debug_ext.testing.trials import write_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.guides import run_guide
+
+
+def test_examples_when_run_one_after_the_other_then_do_what_they_say(tmp_path, monkeypatch, capsys):
+    """The story that is printed is that of the page."""
+    monkeypatch.chdir(tmp_path)
+    nan = np.float32("nan")
+    steps = {(ModeKeys.TRAIN, step): {"gradient/w": np.full(3, nan if step > 5 else 1.0)} for step in range(9)}
+    write_trial(tmp_path / "runs" / "first", steps)
+    names = run_guide("docs/looking.md", 1)
+    headline, finding = capsys.readouterr().out.splitlines()
+    assert headline == str(names["story"].headline) == "Not finite in gradient/w: found at step 6."
+    assert finding.startswith("not finite gradient/w 6 None ")
+    assert (tmp_path / "report.html").stat().st_size < 300_000
