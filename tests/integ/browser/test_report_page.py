@@ -1,0 +1,166 @@
+"""The report in a browser: nothing asked of the network, nothing on the console, text where text belongs.
+
+Needs Playwright and a Chromium of the system, whose path may be in ``CHROMIUM``. Pictures of the page in both themes go
+to the folder in ``REPORT_PICTURES``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.looking import write_report
+from sagemaker_debug_ext.looking.report import ReportOptions
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium; CHROMIUM may name it")
+
+HOSTILE = "net.</script><img src=x onerror=alert(1)>.weight"
+NAMES = ("net.layer0.weight", HOSTILE, *(f"net.layer{number}.weight" for number in range(2, 8)))
+BROKEN_AT = 30
+SIZES = ((1280, 800), (360, 640))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Write a page of a trial whose gradients become NaN in one layer."""
+    folder = tmp_path_factory.mktemp("trial")
+    random = np.random.RandomState(0)
+    weights = {name: random.randn(4, 3) for name in NAMES}
+    trial = SmallTrial(folder / "job")
+    for step in range(40):
+        tensors = {"CrossEntropyLoss_output_0": np.float32(2 * np.exp(-step / 20) + 0.1 * random.rand())}
+        tensors |= {name: (weights[name] + 0.001 * step).astype("f4") for name in NAMES}
+        for name in reversed(NAMES):
+            broken = step >= BROKEN_AT and name == NAMES[3]
+            tensors[f"gradient/{name}"] = np.full((4, 3), np.nan, "f4") if broken else random.randn(4, 3).astype("f4")
+        trial.write(ModeKeys.TRAIN, step, tensors)
+    trial.end()
+    path = folder / "report.html"
+    write_report([create_trial(str(folder / "job"))], path, options=ReportOptions(title="a report"))
+    return path
+
+
+@pytest.fixture
+def open_page(browser, report):
+    """Return a function that opens the page, and fail if it asked for anything or said anything."""
+    said: list[str] = []
+    contexts = []
+
+    def open_one(theme="light", size=SIZES[0], scripts=True):
+        context = browser.new_context(
+            offline=True,
+            color_scheme=theme,
+            viewport={"width": size[0], "height": size[1]},
+            java_script_enabled=scripts,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or said.append(request.url))
+        page.goto(report.as_uri())
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=["wide", "narrow"])
+def test_page_when_opened_then_the_first_screen_names_cause_layer_and_step(open_page, theme, size):
+    """Cause, layer, step and advice are in sight without scrolling, and no text is wider than the window."""
+    page = open_page(theme, size)
+    playwright.expect(page.locator("h1")).to_contain_text("Not finite")
+    playwright.expect(page.locator(".where")).to_contain_text(f"gradient/{NAMES[3]}")
+    playwright.expect(page.locator(".where")).to_contain_text(f"step {BROKEN_AT}")
+    for part in ("h1", ".where", ".advice"):
+        playwright.expect(page.locator(part).first).to_be_in_viewport(ratio=1)
+    page.wait_for_timeout(200)
+    if "REPORT_PICTURES" in os.environ:
+        folder = Path(os.environ["REPORT_PICTURES"])
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / f"first-{theme}-{size[0]}.png")
+        page.screenshot(path=folder / f"whole-{theme}-{size[0]}.png", full_page=True)
+    box = page.locator("main").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= size[0]
+
+
+def test_page_when_scripts_are_off_then_all_of_it_is_there(open_page):
+    """Verdict, pictures, rules and issues need no script."""
+    page = open_page(scripts=False)
+    assert page.locator("header.verdict svg.chart").count() == 2
+    playwright.expect(page.locator("section.finding table").first).to_contain_text(f"gradient/{NAMES[3]}")
+    playwright.expect(page.locator("#rules")).to_contain_text("ExplodingTensor")
+    playwright.expect(page.locator("#theme")).to_be_hidden()
+
+
+def test_page_when_a_name_is_hostile_then_it_is_text(open_page):
+    """The name stands on the page as it was given, and made no element."""
+    page = open_page()
+    assert page.locator("img[src='x']").count() == 0
+    page.locator("#tensors summary", has_text="onerror").first.click()
+    assert HOSTILE in page.locator("#tensors").inner_text()
+
+
+def test_page_when_the_pointer_is_on_a_cell_then_it_is_told_in_words(open_page):
+    """The cell of the broken layer is read back from the picture as what it is."""
+    page = open_page()
+    picture = page.locator("header.verdict svg.heat")
+    box = picture.bounding_box()
+    row = NAMES.index(NAMES[3])
+    height = float(picture.get_attribute("data-grid").split()[5])
+    scale = box["width"] / 620
+    at = (box["x"] + 600 * scale, box["y"] + (24 + (row + 0.5) * height / len(NAMES)) * scale)
+    page.mouse.move(at[0] - 5, at[1])
+    page.wait_for_timeout(200)
+    page.mouse.move(*at)
+    readout = picture.locator("xpath=following-sibling::p[1]")
+    playwright.expect(readout).to_contain_text("NaN or infinite")
+    playwright.expect(readout).to_contain_text("layer3.weight")
+
+
+def test_page_when_the_theme_is_switched_then_the_background_changes(open_page):
+    """The switch overrides the theme of the system."""
+    page = open_page("light")
+    playwright.expect(page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
+    page.locator("#theme").click()
+    playwright.expect(page.locator("body")).to_have_css("background-color", "rgb(15, 19, 24)")
+
+
+def test_page_when_a_link_leads_to_a_finding_then_it_is_shown(open_page, report):
+    """An address with a finding can be sent to somebody."""
+    page = open_page()
+    page.goto(f"{report.as_uri()}#rules")
+    playwright.expect(page.locator("#rules h2")).to_be_in_viewport()
+
+
+def test_page_when_printed_then_the_verdict_is_on_the_first_page(open_page, tmp_path):
+    """A PDF of the page is made in the light theme, without the bar of links."""
+    page = open_page("dark")
+    content = page.pdf()
+    assert content.startswith(b"%PDF")
+    assert len(content) < 2_000_000
+    page.emulate_media(media="print")
+    playwright.expect(page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
+    playwright.expect(page.locator("nav")).to_be_hidden()
