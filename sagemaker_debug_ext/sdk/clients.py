@@ -12,11 +12,12 @@ from types import TracebackType
 from typing import Any, Final
 
 from sagemaker_debug_ext.config.self_managed import SelfManaged
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.requests.self_managed import MAX_TUNING_ENTRIES, self_managed_request
 from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, build_members, facts_of_request
 from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
+from sagemaker_debug_ext.sdk.self_managed import to_self_managed
 
 __all__ = ["AttachedDebugger", "attach_debugger", "debugger_request", "upload_rule_sources"]
 
@@ -184,18 +185,8 @@ def attach_debugger(
         rule_image_account=rule_image_account,
     )
     return AttachedDebugger(
-        _events(client_or_session), settings, replace, source_uris, _to_self_managed(self_managed, settings)
+        _events(client_or_session), settings, replace, source_uris, to_self_managed(self_managed, settings)
     )
-
-
-def _to_self_managed(self_managed: SelfManaged | bool, settings: DebuggerSettings) -> SelfManaged | None:
-    if self_managed is False:
-        return None
-    if self_managed is not True and not isinstance(self_managed, SelfManaged):
-        raise SMDebugTypeError(f"self_managed must be True, False or a SelfManaged (got {self_managed!r})")
-    if settings.asks_for_profiler:
-        raise SMDebugValueError("self-managed jobs have no profiler: leave out profiler_config and profiler rules")
-    return SelfManaged() if self_managed is True else self_managed
 
 
 def _events(client_or_session: Any) -> Any:

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, Final
 
 from sagemaker_debug_ext.catalog.images import framework_of_image
+from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.errors import DebugExtError, DebugExtWarning
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
@@ -30,6 +31,7 @@ OWN_ARGUMENTS: Final = ("allow_rules_without_hook", "allow_region", "rule_image_
 """Arguments that the SDK's estimators do not have; see `debugger_request`."""
 
 _PREPARED: Final = "_debugger_prepared"
+_ENVIRONMENT: Final = "_environment_setting"
 _FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet", "xgboost")
 _CHECKPOINT_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet")
 
@@ -77,6 +79,19 @@ def _managed(name: str) -> property:
     return property(get, put, doc=f"The setting that was given as ``{name}``.")
 
 
+def _environment() -> property:
+    """Return a property for the user's environment that shows all variables while the SDK sends a self-managed job."""
+
+    def get(self: DebuggerMixin) -> Any:
+        prepared = self.__dict__.get(_PREPARED) or {}
+        return prepared.get("environment", self.__dict__.get(_ENVIRONMENT))
+
+    def put(self: DebuggerMixin, value: Any) -> None:
+        self.__dict__[_ENVIRONMENT] = value
+
+    return property(get, put, doc="The environment variables of jobs that were given as ``environment``.")
+
+
 def _latest_training_job() -> property:
     """Return the property that the SDK sets after it has sent a job; setting it restores the user's settings."""
     key = "_latest_training_job_value"
@@ -104,6 +119,7 @@ class DebuggerMixin(JobAccessors):
         allow_rules_without_hook: Allow rules although the hook is off.
         allow_region: Allow regions in which Debugger is not known to run.
         rule_image_account: Account with a copy of the rule evaluators.
+        self_managed: Run hook and rules without the Debugger service: True or a `SelfManaged`.
         **kwargs: Arguments of the estimator.
     """
 
@@ -121,6 +137,7 @@ class DebuggerMixin(JobAccessors):
     tensorboard_output_config = _managed("tensorboard_output_config")
     profiler_config = _managed("profiler_config")
     latest_training_job = _latest_training_job()
+    environment = _environment()
 
     def __init__(
         self,
@@ -128,8 +145,10 @@ class DebuggerMixin(JobAccessors):
         allow_rules_without_hook: bool = False,
         allow_region: bool = False,
         rule_image_account: str | None = None,
+        self_managed: SelfManaged | bool = False,
         **kwargs: Any,
     ) -> None:
+        self.self_managed = self_managed
         self.allow_rules_without_hook = allow_rules_without_hook
         self.allow_region = allow_region
         self.rule_image_account = rule_image_account
@@ -142,6 +161,10 @@ class DebuggerMixin(JobAccessors):
     def _prepare_rules(self) -> None:
         self.__dict__.pop(_PREPARED, None)
         settings, facts = self._debugger_settings(), self._debugger_facts()
+        options = self._self_managed_options()
+        if options is not None and not facts.is_local:
+            self._prepare_self_managed(options, facts)
+            return
         members = self._submit_members(facts)
         self.debugger_rules = list(settings.debugger_rules)
         self.profiler_rules = list(settings.profiler_rules)
@@ -151,6 +174,13 @@ class DebuggerMixin(JobAccessors):
             name: PreparedMember(members[member], getattr(self, name)) if member in members else None
             for name, member in MANAGED_ATTRIBUTES.items()
         }
+
+    def _prepare_self_managed(self, options: SelfManaged, facts: JobDescription) -> None:
+        """Show the SDK an environment with all settings, and no Debugger member."""
+        environment = self._submit_environment(options, facts, self.__dict__.get(_ENVIRONMENT))
+        self.debugger_rules, self.profiler_rules = [], []
+        self.debugger_rule_configs, self.profiler_rule_configs = [], []
+        self.__dict__[_PREPARED] = {**dict.fromkeys(MANAGED_ATTRIBUTES), "environment": environment}
 
     def _prepare_debugger_for_training(self) -> None:
         """Do nothing, because `_prepare_rules` does all preparation."""

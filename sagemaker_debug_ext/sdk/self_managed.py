@@ -1,4 +1,4 @@
-"""Descriptions of self-managed jobs in the form in which the service describes its own.
+"""Self-managed jobs: the argument ``self_managed``, and descriptions in the form in which the service describes jobs.
 
 The settings of a self-managed job lie in its ``Environment``, and the statuses of its rules in ``status.json`` on S3.
 `with_rule_statuses` merges both into a DescribeTrainingJob response, so that all code that reads such a response works
@@ -12,9 +12,28 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sagemaker_debug_ext.config.job_spec import JobSpec, decode_job_spec
+from sagemaker_debug_ext.config.self_managed import SelfManaged
+from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.sdk._settings import DebuggerSettings
 
 EVALUATOR_IMAGE: Final = "self-managed"
 """Shown as ``RuleEvaluatorImage``, because no image evaluates the rules."""
+
+
+def to_self_managed(self_managed: Any, settings: DebuggerSettings) -> SelfManaged | None:
+    """Return the meaning of an argument ``self_managed``: True is ``SelfManaged()``, False is None.
+
+    Raises:
+        SMDebugTypeError: The argument is neither a boolean nor a `SelfManaged`.
+        SMDebugValueError: The settings ask for the profiler.
+    """
+    if self_managed is False or self_managed is None:
+        return None
+    if self_managed is not True and not isinstance(self_managed, SelfManaged):
+        raise SMDebugTypeError(f"self_managed must be True, False or a SelfManaged (got {self_managed!r})")
+    if settings.asks_for_profiler:
+        raise SMDebugValueError("self-managed jobs have no profiler: leave out profiler_config and profiler rules")
+    return SelfManaged() if self_managed is True else self_managed
 
 
 def with_rule_statuses(description: Mapping[str, Any], now: dt.datetime | None = None) -> dict[str, Any]:
@@ -34,10 +53,11 @@ def with_rule_statuses(description: Mapping[str, Any], now: dt.datetime | None =
     spec = decode_job_spec(description.get("Environment") or {})
     if spec is None:
         return dict(description)
-    return {**description, **_settings(spec), **_statuses(spec, description, now)}
+    return {**description, **members_of_spec(spec), **_statuses(spec, description, now)}
 
 
-def _settings(spec: JobSpec) -> dict[str, Any]:
+def members_of_spec(spec: JobSpec) -> dict[str, Any]:
+    """Return the settings of a self-managed job as members of a description."""
     members: dict[str, Any] = {"DebugHookConfig": dict(spec.hook)}
     if spec.rules:
         members["DebugRuleConfigurations"] = [{**rule, "RuleEvaluatorImage": EVALUATOR_IMAGE} for rule in spec.rules]

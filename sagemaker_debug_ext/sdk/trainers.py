@@ -48,7 +48,7 @@ FIELDS: Final = (
     "allow_region",
     "rule_image_account",
 )
-"""Fields that the mixin adds to a trainer."""
+"""Fields of `DebuggerSettings` that the mixin adds to a trainer."""
 
 
 def to_snake(value: Any) -> Any:
@@ -74,6 +74,7 @@ class TrainerDebuggerMixin(JobAccessors):
     allow_rules_without_hook: Any = False
     allow_region: Any = False
     rule_image_account: Any = None
+    self_managed: Any = False
 
     if TYPE_CHECKING:  # provided by the trainer
         _latest_training_job: Any
@@ -101,13 +102,25 @@ class TrainerDebuggerMixin(JobAccessors):
         self.tensorboard_output_config = tensorboard_output_config
         return self
 
+    def with_self_managed(self, self_managed: Any = True) -> Any:
+        """Run hook and rules without the Debugger service, and return the trainer; a `SelfManaged` sets how."""
+        self.self_managed = self_managed
+        return self
+
     def _create_training_job_args(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         request: dict[str, Any] = super()._create_training_job_args(*args, **kwargs)  # type: ignore[misc]
+        options = self._self_managed_options()
         if "algorithm_specification" in request:
             facts = self._facts_of_arguments(request)
+            if options is not None and not facts.is_local:
+                environment = self._submit_environment(options, facts, _set_value(request.get("environment")))
+                return {**request, "environment": environment}
             members = {_SNAKE[name]: to_snake(member) for name, member in self._submit_members(facts).items()}
         elif "AlgorithmSpecification" in request:
             facts = facts_of_request(request, self._region())
+            if options is not None:
+                environment = self._submit_environment(options, facts, request.get("Environment"))
+                return {**request, "Environment": environment}
             members = self._submit_members(facts)
         else:
             raise SMDebugRuntimeError(
@@ -170,5 +183,9 @@ class TrainerDebuggerMixin(JobAccessors):
 
 def _set(item: Any, name: str) -> Any:
     """Return a field of an SDK object; None if there is no object, or the field is not set."""
-    value = getattr(item, name, None)
+    return _set_value(getattr(item, name, None))
+
+
+def _set_value(value: Any) -> Any:
+    """Return a value of the SDK; None if it stands for a value that is not set."""
     return None if type(value).__name__ == "Unassigned" else value

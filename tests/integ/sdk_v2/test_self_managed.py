@@ -1,0 +1,65 @@
+"""Estimators whose jobs run hook and rules without the service."""
+
+from __future__ import annotations
+
+import pytest
+from sagemaker.estimator import Estimator
+from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
+
+from sagemaker_debug_ext import ProfilerConfig, Rule, StopTraining, rule_configs
+from sagemaker_debug_ext.config.job_spec import decode_job_spec
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.sdk import with_debugger
+from support.aws import ROLE, recorded_requests
+
+IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.5.1-cpu-py311"
+RULES = [Rule.sagemaker(rule_configs.vanishing_gradient(), actions=StopTraining())]
+
+
+def make(session, adapt=with_debugger, **arguments):
+    """Make a generic estimator."""
+    basic = {"image_uri": IMAGE, "role": ROLE, "instance_count": 1, "instance_type": "ml.g5.xlarge"}
+    return adapt(Estimator)(**{**basic, "sagemaker_session": session, **arguments})
+
+
+def test_fit_when_self_managed_then_only_the_environment_differs(session, requests):
+    """No Debugger member is sent, not even those that the SDK adds by itself."""
+    environment = {"EPOCHS": "3"}
+    make(session, lambda kind: kind, environment=environment, disable_profiler=True).fit(wait=False, job_name="plain-1")
+    estimator = make(session, environment=environment, rules=RULES, self_managed=True)
+    estimator.fit(wait=False, job_name="own-1")
+    plain, own = requests
+    assert set(own) <= set(plain)
+    differing = {name for name in own if plain[name] != own[name]}
+    assert differing == {"TrainingJobName", "Environment"}
+    assert not {name for name in own if "Debug" in name or "Profiler" in name}
+    assert own["Environment"]["EPOCHS"] == "3"
+    assert decode_job_spec(own["Environment"]).rules[0]["RuleParameters"]["rule_to_invoke"] == "VanishingGradient"
+    assert estimator.environment == environment
+    assert estimator.latest_job_debugger_artifacts_path().endswith("/own-1/debug-output")
+
+
+def test_fit_when_repeated_then_sends_the_same_settings_again(session, requests):
+    """The variables of the first job are not taken for the user's."""
+    estimator = make(session, rules=RULES, self_managed=True)
+    for name in ("again-1", "again-2"):
+        estimator.fit(wait=False, job_name=name)
+    assert requests[0]["Environment"] == requests[1]["Environment"]
+
+
+def test_tuner_when_self_managed_then_every_job_gets_the_settings(aws, make_session):
+    """Tuning jobs never had Debugger."""
+    boto_session = aws.session()
+    with recorded_requests(boto_session, "CreateHyperParameterTuningJob") as tuning:
+        estimator = make(make_session(boto_session=boto_session), rules=RULES, self_managed=True)
+        ranges = {"lr": ContinuousParameter(0, 1)}
+        metrics = [{"Name": "loss", "Regex": "loss=(.*)"}]
+        HyperparameterTuner(estimator, "loss", ranges, metrics, max_jobs=1).fit(wait=False)
+    environment = tuning[0]["TrainingJobDefinition"]["Environment"]
+    assert decode_job_spec(environment).rules[0]["RuleConfigurationName"] == "VanishingGradient"
+
+
+def test_fit_when_profiler_is_asked_for_then_is_refused(session):
+    """The profiler needs the service."""
+    with pytest.raises(SMDebugValueError, match="have no profiler"):
+        make(session, profiler_config=ProfilerConfig(), self_managed=True).fit(wait=False)
