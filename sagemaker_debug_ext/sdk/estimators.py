@@ -7,6 +7,7 @@ Later steps of the SDK, such as showing logs and rule statuses, stay unchanged.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 from sagemaker_debug_ext.catalog.images import framework_of_image
 from sagemaker_debug_ext.config.self_managed import SelfManaged
-from sagemaker_debug_ext.errors import DebugExtError, DebugExtWarning
+from sagemaker_debug_ext.errors import DebugExtError, DebugExtWarning, SMDebugValueError
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, total_instances
@@ -177,6 +178,11 @@ class DebuggerMixin(JobAccessors):
 
     def _prepare_self_managed(self, options: SelfManaged, facts: JobDescription) -> None:
         """Show the SDK an environment with all settings, and no Debugger member."""
+        if facts.is_tuning and not _tuner_passes_environment(self.sagemaker_session):
+            raise SMDebugValueError(
+                "this release of the SageMaker SDK passes no environment to tuning jobs: install a newer one, or use "
+                "attach_debugger(session.boto_session, self_managed=True) with a plain estimator"
+            )
         environment = self._submit_environment(options, facts, self.__dict__.get(_ENVIRONMENT))
         self.debugger_rules, self.profiler_rules = [], []
         self.debugger_rule_configs, self.profiler_rule_configs = [], []
@@ -282,6 +288,10 @@ def _is_enabled(distribution: Any, kind: str) -> bool:
 def _is_isolated(estimator: Any) -> bool:
     isolated = estimator.enable_network_isolation()
     return isolated is True
+
+
+def _tuner_passes_environment(session: Any) -> bool:
+    return "environment" in inspect.signature(session._map_training_config).parameters  # noqa: SLF001  # the tuner's
 
 
 def _purpose() -> str:

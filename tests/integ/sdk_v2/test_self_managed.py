@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 from sagemaker.estimator import Estimator
+from sagemaker.session import Session
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 
 from sagemaker_debug_ext import ProfilerConfig, Rule, StopTraining, rule_configs
@@ -54,7 +57,12 @@ def test_tuner_when_self_managed_then_every_job_gets_the_settings(aws, make_sess
         estimator = make(make_session(boto_session=boto_session), rules=RULES, self_managed=True)
         ranges = {"lr": ContinuousParameter(0, 1)}
         metrics = [{"Name": "loss", "Regex": "loss=(.*)"}]
-        HyperparameterTuner(estimator, "loss", ranges, metrics, max_jobs=1).fit(wait=False)
+        tuner = HyperparameterTuner(estimator, "loss", ranges, metrics, max_jobs=1)
+        if "environment" not in inspect.signature(Session._map_training_config).parameters:
+            with pytest.raises(SMDebugValueError, match="passes no environment to tuning jobs"):
+                tuner.fit(wait=False)
+            return
+        tuner.fit(wait=False)
     environment = tuning[0]["TrainingJobDefinition"]["Environment"]
     assert decode_job_spec(environment).rules[0]["RuleConfigurationName"] == "VanishingGradient"
 
