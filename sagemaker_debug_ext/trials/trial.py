@@ -174,9 +174,11 @@ class Trial(ValueQueries):
 
     def maybe_refresh(self, name: str | None = None) -> None:  # noqa: ARG002 - part of the API
         """Look for new steps and the end of the job, unless all steps are read or `dynamic_refresh` is False."""
-        if not self.dynamic_refresh or self.loaded_all_steps:
+        if not self.dynamic_refresh:
             return
-        if self.index_reader.follow():
+        if self.loaded_all_steps:
+            self.index_reader.read_failed()
+        elif self.index_reader.follow():
             self._read_end()
         else:
             self._collections.read_with_new_tensors(self.index_reader.index.num_names)

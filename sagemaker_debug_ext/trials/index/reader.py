@@ -95,7 +95,7 @@ class TrialReader:
         self._problems = problems
         self._polling = polling
         self._index_reader = IndexReader(backend, self.index, problems, step_range, cache, self._forget)
-        self._looked_at_all_at = self._alive_at = polling.clock()
+        self._looked_at_all_at = self._alive_at = self._retry_at = polling.clock()
 
     def _forget(self, file: IndexEntryFile) -> None:
         if file.event_file is not None:
@@ -141,6 +141,15 @@ class TrialReader:
                     self.completeness.finish()
                     self.num_news += 1
             return self.completeness.has_ended
+
+    def read_failed(self) -> None:
+        """After the end of the job, try files that could not be read once more: at once, and then every 30 s."""
+        with self.lock:
+            now = self._polling.clock()
+            if self._index_reader.has_failed and now >= self._retry_at:
+                self.refresh(everything=True)
+                self.completeness.finish()
+                self._retry_at = now + _LOOK_AT_ALL_SECONDS
 
     def keep_index(self) -> None:
         """Cache the index for the next reader of the trial."""
@@ -332,7 +341,8 @@ class TrialReader:
         with self.lock:
             self.refresh(everything=True)
             newer = self.index.record(record.name, record.step, record.worker)
-        return None if newer == record else newer
+        # The same record is read again where its bytes may have been spoiled on their way.
+        return newer if newer != record or self._backend.is_remote else None
 
     def _read_or_wait(self, record: StoredRecord) -> Array:
         try:

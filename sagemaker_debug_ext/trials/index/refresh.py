@@ -36,6 +36,9 @@ class IndexReader:
         step_range: The global steps to read; files of other steps are skipped.
         cache: Cache of the index on disk; None for no cache.
         on_replaced: Called with the old entry of each replaced index file.
+
+    Attributes:
+        has_failed: Whether the back end failed to read a file when it was last tried; a later refresh tries it again.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class IndexReader:
         self._unsettled: set[int] = set()
         self._num_read = 0
         self._youngest_at = 0.0
+        self.has_failed = False
 
     def age_seconds(self) -> float:
         """Return the age of the newest index file; 0 if the back end gives no times."""
@@ -77,6 +81,7 @@ class IndexReader:
             the second listing are returned by the next refresh.
         """
         watch = self._watch
+        self.has_failed = self.has_failed and not everything
         changes = watch.look_at_all() if everything else watch.look(last_index_key(settled_step))
         steps = self._unsettled | self._take_in(changes.objects)
         self._unsettled = set()
@@ -149,18 +154,36 @@ class IndexReader:
     def _read(self, files: Sequence[tuple[ObjectInfo, StepFile]], steps: set[int]) -> None:
         contents = self._backend.read_many([ByteRange(info.key) for info, _ in files])
         for (info, step_file), content in zip(files, contents, strict=True):
-            if isinstance(content, OSError):
-                self._problems.note(info.key, f"cannot be read: {content}")
-                self._watch.forget(info.key)  # retried at the next refresh, because access may be granted by then
-                continue
-            try:
-                read = self._parse(info, step_file, content)
-            except IndexReaderException as error:
-                self._problems.note(info.key, error.message)
-            else:
+            read = self._parse_or_note(info, step_file, content)
+            if read is not None:
                 self._problems.forget(info.key)
                 self._add(read, info, steps)
                 self._num_read += 1
+
+    def _parse_or_note(
+        self, info: ObjectInfo, step_file: StepFile, content: Buffer | OSError | None
+    ) -> IndexedFile | None:
+        """Return the content of a file; None if it cannot be read, which is recorded as a problem."""
+        try:
+            if isinstance(content, OSError):
+                raise content
+            return self._parse_or_read_again(info, step_file, content)
+        except IndexReaderException as error:
+            self._problems.note(info.key, error.message)
+        except OSError as error:
+            self._problems.note(info.key, f"cannot be read: {error}")
+            self._watch.forget(info.key)  # retried at the next refresh, because access may be granted by then
+            self.has_failed = True
+        return None
+
+    def _parse_or_read_again(self, info: ObjectInfo, step_file: StepFile, content: Buffer | None) -> IndexedFile:
+        """Return the content of a file; a damaged one is read once more if it may have been spoiled on its way."""
+        try:
+            return self._parse(info, step_file, content)
+        except IndexReaderException:
+            if not self._backend.is_remote:
+                raise
+        return self._parse(info, step_file, self._backend.read(info.key))
 
     def _parse(self, info: ObjectInfo, step_file: StepFile, content: Buffer | None) -> IndexedFile:
         if content is None:

@@ -54,8 +54,9 @@ class Proxy:
 
     `spoil` is called with the kind and the path of each request and returns None to pass it on, or what to do instead:
     a status to answer with, ``cut`` to break off in the middle of the body, ``drop`` to close the connection without
-    an answer, ``silent`` never to answer, ``stall`` to fall silent in the middle of the body, or a list of keys that a
-    listing is to leave out.
+    an answer, ``silent`` never to answer, ``stall`` to fall silent in the middle of the body, ``flip`` to change a byte
+    in the middle of a whole object, whose checksum is known, ``nonsense`` to answer something else, or a list of keys
+    that a listing is to leave out.
     """
 
     def __init__(self, target):
@@ -113,6 +114,12 @@ class Proxy:
         status, content, headers, length = self.ask(request, body)
         if isinstance(what, list):
             content = ENTRY.sub(lambda entry: b"" if entry[1].decode() in what else entry[0], content)
+            length = len(content)
+        if what == "flip" and content and "Range" not in request.headers:
+            middle = len(content) // 2
+            content = content[:middle] + bytes([content[middle] ^ 0x55]) + content[middle + 1 :]
+        if what == "nonsense":
+            content = b"<Contents>" * 5
             length = len(content)
         self.answer(request, status, content, headers, length, cut=what in ("cut", "stall"))
         if what == "stall":

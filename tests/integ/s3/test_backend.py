@@ -136,6 +136,48 @@ def test_body_when_it_breaks_off_then_continued_where_it_broke(backend, proxy):
     assert proxy.counts["GET"] == 3
 
 
+@pytest.mark.parametrize("what", ["flip", "nonsense"])
+@pytest.mark.parametrize("size", [100, 3 << 20])
+def test_body_when_spoiled_on_its_way_then_read_anew(backend, proxy, what, size):
+    """Bytes that do not have the checksum of the object are thrown away and asked for again."""
+    content = os.urandom(size)
+    backend.write("a", (content,))
+    spoiled = iter([what, what])
+    proxy.spoil = lambda kind, path: next(spoiled, None)
+    assert backend.read("a") == content
+    assert proxy.counts["GET"] == 3
+
+
+@pytest.mark.parametrize("what", ["flip", "nonsense"])
+def test_body_when_always_spoiled_then_an_error_with_its_place(backend, proxy, what):
+    """The error is one of ours, alone and among others."""
+    backend.write("a", (b"content",))
+    backend.write("b", (b"other",))
+    proxy.spoil = lambda kind, path: what if path.endswith("/a") else None
+    with pytest.raises(StorageError, match=r"some/trial/a: .*checksum"):
+        backend.read("a")
+    spoiled, sound = backend.read_many([ByteRange("a"), ByteRange("b")])
+    assert isinstance(spoiled, StorageError)
+    assert sound == b"other"
+
+
+def test_listing_when_it_is_nonsense_then_asked_for_again_or_an_error(backend, proxy):
+    """An answer that is no listing is not an error of the parser."""
+    backend.write("a", (b"1",))
+    spoiled = iter(["nonsense"])
+    proxy.spoil = lambda kind, path: next(spoiled, None)
+    assert [info.key for info in backend.list()] == ["a"]
+    proxy.spoil = lambda kind, path: "nonsense"
+    with pytest.raises(StorageError, match="some/trial"):
+        backend.list()
+
+
+def test_endpoint_when_wrong_then_an_error_of_ours(bucket):
+    """What cannot be an address is refused with its place."""
+    with pytest.raises(StorageError, match="nowhere"):
+        S3Backend(bucket, "x", S3Options(endpoint_url="nowhere"))
+
+
 def test_object_when_replaced_while_it_comes_then_read_from_the_beginning(backend, proxy):
     """Two versions of an object are never mixed."""
     backend.write("a", (b"1" * 3_000_000,))

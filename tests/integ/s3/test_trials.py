@@ -13,7 +13,13 @@ import pytest
 from sagemaker_debug_ext import modes
 from sagemaker_debug_ext.core.reader import FileReader
 from sagemaker_debug_ext.core.writer import FileWriter
-from sagemaker_debug_ext.errors import CorruptRecordError, DebugExtError, StorageError, TrialNotFoundError
+from sagemaker_debug_ext.errors import (
+    CorruptRecordError,
+    DebugExtError,
+    MissingCollectionFiles,
+    StorageError,
+    TrialNotFoundError,
+)
 from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.s3 import S3Backend, S3Options
 from sagemaker_debug_ext.store.format.keys import event_key, index_key
@@ -221,7 +227,61 @@ def test_faults_on_the_wire_when_random_then_no_wrong_value_no_hang_and_no_lost_
         Schedule(seed, bucket, truth, proxy, options).run()
 
 
-KINDS = (503, 500, "cut", "drop", "silent", "stall", "not there yet", "not listed yet")
+@pytest.mark.parametrize("what", ["flip", "nonsense", 403, 503, "cut"])
+def test_index_file_when_it_cannot_be_read_then_costs_its_step_and_is_asked_for_again(
+    small_trial, bucket, upload, proxy, what
+):
+    """The trial has ended, but the file comes back as soon as it can be read, at most once in half a minute."""
+    folder, truth = small_trial
+    upload(folder, bucket, "t")
+    seconds = iter(range(10**6))
+    polling = Polling(sleep=lambda _: None, clock=lambda: float(next(seconds)) / 100)
+    backend = S3Backend(bucket, "t", S3Options(endpoint_url=proxy.url, num_attempts=2), sleep=lambda _: None)
+    key = index_key(1, "worker_0")
+    proxy.spoil = lambda kind, path: what if kind == "GET" and path.endswith(key) else None
+    trial = Trial("t", backend, polling=polling)
+    assert everything(trial) == {at: value for at, value in truth.items() if at[1:] != (1, "worker_0")}
+    assert [problem.path for problem in trial.problems()] == [f"s3://{bucket}/t/{key}"]
+    proxy.counts.clear()
+    for _ in range(50):
+        assert trial.steps() == [0, 1, 2]
+    assert proxy.counts["LIST"] <= 1
+    proxy.spoil = lambda kind, path: None
+    for _ in range(3001):
+        trial.steps()
+    assert everything(trial) == truth
+    assert trial.problems() == ()
+    proxy.counts.clear()
+    for _ in range(3001):
+        trial.steps()
+    assert not proxy.counts
+
+
+@pytest.mark.parametrize(
+    "kind", ["events/", "index/", "collections/", "training_job_end", "prefix=index", "prefix=coll"]
+)
+@pytest.mark.parametrize("what", ["flip", "nonsense"])
+def test_object_when_spoiled_on_its_way_for_good_then_an_error_of_ours_or_a_problem(
+    small_trial, bucket, upload, proxy, kind, what
+):
+    """Every kind of object and listing: nothing bare, no wrong value, and the rest is read."""
+    folder, truth = small_trial
+    upload(folder, bucket, "t")
+    backend = S3Backend(bucket, "t", S3Options(endpoint_url=proxy.url, num_attempts=2), sleep=lambda _: None)
+    is_listing = kind.startswith("prefix")
+    proxy.spoil = lambda request, path: (
+        ("nonsense" if is_listing else what)
+        if kind in path.replace("%2F", "/").replace("prefix=t/", "prefix=") and (request == "LIST") is is_listing
+        else None
+    )
+    try:
+        found = everything(Trial("t", backend, polling=Polling(sleep=lambda _: None), wait_seconds=0))
+    except (StorageError, TrialNotFoundError, MissingCollectionFiles):
+        return
+    assert all(isinstance(value, type) or value == truth[at] for at, value in found.items())
+
+
+KINDS = (503, 500, "cut", "drop", "flip", "silent", "stall", "not there yet", "not listed yet")
 
 
 class Schedule:
@@ -256,6 +316,8 @@ class Schedule:
             return None
         if what == "not there yet":
             return 404 if kind in ("GET", "HEAD") and f"events/{self.late_step}" in path else None
+        if what == "flip" and kind == "LIST":  # a listing has no checksum
+            return "nonsense"
         if what in ("silent", "stall"):
             self.silences_left -= 1
             return what if self.silences_left >= 0 else None

@@ -22,6 +22,8 @@ from sagemaker_debug_ext.store.backends.s3.errors import (
     BROKEN_BODY,
     MISSING,
     REPLACED,
+    SPOILED_ANSWER,
+    SPOILED_BODY,
     TAKEN,
     UNKNOWN_CONDITION,
     error_code,
@@ -82,12 +84,18 @@ class S3Backend(Backend):
         self._listing = Listing(self._root, self._request_page, self._parallel)
         self._options = options or S3Options()
         self._sleep = sleep
-        self._client = self._call("", self._options.make_client)
+        self._client = self._connect()
         self.cache_key = f"{self._client.meta.endpoint_url} {self.url}"
         self._payer: dict[str, Any] = {"RequestPayer": "requester"} if self._options.requester_pays else {}
         self._knows_conditions = _supports_member(self._client, "PutObject", "IfNoneMatch")
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
+
+    def _connect(self) -> S3Client:
+        try:
+            return self._options.make_client()
+        except (botocore.exceptions.BotoCoreError, ValueError) as error:  # the latter of a wrong endpoint
+            raise storage_error(self.url, self.bucket, error) from error
 
     # --- listing -----------------------------------------------------------------------------------------------------
 
@@ -184,15 +192,25 @@ class S3Backend(Backend):
                 continue
             except botocore.exceptions.BotoCoreError as error:  # botocore has already retried it
                 raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
+            except SPOILED_ANSWER as error:
+                self._pause_or_give_up(key, attempt, error)
+                continue
             try:
                 body.take_in(response)
                 return b"".join(body.pieces), body.size
             except BROKEN_BODY as error:
-                if attempt >= _BODY_ATTEMPTS:
-                    raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
-                longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
-                self._sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not cryptography
+                self._pause_or_give_up(key, attempt, error)
+            except SPOILED_BODY as error:  # any of its bytes may be wrong
+                self._pause_or_give_up(key, attempt, error)
+                body = ResumableBody(start, length)
         raise AssertionError("unreachable")
+
+    def _pause_or_give_up(self, key: str, attempt: int, error: Exception) -> None:
+        """Sleep before the next attempt; raise after the last one."""
+        if attempt >= _BODY_ATTEMPTS:
+            raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
+        longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
+        self._sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not cryptography
 
     def exists(self, key: str) -> bool:
         check_key(key)
@@ -252,13 +270,17 @@ class S3Backend(Backend):
     # --- errors ------------------------------------------------------------------------------------------------------
 
     def _call(self, key: str, call: Callable[..., _T], *arguments: Any, **members: Any) -> _T:
-        """Call the client; raise `StorageError` naming the object."""
-        try:
-            return call(*arguments, **members)
-        except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
-            raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
-        except boto3.exceptions.S3UploadFailedError as error:
-            raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error.__cause__ or error) from error
+        """Call the client, again if its answer is spoiled; raise `StorageError` naming the object."""
+        for attempt in itertools.count(1):
+            try:
+                return call(*arguments, **members)
+            except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:  # noqa: PERF203
+                raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
+            except boto3.exceptions.S3UploadFailedError as error:
+                raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error.__cause__ or error) from error
+            except SPOILED_ANSWER as error:
+                self._pause_or_give_up(key, attempt, error)
+        raise AssertionError("unreachable")
 
 
 _THREAD_NAME: Final = "sagemaker_debug_ext-s3"

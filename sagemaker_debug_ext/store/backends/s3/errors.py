@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 from typing import Final
 from urllib.parse import quote
 
 import botocore.exceptions
+import botocore.parsers
+import urllib3.exceptions
 
 from sagemaker_debug_ext.errors import StorageError
 
@@ -19,8 +22,21 @@ BROKEN_BODY: Final = (
     botocore.exceptions.ResponseStreamingError,
     botocore.exceptions.IncompleteReadError,
     botocore.exceptions.HTTPClientError,
+    urllib3.exceptions.HTTPError,
 )
-"""Errors while the body of a response is read, which botocore does not retry."""
+"""Errors while the body of a response is read, which botocore does not retry; what has come of it is right."""
+
+SPOILED_BODY: Final = (botocore.exceptions.ChecksumError, botocore.exceptions.FlexibleChecksumError)
+"""Errors of bodies whose bytes have changed on the way."""
+
+SPOILED_ANSWER: Final = (
+    botocore.parsers.ResponseParserError,
+    http.client.HTTPException,
+    ValueError,
+    KeyError,
+    TypeError,
+)
+"""Errors of botocore about a response that it cannot make sense of, which it does not retry."""
 
 
 def error_code(error: BaseException) -> str:
