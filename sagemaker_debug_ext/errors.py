@@ -8,10 +8,12 @@ attributes of the same name. Errors are picklable because rules may run in worke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
+from sagemaker_debug_ext._printable import printable
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 _BRIEF_LENGTH: Final = 100
@@ -48,7 +50,23 @@ def meant_mode(mode: object) -> str:
 
 
 class DebugExtError(Exception):
-    """Base class of all errors that this package raises."""
+    """Base class of all errors that this package raises. Control characters are escaped in the text of an error."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__str__" in vars(cls):
+            cls.__str__ = _printable_str(cls.__str__)  # type: ignore[method-assign]
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+def _printable_str(make_text: Callable[[DebugExtError], str]) -> Callable[[DebugExtError], str]:
+    @functools.wraps(make_text)
+    def __str__(self: DebugExtError) -> str:  # noqa: N807 - it replaces the method of that name
+        return printable(make_text(self))
+
+    return __str__
 
 
 class SMDebugCustomerError(DebugExtError):

@@ -8,16 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sagemaker_debug_ext._json import json_number
+from sagemaker_debug_ext._printable import printable, printable_name
 
 
 def write(text: str = "") -> None:
     """Print a line of data."""
-    print(text)
+    print(printable(text))
 
 
 def say(text: str) -> None:
     """Print a line for the user to standard error."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 def write_json(value: Any) -> None:
@@ -45,7 +46,7 @@ def format_cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.6g}"
-    return str(value)
+    return printable_name(str(value))
 
 
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from sagemaker_debug_ext._printable import printable
 from sagemaker_debug_ext.cli import _output
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class _Bars:
 
         line = describe(event)
         if line is not None:
-            self._bars.console.print(line, highlight=False, markup=False)
+            self._bars.console.print(printable(line), highlight=False, markup=False)
         elif isinstance(event, StepSaved):
             self._tensors[event.job_name] += event.tensors
             self._bars.update(

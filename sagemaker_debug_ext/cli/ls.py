@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from sagemaker_debug_ext._printable import printable_name
 from sagemaker_debug_ext.cli import _arguments, _output
 from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError, did_you_mean
 
@@ -52,7 +53,7 @@ def _check_collection(name: str | None, trial: Trial) -> None:
     known = sorted(trial.collections())
     if name is not None and name not in known:
         raise SMDebugValueError(
-            f"collection must be one of {', '.join(known)} (got {name!r}){did_you_mean(name, known)}"
+            f"collection must be one of {printable_name(', '.join(known))} (got {name!r}){did_you_mean(name, known)}"
         )
 
 
@@ -78,11 +79,11 @@ def _shape(trial: Trial, name: str, step: int, mode: ModeKeys) -> tuple[int, ...
 
 def _print(summary: dict[str, Any]) -> None:
     state = "ended" if summary["ended"] else "not ended"
-    _output.write(f"{summary['path']} ({state}), workers: {', '.join(summary['workers'])}")
+    _output.write(f"{summary['path']} ({state}), workers: {printable_name(', '.join(summary['workers']))}")
     counts = [f"{mode} {len(steps)}" for mode, steps in summary["steps"].items()]
     _output.write(f"steps: {', '.join(counts)}")
     collections = [f"{name} ({count})" for name, count in summary["collections"].items()]
-    _output.write(f"collections: {', '.join(collections)}")
+    _output.write(f"collections: {printable_name(', '.join(collections))}")
     for problem in summary["problems"]:
         _output.say(f"problem: {problem}")
     _output.write()

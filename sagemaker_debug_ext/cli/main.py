@@ -7,10 +7,11 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from sagemaker_debug_ext import __version__
-from sagemaker_debug_ext.cli import consolidate, demo, ls, profile, report, rules, run, self_managed, show
+from sagemaker_debug_ext._printable import printable_name
+from sagemaker_debug_ext.cli import _output, consolidate, demo, ls, profile, report, rules, run, self_managed, show
 from sagemaker_debug_ext.errors import DebugExtError
 
 EXIT_USAGE: Final = 2
@@ -19,11 +20,16 @@ _EXIT_INTERRUPTED: Final = 130
 _EPILOG = "exit status: 0 nothing found, 1 a rule found an issue, 2 wrong use or an error"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Parser of a command and, as argparse makes them of the same class, of its subcommands."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable_name(message))
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
-        prog="sagemaker-debug", description="See what happens inside a training job.", epilog=_EPILOG
-    )
+    parser = _Parser(prog="sagemaker-debug", description="See what happens inside a training job.", epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(run=None, command=parser, words=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -63,12 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (DebugExtError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             return _quiet_pipe()
-        print(f"sagemaker-debug: {error}", file=sys.stderr)
+        _output.say(f"sagemaker-debug: {error}")
         return EXIT_USAGE
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
     except Exception:  # noqa: BLE001 - a defect of ours must not look like the status of a rule that found an issue
-        traceback.print_exc()
+        _output.say(traceback.format_exc())
         return EXIT_USAGE
     return status
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
+from sagemaker_debug_ext._printable import printable_name
 from sagemaker_debug_ext.cli import _arguments, _output
 from sagemaker_debug_ext.errors import SMDebugValueError, TensorUnavailable, TensorUnavailableForStep
 
@@ -127,10 +128,10 @@ def _show_course(tensor: Tensor, arguments: argparse.Namespace) -> None:
         _output.write_json({"tensor": tensor.name, "steps": rows})
         return
     if not rows:
-        _output.write(f"{tensor.name} was not saved at any step of mode {arguments.mode.name}")
+        _output.write(f"{printable_name(tensor.name)} was not saved at any step of mode {arguments.mode.name}")
         return
     headers = list(dict.fromkeys(key for row in rows for key in row))
-    _output.write(tensor.name)
+    _output.write(printable_name(tensor.name))
     cells = [[row.get(key) for key in headers] for row in rows]
     table = _output.format_table([key.upper() for key in headers], cells).splitlines()
     if num_left_out:

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._printable import printable
 from sagemaker_debug_ext.config.actions import load_entries
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
@@ -135,7 +136,7 @@ class StopTrainingJob:
         if len(jobs) != 1:
             LOG.warning("%s: %d running jobs begin with %r, nothing is stopped %s", rule_name, len(jobs), prefix, jobs)
             return
-        LOG.info("%s: stopping training job %s. %s", rule_name, jobs[0], message)
+        LOG.info("%s: stopping training job %s. %s", rule_name, jobs[0], printable(message))
         self._client("sagemaker").stop_training_job(TrainingJobName=jobs[0])
 
     def _running_jobs(self, name_contains: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from sagemaker_debug_ext._printable import printable_name
 from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.errors import IndexReaderException, SMDebugTypeError, SMDebugValueError, did_you_mean
 from sagemaker_debug_ext.store.backends import open_backend
@@ -267,7 +268,8 @@ class TrialCollections:
         known = self.manager.get_collections()
         if name not in known:
             names = ", ".join(sorted(known)) or "none"
-            LOG.warning("trial %r has no collection %r, only %s%s", trial_name, name, names, did_you_mean(name, known))
+            hint = did_you_mean(name, known)
+            LOG.warning("trial %r has no collection %r, only %s%s", trial_name, name, printable_name(names), hint)
             return self.manager.get(name) if create else Collection(name)
         return known[name]
 

@@ -6,6 +6,8 @@ import logging
 
 import attrs
 
+from sagemaker_debug_ext._printable import printable_name
+
 LOG = logging.getLogger(__name__)
 
 
@@ -22,7 +24,7 @@ class Problem:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+        return printable_name(f"{self.path}: {self.reason}")
 
 
 class Problems:

@@ -69,6 +69,7 @@ def test_modes_is_the_enumeration_even_after_its_module_is_loaded():
 
 
 ALLOWED = {
+    "_printable": set(),
     "errors": {"vocabulary"},
     "vocabulary": set(),
     "_imports": set(),
@@ -113,7 +114,7 @@ ALLOWED = {
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 
-GROUND = {"errors", "vocabulary", "_imports", "_json", "_lazy", "_optional"}
+GROUND = {"errors", "vocabulary", "_imports", "_json", "_lazy", "_optional", "_printable"}
 
 FRAMEWORKS = {"base", "capture", "fail_safe", "options", "output", "process", "registry", "statistics"}
 PROFILER_READERS = {
