@@ -14,6 +14,8 @@ def add_parser(commands: Any) -> None:
     profile.set_defaults(command=profile)
     actions = profile.add_subparsers(title="commands", metavar="COMMAND")
     _add_run(actions)
+    _add_show(actions)
+    _add_report(actions)
     _add_trace(actions)
 
 
@@ -33,6 +35,35 @@ def _add_run(actions: Any) -> None:
     )
     # A single argument takes all words, because with two the first one would consume a ``--`` for the command.
     parser.add_argument("program", metavar="PROGRAM", nargs=argparse.PARSER, help="the command and its arguments")
+
+
+def _add_show(actions: Any) -> None:
+    summary = "Say what is slow and what to change, by the rules of ProfilerReport or by those that are named."
+    parser = _arguments.add_command(actions, "show", summary, show)
+    _add_profile(parser)
+    _add_rules(parser)
+    _arguments.add_json(parser)
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rule", action="append", metavar="NAME", help="evaluate this rule; may be repeated")
+    parser.add_argument(
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="RULE_NAME=VALUE",
+        help="a parameter of a rule, such as CPUBottleneck_threshold=30; may be repeated",
+    )
+    parser.add_argument("--follow", action="store_true", help="wait for more data until the job has ended")
+
+
+def _add_report(actions: Any) -> None:
+    summary = "Write the JSON files of ProfilerReport."
+    parser = _arguments.add_command(actions, "report", summary, write_report)
+    _add_profile(parser)
+    parser.add_argument("output", metavar="OUT", help="folder to write, local or s3://bucket/prefix")
+    _add_rules(parser)
+    _arguments.add_json(parser)
 
 
 def _add_trace(actions: Any) -> None:
@@ -57,6 +88,71 @@ def run_command(arguments: argparse.Namespace) -> int:
     finally:
         sampler.stop(code)
     return code if code >= 0 else 128 - code
+
+
+def _evaluate(arguments: argparse.Namespace) -> Any:
+    """Evaluate the rules that were asked for."""
+    from sagemaker_debug_ext.errors import SMDebugValueError
+    from sagemaker_debug_ext.profiler.rules import RULES, ProfileEvaluation, create_report_rules
+    from sagemaker_debug_ext.profiler.rules.base import unknown_rule
+
+    parameters = {}
+    for text in arguments.parameter:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise SMDebugValueError(f"--parameter must be RULE_NAME=VALUE (got {text!r})")
+        parameters[name] = value
+    rules = create_report_rules(parameters)
+    if arguments.rule:
+        for name in arguments.rule:
+            if name not in RULES:
+                raise unknown_rule(name, RULES)
+        rules = [rule for rule in rules if rule.name in arguments.rule]
+    evaluation = ProfileEvaluation(arguments.profile, rules)
+    if arguments.follow:
+        evaluation.follow()
+    else:
+        evaluation.advance()
+    return evaluation
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Print verdicts and findings; the exit status is 1 if a rule found an issue."""
+    import datetime as dt
+
+    from sagemaker_debug_ext.profiler.rules import Verdict, summarize
+
+    evaluation = _evaluate(arguments)
+    if arguments.json:
+        _output.write_json({"rules": summarize(evaluation.rules), "problems": evaluation.problems})
+    elif evaluation.span is None:
+        _output.write(f"{arguments.profile}: no profiler data")
+    else:
+        for rule in evaluation.rules:
+            reason = rule.not_judged() if rule.verdict is Verdict.NOT_JUDGED else None
+            _output.write(f"{rule.name}: {rule.verdict.value}{f' ({reason})' if reason else ''}")
+            for finding in rule.findings:
+                start, end = (
+                    dt.datetime.fromtimestamp(time, dt.timezone.utc).strftime("%H:%M:%S")
+                    for time in (finding.start, finding.end)
+                )
+                _output.write(f"  {start}-{end} UTC  {finding.message}")
+            if rule.findings and rule.advice:
+                _output.write(f"  {rule.advice}")
+    return int(any(rule.triggered for rule in evaluation.rules))
+
+
+def write_report(arguments: argparse.Namespace) -> int:
+    """Write the files of a report; the exit status is 1 if a rule found an issue."""
+    from sagemaker_debug_ext.profiler import rules
+
+    evaluation = _evaluate(arguments)
+    names = rules.write_report(evaluation.rules, arguments.output)
+    if arguments.json:
+        _output.write_json({"path": arguments.output, "files": names})
+    else:
+        _output.write(f"{arguments.output}: {len(names)} files")
+    return int(any(rule.triggered for rule in evaluation.rules))
 
 
 def write_trace(arguments: argparse.Namespace) -> int:

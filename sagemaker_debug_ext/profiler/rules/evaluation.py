@@ -1,0 +1,184 @@
+"""Evaluates profiler rules over the data of a job, after it or while it runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.profiler.format.file_names import END_MARKS
+from sagemaker_debug_ext.profiler.open_readers import open_readers
+from sagemaker_debug_ext.profiler.profiler_files import open_files
+from sagemaker_debug_ext.profiler.rules.base import ProfilerRule, unknown_rule
+from sagemaker_debug_ext.profiler.rules.registry import RULES
+from sagemaker_debug_ext.profiler.rules.slices import Slice, group_rows
+
+SCAN_INTERVAL_US: Final = 60_000_000
+_SETTLE_US: Final = 15_000_000
+"""Files of a running job are published some seconds late; a slice is judged when data from after it are there."""
+
+_POLL_SECONDS: Final = 1.0
+_ALL_TIME_US: Final = 1 << 62
+
+
+def create_profiler_rule(name: str, parameters: Mapping[str, object] | None = None) -> ProfilerRule:
+    """Return a profiler rule.
+
+    Args:
+        name: Name of the rule, such as ``CPUBottleneck``.
+        parameters: Parameters by name, as numbers or as the texts of a request.
+
+    Raises:
+        SMDebugValueError: There is no such rule or parameter, or a value is not allowed.
+    """
+    if name not in RULES:
+        raise unknown_rule(name, RULES)
+    return RULES[name](parameters)
+
+
+class ProfileEvaluation:
+    """Shows the data of a job to rules, slice by slice.
+
+    Args:
+        path: The folder ``profiler-output``, or its address on S3.
+        rules: The rules.
+        scan_interval_us: Length of a slice in microseconds.
+
+    Attributes:
+        rules: The rules, which hold what they found.
+        span: Start and end of the data that were judged, in microseconds since 1970; None before there are any.
+
+    Raises:
+        SMDebugValueError: `scan_interval_us` is not above 0.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        rules: Iterable[ProfilerRule],
+        scan_interval_us: int = SCAN_INTERVAL_US,
+    ) -> None:
+        if scan_interval_us <= 0:
+            raise SMDebugValueError(f"scan_interval_us must be above 0 (got {scan_interval_us!r})")
+        self._path = os.fspath(path)
+        self.rules: Sequence[ProfilerRule] = list(rules)
+        self._interval_us = scan_interval_us
+        self._system, self._framework = open_readers(path, use_in_memory_cache=True)
+        self._files = open_files(path)
+        self._next_us: int | None = None
+        self.span: tuple[int, int] | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        """What of the data could not be read."""
+        return [*self._system.problems, *self._framework.problems]
+
+    def has_ended(self) -> bool:
+        """Return whether the job has ended."""
+        keys = {info.key for folder in ("system/", "framework/") for info in self._files.list(folder)}
+        return any(mark in keys for mark in END_MARKS)
+
+    def advance(self, has_ended: bool = True) -> bool:
+        """Judge the slices that are complete.
+
+        Args:
+            has_ended: Whether the job has ended, so that the last slice is judged although it is not full.
+
+        Returns:
+            Whether there was a slice to judge.
+        """
+        advanced = False
+        for piece in self._slices(has_ended):
+            for rule in self.rules:
+                rule.observe(piece)
+            self.span = (self.span[0] if self.span else piece.start_us, piece.end_us)
+            advanced = True
+        return advanced
+
+    def follow(
+        self, on_advance: Callable[[], object] = lambda: None, is_stopped: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Judge slices until the job has ended.
+
+        Args:
+            on_advance: Called after new slices were judged.
+            is_stopped: Returns whether to stop waiting for more data.
+        """
+        while True:
+            has_ended = self.has_ended() or is_stopped()
+            if self.advance(has_ended):
+                on_advance()
+            if has_ended:
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def _slices(self, has_ended: bool) -> Iterator[Slice]:
+        self._system.refresh_event_file_list()
+        self._framework.refresh_event_file_list()
+        if self._next_us is None:
+            firsts = [reader.get_timestamp_of_first_available_file() for reader in (self._system, self._framework)]
+            starts = [first for first in firsts[:1] if first] or [first for first in firsts if first]
+            if not starts:
+                return
+            self._next_us = min(starts)
+        latest_us = self._latest_us()
+        while self._next_us <= latest_us:
+            start_us, end_us = self._next_us, self._next_us + self._interval_us
+            is_last = has_ended and end_us > latest_us
+            if not is_last and end_us + (0 if has_ended else _SETTLE_US) > latest_us:
+                return
+            self._next_us = end_us
+            piece = self._read(start_us, end_us, is_last)
+            if piece.readings or piece.events:
+                yield piece
+
+    def _latest_us(self) -> float:
+        """Return the time of the newest value or event, in microseconds since 1970."""
+        newest_file_us = self._system.get_timestamp_of_latest_available_file()
+        times = self._system.get_rows(newest_file_us, _ALL_TIME_US).timestamps
+        return max(max(times, default=0.0) * 1e6, float(self._framework.get_timestamp_of_latest_available_file()))
+
+    def _read(self, start_us: int, end_us: int, is_last: bool) -> Slice:
+        rows = self._system.get_rows(start_us, end_us - 1)
+        events = [
+            event for event in self._framework.get_events(start_us, end_us) if start_us <= event.end_time < end_us
+        ]
+        return Slice(start_us, end_us, group_rows(rows), events, is_last)
+
+
+def evaluate_profile(
+    path: str | os.PathLike[str], rules: Iterable[ProfilerRule | str], scan_interval_us: int = SCAN_INTERVAL_US
+) -> list[ProfilerRule]:
+    """Judge the data of a job that has ended, or what is there of one that runs.
+
+    Args:
+        path: The folder ``profiler-output``, or its address on S3.
+        rules: Rules, or names of rules with their default parameters.
+        scan_interval_us: Length of a slice in microseconds.
+
+    Returns:
+        The rules, which hold what they found.
+
+    Raises:
+        SMDebugValueError: There is no such rule.
+    """
+    made = [create_profiler_rule(rule) if isinstance(rule, str) else rule for rule in rules]
+    evaluation = ProfileEvaluation(path, made, scan_interval_us)
+    evaluation.advance()
+    return made
+
+
+def summarize(rules: Iterable[ProfilerRule]) -> list[dict[str, Any]]:
+    """Return name, verdict, reason and findings of each rule as JSON objects."""
+    return [
+        {
+            "rule": rule.name,
+            "verdict": rule.verdict.value,
+            "not_judged": None if rule.triggered else rule.not_judged(),
+            "triggered": rule.triggered,
+            "findings": [finding.to_json_dict() for finding in rule.findings],
+        }
+        for rule in rules
+    ]

@@ -1,0 +1,1 @@
+"""The profiler rules of SageMaker under their names, with their decisions and defaults."""

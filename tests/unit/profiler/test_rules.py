@@ -1,0 +1,261 @@
+"""The profiler rules decide as the original's do, on data whose bottlenecks are known by construction."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.catalog import get_rule_spec
+from sagemaker_debug_ext.cli.main import main
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.profiler.format.file_names import system_file_key
+from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, format_rows
+from sagemaker_debug_ext.profiler.rules import (
+    RULES,
+    ProfileEvaluation,
+    Verdict,
+    create_profiler_rule,
+    create_report_rules,
+    evaluate_profile,
+)
+from support.profiler import ARCHIVE, unpack
+
+SCHEMAS = json.loads((ARCHIVE.parent / "report_schemas.json").read_text(encoding="utf-8"))
+SHORT = {
+    "BatchSize": {"patience": 1, "window": 5},
+    "CPUBottleneck": {"threshold": 19, "patience": 1},
+    "GPUMemoryIncrease": {"patience": 1, "window": 2},
+    "IOBottleneck": {"threshold": 9, "patience": 1},
+    "LoadBalancing": {"patience": 1},
+    "LowGPUUtilization": {"patience": 1, "window": 30},
+    "StepOutlier": {"n_outliers": 1},
+}
+"""Parameters for jobs of two minutes at an interval of five seconds."""
+
+GPU_RULES = ["BatchSize", "CPUBottleneck", "GPUMemoryIncrease", "IOBottleneck", "LoadBalancing", "LowGPUUtilization"]
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory) -> Path:
+    return unpack(tmp_path_factory.mktemp("golden"))
+
+
+@pytest.fixture(scope="module")
+def two_nodes(golden) -> Path:
+    return golden / "gpu_two_nodes" / "profiler-output"
+
+
+def judge(path, name, **parameters):
+    (rule,) = evaluate_profile(path, [create_profiler_rule(name, parameters)])
+    return rule
+
+
+@pytest.mark.parametrize(("threshold", "fires"), [(19, True), (20, False), (50, False)])
+def test_cpu_bottleneck_when_a_fifth_of_all_snapshots_is_one_then_fires_below_that(two_nodes, threshold, fires):
+    """Six of thirty ticks per node are bottlenecks; the share has to be above the threshold in a slice that fires."""
+    rule = judge(two_nodes, "CPUBottleneck", threshold=threshold, patience=59)
+    assert (rule.datapoints, rule.violations, rule.triggered > 0) == (60, 12, fires)
+    details = rule.details()
+    assert details["low_gpu_utilization"] == 36
+    times = sorted(float(time) - 1700000010 for time in details["bottlenecks"])
+    assert np.round(times).tolist() == sorted([60, 65, 70, 75, 80, 85] * 2)
+
+
+def test_io_bottleneck_when_three_ticks_per_node_wait_for_a_disk_then_names_them(two_nodes):
+    """The share after the first step is reported beside the original's share."""
+    rule = judge(two_nodes, "IOBottleneck", threshold=9, patience=1)
+    assert (rule.violations, rule.triggered) == (6, 1)
+    (finding,) = rule.findings
+    assert finding.numbers["share"] == pytest.approx(10)
+    assert finding.numbers["share_after_first_step"] > 10
+    assert 1700000100 <= finding.start <= finding.end <= 1700000111
+
+
+def test_low_gpu_utilization_when_judged_over_all_points_then_tells_fluctuating_from_underused(two_nodes):
+    """Percentiles are those of all thirty points; one of eight GPUs is underused."""
+    rule = judge(two_nodes, "LowGPUUtilization", patience=29, window=30)
+    found = {(finding.node, finding.device): finding for finding in rule.findings}
+    assert len(found) == 8
+    assert [key for key, finding in found.items() if "underused" in finding.message] == [("algo-2", "gpu3")]
+    p95 = {key: finding.numbers["p95"] for key, finding in found.items()}
+    assert p95["algo-1", "gpu0"] == pytest.approx(95.55)
+    assert p95["algo-2", "gpu3"] == pytest.approx(43.55)
+    assert {finding.numbers["p5"] for finding in found.values()} == {0.0}
+    details = rule.details()
+    assert details["algo-2"]["gpu3"]["p95"] == pytest.approx(43.55)
+
+
+def test_gpu_memory_increase_when_memory_rises_twice_then_reports_two_episodes_per_gpu(two_nodes):
+    """The largest rise is that at the start of training, and the points of one rise are one finding."""
+    rule = judge(two_nodes, "GPUMemoryIncrease", patience=1, window=2)
+    episodes = [finding for finding in rule.findings if (finding.node, finding.device) == ("algo-1", "gpu0")]
+    assert [round(finding.start - 1700000010) for finding in episodes] == [15, 90]
+    assert rule.details()["algo-1"]["gpu0"]["increase"] == pytest.approx(45, abs=2)
+
+
+def test_load_balancing_when_one_gpu_has_half_the_work_then_every_pair_with_it_is_unequal(two_nodes):
+    """The pairs above the limit are those of the one GPU, on its own machine and across machines."""
+    rule = judge(two_nodes, "LoadBalancing", threshold=0.6, patience=1)
+    assert rule.triggered > 0
+    details = rule.details()
+    pairs = {
+        frozenset(((node, one), tuple(other.split("/")) if "/" in other else (node, other)))
+        for node, facts in details.items()
+        for one, others in facts.get("distances", {}).items()
+        for other in others
+    }
+    assert len(pairs) == 7
+    assert all(("algo-2", "gpu3") in pair for pair in pairs)
+
+
+def test_step_outlier_when_there_are_too_few_steps_then_is_not_judged(two_nodes):
+    """Twenty-five steps are below the original's hundred; the outlier is in the evidence all the same."""
+    rule = judge(two_nodes, "StepOutlier")
+    assert rule.verdict is Verdict.NOT_JUDGED
+    assert rule.not_judged() == "25 of 100 steps"
+    steps = rule.details()["step_details"]
+    assert set(steps) == {f"{worker}/{mode}" for worker in ("algo-1-41", "algo-2-52") for mode in ("TRAIN", "EVAL")}
+    assert steps["algo-1-41/TRAIN"]["step_numbers"] == ["17"]
+
+
+@pytest.mark.parametrize("case", ["gpu_two_nodes", "measured_host"])
+@pytest.mark.parametrize("parameters", [{}, SHORT], ids=["defaults", "fires"])
+def test_report_when_written_then_fits_the_schemas(golden, case, parameters, tmp_path):
+    """All eleven files have the original's keys, in its order."""
+    given = {f"{rule}_{name}": value for rule, values in parameters.items() for name, value in values.items()}
+    words = [word for name, value in given.items() for word in ("--parameter", f"{name}={value}")]
+    status = main(["profile", "report", str(golden / case / "profiler-output"), str(tmp_path / "out"), *words])
+    files = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "out" / "profiler-reports").iterdir()}
+    assert set(files) == set(SCHEMAS["rules"])
+    for name, content in files.items():
+        assert list(content) == SCHEMAS["report_key_order"]
+        jsonschema.validate(content, SCHEMAS["report_file"])
+        if content["Details"]:
+            jsonschema.validate(content["Details"], SCHEMAS["rules"][name]["details"])
+        order = [line.partition(":")[0] for line in content["RuleParameters"].split("\n") if line]
+        assert order == SCHEMAS["rules"][name]["order"]
+    assert status == int(any(content["RuleTriggered"] for content in files.values()))
+
+
+def test_report_parameters_when_defaults_then_are_those_of_released_reports():
+    """Defaults within the report are the service's, which differ from the guide's."""
+    for rule in create_report_rules():
+        released = SCHEMAS["rules"][rule.name]["released"]
+        assert {name: rule.parameters[name] for name in released} == released
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_rule_when_made_alone_then_has_the_catalogs_defaults(name):
+    """A rule by itself has the defaults that a request documents."""
+    rule = create_profiler_rule(name)
+    for parameter in get_rule_spec(name).parameters:
+        assert rule.parameters[parameter.name] == parameter.default
+
+
+@pytest.mark.parametrize("name", sorted({*GPU_RULES, "StepOutlier"}))
+def test_rule_when_data_are_too_short_then_is_not_judged(two_nodes, name):
+    """Too little data are no sound verdict, and the reason says how much is there and needed."""
+    rule = judge(two_nodes, name)
+    assert rule.verdict is Verdict.NOT_JUDGED
+    assert " of " in rule.not_judged()
+
+
+@pytest.mark.parametrize("name", GPU_RULES)
+def test_rule_when_there_is_no_gpu_then_is_not_judged(golden, name):
+    """Rules on GPUs say that there is none, whatever the patience."""
+    rule = judge(golden / "measured_host" / "profiler-output", name, patience=1)
+    assert (rule.verdict, rule.not_judged()) == (Verdict.NOT_JUDGED, "no GPU")
+
+
+def test_patience_when_given_in_seconds_then_wins_over_points(two_nodes):
+    """A length of time does not depend on the interval."""
+    assert judge(two_nodes, "CPUBottleneck", threshold=19, patience=10_000, patience_seconds=30).triggered > 0
+    assert judge(two_nodes, "CPUBottleneck", threshold=19, patience=1, patience_seconds=600).triggered == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "part"),
+    [
+        ("CPUBottlenek", {}, "did you mean 'CPUBottleneck'"),
+        ("CPUBottleneck", {"threshold": 101}, "threshold"),
+        ("CPUBottleneck", {"no_such": 1}, "no_such"),
+        ("CPUBottleneck", {"patience_seconds": "soon"}, "patience_seconds must be a number of at least 0"),
+    ],
+)
+def test_rule_when_a_parameter_is_wrong_then_it_is_named(name, parameters, part):
+    """Wrong rules and parameters are refused before any data are read."""
+    with pytest.raises(SMDebugValueError, match=part):
+        create_profiler_rule(name, parameters)
+
+
+def write_minutes(folder: Path, start: int, minutes: dict[int, list[SystemRow]]) -> None:
+    for minute, rows in minutes.items():
+        path = folder / system_file_key(start + 60 * minute, "algo-1")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(format_rows(rows))
+
+
+def busy_job(num_minutes: int, start: int = 1_700_000_040) -> dict[int, list[SystemRow]]:
+    """Return a job whose one GPU waits for its one core in every second tick."""
+    minutes: dict[int, list[SystemRow]] = {minute: [] for minute in range(num_minutes)}
+    for second in range(60 * num_minutes):
+        is_bottleneck = second % 2
+        for kind, name, dimension, value in (
+            ("cpu", "cpu0", "CPUUtilization", 99.0 if is_bottleneck else 30.0),
+            ("gpu", "gpu0", "GPUUtilization", 1.0 if is_bottleneck else 90.0),
+        ):
+            timestamp = start + second + (0.004 if kind == "gpu" else 0.0)
+            minutes[second // 60].append(SystemRow(kind, name, dimension, value, "algo-1", timestamp))
+    return minutes
+
+
+def test_evaluation_when_data_arrive_minute_by_minute_then_ends_as_if_they_had_all_been_there(tmp_path):
+    """Live and afterwards give the same counts, and a full slice is judged before the job ends."""
+    start, minutes = 1_700_000_040, busy_job(6)
+    rule = create_profiler_rule("CPUBottleneck", {"threshold": 40, "patience": 100})
+    write_minutes(tmp_path / "live", start, {0: minutes[0]})
+    live = ProfileEvaluation(tmp_path / "live", [rule])
+    judged = []
+    for minute in range(1, 6):
+        live.advance(has_ended=False)
+        judged.append(rule.datapoints)
+        write_minutes(tmp_path / "live", start, {minute: minutes[minute]})
+    assert judged == [0, 60, 120, 180, 240]
+    assert rule.triggered > 0
+    (tmp_path / "live" / "system" / "training_job_end.ts").touch()
+    assert live.has_ended()
+    live.follow()
+    shutil.copytree(tmp_path / "live", tmp_path / "after")
+    after = judge(tmp_path / "after", "CPUBottleneck", threshold=40, patience=100)
+    assert rule.report() == after.report()
+
+
+def test_evaluation_when_the_data_are_damaged_then_goes_on_and_says_so(golden):
+    """Odd and broken files cost what is in them, and are described."""
+    path = golden / "edge_cases" / "profiler-output"
+    evaluation = ProfileEvaluation(path, create_report_rules())
+    assert evaluation.advance()
+    assert evaluation.problems
+    assert not evaluation.advance()
+
+
+def test_command_when_a_bottleneck_is_found_then_says_what_is_slow_and_what_to_change(tmp_path, capsys):
+    """The finding has its time and numbers, and advice follows."""
+    write_minutes(tmp_path, 1_700_000_040, busy_job(3))
+    words = ["--rule", "CPUBottleneck", "--parameter", "CPUBottleneck_patience=100", "--parameter"]
+    assert main(["profile", "show", str(tmp_path), *words, "CPUBottleneck_threshold=40"]) == 1
+    printed = capsys.readouterr().out
+    assert "CPUBottleneck: IssuesFound" in printed
+    assert "GPUs waited for the CPU in 50 % of 180 snapshots" in printed
+    assert "data loader workers" in printed
+
+
+def test_command_when_there_are_no_data_then_says_so(tmp_path, capsys):
+    """An empty folder is no finding."""
+    assert main(["profile", "show", str(tmp_path)]) == 0
+    assert "no profiler data" in capsys.readouterr().out
