@@ -85,6 +85,14 @@ class SMDebugRuntimeError(DebugExtError, RuntimeError):
     """The environment is not as required, for example because an output folder is already in use."""
 
 
+class SettingTypeError(SMDebugTypeError, RuntimeError):
+    """A setting of a job has the wrong type; the SageMaker SDK raises `RuntimeError` for it."""
+
+
+class ConflictingSettingsError(SMDebugValueError, RuntimeError):
+    """Settings of a job exclude each other; the SageMaker SDK raises `RuntimeError` for it."""
+
+
 class SMDebugNotImplementedError(DebugExtError, NotImplementedError):
     """The feature has been removed; the message names its replacement."""
 

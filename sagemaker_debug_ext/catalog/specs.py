@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import attrs
 
-from sagemaker_debug_ext.config._fields import is_pipeline_variable, render_value
+from sagemaker_debug_ext.config._fields import is_pipeline_variable, render_value, warn_or_raise
 from sagemaker_debug_ext.config.collection import compile_pattern
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.text_forms import split_patterns
@@ -235,17 +235,25 @@ class RuleSpec:
             f"parameters of rule {self.name} must be among {', '.join(names)} (got {name!r}){did_you_mean(name, names)}"
         )
 
-    def check_parameters(self, parameters: Mapping[str, object]) -> None:
+    def check_parameters(self, parameters: Mapping[str, object], strict: bool = True) -> None:
         """Raise if the rule does not accept a name or value. Missing parameters are not checked.
 
         Parameters common to all rules, and pipeline variables, are skipped.
 
+        Args:
+            parameters: Name → value.
+            strict: Raise if a name is unknown, instead of a warning.
+
         Raises:
             SMDebugTypeError: A value has a type that no parameter has.
-            SMDebugValueError: A name is unknown, or a value has the wrong type or is out of range.
+            SMDebugValueError: A value has the wrong type or is out of range, or, if `strict`, a name is unknown.
         """
         for name, value in _own(parameters).items():
-            spec = self.parameter(name)
+            try:
+                spec = self.parameter(name)
+            except SMDebugValueError as error:
+                warn_or_raise(str(error), strict)
+                continue
             if not is_pipeline_variable(value) and not _is_unset(value):
                 spec.parse(value, self.name)
 
@@ -301,9 +309,9 @@ class RuleConfig(dict[str, Any]):
             ]
         self.spec = spec
 
-    def check_parameters(self, parameters: Mapping[str, object]) -> None:
+    def check_parameters(self, parameters: Mapping[str, object], strict: bool = True) -> None:
         """Raise if the rule does not accept a name or value; see `RuleSpec.check_parameters`."""
-        self.spec.check_parameters(parameters)
+        self.spec.check_parameters(parameters, strict)
 
     def __reduce__(self) -> tuple[type[RuleConfig], tuple[RuleSpec], None, None, Any]:
         return RuleConfig, (self.spec,), None, None, iter(self.items())

@@ -9,13 +9,14 @@ from __future__ import annotations
 import enum
 import numbers
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 import attrs
 
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MAX_TEXT: Final = 256
@@ -257,6 +258,17 @@ def is_positive_number(instance: object, attribute: attrs.Attribute[Any], value:
         raise SMDebugTypeError(f"{_named(instance, attribute)} must be a number (got {value!r})")
     if not value > 0:
         raise SMDebugValueError(f"{_named(instance, attribute)} must be above 0 (got {value!r})")
+
+
+def warn_or_raise(problem: str, strict: bool) -> None:
+    """Warn of a setting that has no effect; raise if `strict`.
+
+    Raises:
+        SMDebugValueError: The problem, if `strict`.
+    """
+    if strict:
+        raise SMDebugValueError(problem)
+    warnings.warn(f"a setting is unknown and passed on as it is: {problem}", DebugExtWarning, stacklevel=5)
 
 
 def is_boolean(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
+from sagemaker_debug_ext.errors import SettingTypeError, SMDebugTypeError, SMDebugValueError, did_you_mean
 
 _JOB_PREFIX: Final = re.compile(r"[A-Za-z0-9-]+")
 _EMAIL: Final = re.compile(r"[A-Za-z0-9._%+-]+@([A-Za-z0-9_-]+\.)+[A-Za-z]{2,}")
@@ -182,7 +182,7 @@ def to_actions(actions: object) -> Action | ActionList | None:
 def _adopt(action: object) -> Action:
     parameters = getattr(action, "action_parameters", None)
     if not isinstance(parameters, Mapping):
-        raise SMDebugTypeError(f"actions must be {_ACTION_NAMES} or an ActionList of them (got {action!r})")
+        raise SettingTypeError(f"actions must be {_ACTION_NAMES} or an ActionList of them (got {action!r})")
     if getattr(action, "use_default_training_job_prefix", False):
         parameters = {"name": parameters.get("name")}
     return _parse_one(parameters)

@@ -29,14 +29,16 @@ class CollectionConfig:
             ``save_interval``, ``save_steps``, ``start_step`` (inclusive), ``end_step`` (exclusive); these four also
             with a mode as prefix (``eval.save_interval``). Numbers, booleans and lists are rendered as strings.
             Containers with smdebug reject ``save_raw_tensor`` and ``save_shape``, which it cannot parse from strings.
+        strict: Raise if a parameter is unknown. By default it is passed on with a warning.
 
     Raises:
         SMDebugTypeError: `name` or a value has a type that cannot be rendered.
-        SMDebugValueError: A parameter is unknown, or its value is not allowed.
+        SMDebugValueError: The value of a parameter is not allowed, or, if `strict`, a parameter is unknown.
     """
 
     name: Text = attrs.field(validator=is_name)
     parameters: Parameters = attrs.field(default=Parameters(), converter=_to_parameters)
+    strict: bool = attrs.field(default=False, kw_only=True, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        check_parameters(self.parameters, COLLECTION_PARAMETERS, f"collection {self.name!r}")
+        check_parameters(self.parameters, COLLECTION_PARAMETERS, f"collection {self.name!r}", self.strict)

@@ -54,10 +54,12 @@ class DebuggerHookConfig:
         hook_parameters: Settings for all collections: the parameters of `CollectionConfig` and ``save_all``,
             ``include_workers`` (``one`` or ``all``), ``export_tensorboard``, ``tensorboard_dir``.
         collection_configs: Collections to save in addition to the default ones of the framework.
+        strict: Raise if a parameter is unknown. By default it is passed on with a warning.
 
     Raises:
         SMDebugTypeError: An argument has the wrong type.
-        SMDebugValueError: A path is invalid, a parameter is unknown, or its value is not allowed.
+        SMDebugValueError: A path is invalid, the value of a parameter is not allowed, or, if `strict`, a parameter is
+            unknown.
     """
 
     s3_output_path: Text | None = attrs.field(default=None, validator=is_s3_path)
@@ -65,5 +67,7 @@ class DebuggerHookConfig:
     hook_parameters: Parameters = attrs.field(default=Parameters(), converter=_to_parameters)
     collection_configs: tuple[CollectionConfig, ...] = attrs.field(default=(), converter=to_collections)
 
+    strict: bool = attrs.field(default=False, kw_only=True, eq=False, repr=False)
+
     def __attrs_post_init__(self) -> None:
-        check_parameters(self.hook_parameters, HOOK_PARAMETERS, "the hook")
+        check_parameters(self.hook_parameters, HOOK_PARAMETERS, "the hook", self.strict)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import attrs
 
 from sagemaker_debug_ext.config import text_forms
-from sagemaker_debug_ext.config._fields import Parameters
+from sagemaker_debug_ext.config._fields import Parameters, warn_or_raise
 from sagemaker_debug_ext.config.reductions import ReductionConfig, check_statistics
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 from sagemaker_debug_ext.config.text_forms import TextForm
@@ -245,22 +245,23 @@ HOOK_PARAMETERS: Final[Mapping[str, TextForm]] = {**_SHARED_PARAMETERS, **HOOK_A
 """The parameters of a hook, with their text forms."""
 
 
-def check_parameters(parameters: Parameters, known: Mapping[str, TextForm], where: str) -> None:
-    """Raise if a name is unknown, or a value is one that a hook could not use.
+def check_parameters(parameters: Parameters, known: Mapping[str, TextForm], where: str, strict: bool) -> None:
+    """Raise if a value is one that a hook could not use, and warn of unknown names, which the hook ignores.
 
     Args:
         parameters: The parameters, rendered.
         known: `COLLECTION_PARAMETERS` or `HOOK_PARAMETERS`.
         where: What they belong to, for error messages.
+        strict: Raise if a name is unknown.
 
     Raises:
-        SMDebugValueError: A name is not among those of `known`, a value is not allowed, or an end step lies at or
-            before its start step.
+        SMDebugValueError: A value is not allowed, an end step lies at or before its start step, or, if `strict`, a
+            name is not among those of `known`.
     """
     for name, value in parameters.items():
         if name not in known:
-            raise SMDebugValueError(_unknown_name(name, known, where))
-        if isinstance(value, str):
+            warn_or_raise(_unknown_name(name, known, where), strict)
+        elif isinstance(value, str):
             known[name].check(value, f"{name} of {where}")
     for prefix in ("", *MODE_PREFIXES):
         start, end = parameters.get(f"{prefix}start_step"), parameters.get(f"{prefix}end_step")

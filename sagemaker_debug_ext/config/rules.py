@@ -23,7 +23,7 @@ from sagemaker_debug_ext.config._fields import (
 from sagemaker_debug_ext.config.actions import Action, ActionList, to_actions
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import to_collections
-from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import ConflictingSettingsError, DebugExtWarning, SMDebugTypeError, SMDebugValueError
 
 PROFILER_RULE_NAME: Final = "DetailedProfilerProcessingJobConfig"
 """Name prefix of the rule that processes the recordings of SageMaker Profiler; that rule has its own image."""
@@ -33,7 +33,7 @@ PROFILER_RULE_NAME: Final = "DetailedProfilerProcessingJobConfig"
 class ChecksParameters(Protocol):
     """A base configuration that knows its rule and can check its parameters."""
 
-    def check_parameters(self, parameters: Mapping[str, Text]) -> None:
+    def check_parameters(self, parameters: Mapping[str, Text], strict: bool = True) -> None:
         """Raise if the rule does not accept a name or value."""
 
 
@@ -112,6 +112,8 @@ class Rule(RuleBase):
         rule_parameters: Mapping[str, Any] | None = None,
         collections_to_save: Iterable[CollectionConfig] | None = None,
         actions: Action | ActionList | None = None,
+        *,
+        strict: bool = False,
     ) -> Rule:
         """Choose a built-in rule.
 
@@ -125,10 +127,13 @@ class Rule(RuleBase):
             collections_to_save: Collections to save for this rule instead of its default ones; an empty list means the
                 default ones.
             actions: Actions to run when the rule fires.
+            strict: Raise if a parameter is unknown. By default it is passed on with a warning that names the nearest
+                known one.
 
         Raises:
             SMDebugTypeError: `base_config` does not belong to a debugger rule, or an argument has the wrong type.
-            SMDebugValueError: A parameter is unknown or names the rule to invoke, or its value is not allowed.
+            SMDebugValueError: A parameter names the rule to invoke, its value is not allowed, or, if `strict`, it is
+                unknown.
         """
         base = _debug_rule_configuration(base_config)
         given = _without_reserved(rule_parameters, "rule_to_invoke", "action_json")
@@ -137,7 +142,7 @@ class Rule(RuleBase):
             "rule_parameters",
         )
         if isinstance(base_config, ChecksParameters):
-            base_config.check_parameters(parameters)
+            base_config.check_parameters(parameters, strict)
         return cls(
             name=name or base["RuleConfigurationName"],
             built_in=True,
@@ -329,7 +334,7 @@ def _without_reserved(rule_parameters: Mapping[str, Any] | None, *reserved: str)
     for name in reserved:
         if rule_parameters.get(name) is not None:
             instead = "actions" if name == "action_json" else "Rule.custom for a custom rule"
-            raise SMDebugValueError(
+            raise ConflictingSettingsError(
                 f"rule_parameters must not hold {name!r}; use {instead} (got {rule_parameters[name]!r})"
             )
     return rule_parameters

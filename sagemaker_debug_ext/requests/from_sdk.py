@@ -23,7 +23,7 @@ from sagemaker_debug_ext.config.hook import DebuggerHookConfig, to_collections
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
 from sagemaker_debug_ext.config.profiler import METRICS_CONFIGS, FrameworkProfile, Profiler, ProfilerConfig
 from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME, ProfilerRule, Rule
-from sagemaker_debug_ext.errors import SMDebugTypeError
+from sagemaker_debug_ext.errors import SettingTypeError, SMDebugTypeError
 
 _DEFAULT_IMAGE: Final = "DEFAULT_RULE_EVALUATOR_IMAGE"
 """Placeholder in the SDK's rules for the image of built-in rules."""
@@ -182,7 +182,7 @@ def rules_from_sdk(rules: Any) -> tuple[Rule | ProfilerRule, ...]:
     if rules is None:
         return ()
     if isinstance(rules, (str, Mapping)) or not isinstance(rules, Iterable):
-        raise SMDebugTypeError(f"rules must be a list of Rule and ProfilerRule (got {rules!r})")
+        raise SettingTypeError(f"rules must be a list of Rule and ProfilerRule (got {rules!r})")
     return tuple(map(_adopt_rule, rules))
 
 
@@ -204,7 +204,7 @@ def _adopt_rule(rule: Any) -> Rule | ProfilerRule:
         return (
             ProfilerRule(**fields) if type(rule).__name__.startswith("Profiler") else _debugger_rule(fields, (), None)
         )
-    raise SMDebugTypeError(f"rules must be a list of Rule and ProfilerRule (got {rule!r} among them)")
+    raise SettingTypeError(f"rules must be a list of Rule and ProfilerRule (got {rule!r} among them)")
 
 
 def _rule_fields(rule: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sagemaker_debug_ext.config._fields import Text
 from sagemaker_debug_ext.config.profiler import Profiler, ProfilerConfig
-from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.errors import ConflictingSettingsError
 from sagemaker_debug_ext.requests.outputs import required_output_path
 
 
@@ -21,15 +21,15 @@ def resolve_profiler(
         has_rules: Whether there are profiler rules, which need the profiler.
 
     Raises:
-        SMDebugValueError: The settings conflict.
+        ConflictingSettingsError: The settings exclude each other.
     """
     off_by_config = config is not None and config.disable_profiler is True
     if disable_profiler is True and config is not None and not off_by_config:
-        raise SMDebugValueError("disable_profiler=True must not come with a profiler_config that collects something")
+        raise ConflictingSettingsError("disable_profiler=True must not come with a profiler_config that collects data")
     if disable_profiler is False and off_by_config:
-        raise SMDebugValueError("disable_profiler=False must not come with a profiler_config that is disabled")
+        raise ConflictingSettingsError("disable_profiler=False must not come with a profiler_config that is disabled")
     if has_rules and (disable_profiler is True or off_by_config):
-        raise SMDebugValueError("profiler rules must come with the profiler on: they read what it collects")
+        raise ConflictingSettingsError("profiler rules must come with the profiler on: they read what it collects")
     if config is None and (disable_profiler is not None or has_rules):
         return ProfilerConfig(disable_profiler=disable_profiler is True)
     return config

@@ -320,11 +320,12 @@ def _without_impossible_hook(settings: DebuggerSettings, facts: JobDescription) 
     obstacle = None if settings.hook is False else _hook_obstacle(settings, facts)
     if obstacle is None:
         return settings
-    if settings.debugger_rules and not settings.allow_rules_without_hook:
-        names = ", ".join(str(rule.name) for rule in settings.debugger_rules)
-        raise SMDebugValueError(f"{obstacle}, so rules would never see data of the job: leave them out (got {names})")
-    _warn(f"no DebugHookConfig is sent: {obstacle}")
-    return attrs.evolve(settings, debugger_hook_config=False)
+    if not settings.debugger_rules or settings.allow_rules_without_hook:
+        _warn(f"no DebugHookConfig is sent: {obstacle}")
+        return attrs.evolve(settings, debugger_hook_config=False)
+    names = ", ".join(str(rule.name) for rule in settings.debugger_rules)
+    _warn(f"neither DebugHookConfig nor rules are sent: {obstacle}, so rules would see no data (left out: {names})")
+    return attrs.evolve(settings, debugger_hook_config=False, rules=settings.profiler_rules)
 
 
 def _warn_of_silent_rules(settings: DebuggerSettings, facts: JobDescription) -> None:

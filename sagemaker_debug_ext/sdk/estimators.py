@@ -312,10 +312,13 @@ def _purpose() -> str:
 
 def has_debugger_settings(estimator: Any) -> bool:
     """Return whether a plain estimator holds a setting of this package, which the SDK itself cannot read."""
-    rules = estimator.rules
-    settings = [getattr(estimator, name, None) for name in MANAGED_ATTRIBUTES]
-    settings += rules if isinstance(rules, (list, tuple)) else []
-    return any(type(setting).__module__.startswith("sagemaker_debug_ext.") for setting in settings)
+    return any(is_ours(getattr(estimator, name, None)) for name in (*MANAGED_ATTRIBUTES, "rules"))
+
+
+def is_ours(setting: Any) -> bool:
+    """Return whether a setting, or one in a list of settings, is a configuration of this package."""
+    settings = setting if isinstance(setting, (list, tuple)) else [setting]
+    return any(type(item).__module__.startswith("sagemaker_debug_ext.") for item in settings)
 
 
 def convert_estimator(estimator: Any, kind: type[Any]) -> None:

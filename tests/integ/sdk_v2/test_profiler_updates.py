@@ -148,3 +148,25 @@ def test_rule_job_summary_has_both_kinds(running):
         ("Overfit", "IssuesFound"),
         ("ProfilerReport", "InProgress"),
     ]
+
+
+def test_update_profiler_when_the_estimator_is_the_sdks_own_then_takes_rules_of_this_package(session):
+    """A script changes its imports of the debugger package only."""
+    estimator = Estimator(IMAGE, ROLE, instance_count=1, instance_type="ml.g5.xlarge", sagemaker_session=session)
+    estimator.fit(wait=False, job_name="running")
+    with Stubber(session.sagemaker_client) as stub:
+        described(stub, "Enabled", ProfilerConfig={"S3OutputPath": BUCKET})
+        stub.add_response(
+            "update_training_job",
+            ARN,
+            {"TrainingJobName": "running", "ProfilerRuleConfigurations": [REPORT], "ProfilerConfig": ANY},
+        )
+        estimator.update_profiler(rules=[ProfilerRule.sagemaker(rule_configs.ProfilerReport())])
+        stub.assert_no_pending_responses()
+
+
+def test_update_profiler_when_its_rules_are_no_rules_then_raises_runtime_error(running):
+    """As the SDK does, so that `except RuntimeError` still catches."""
+    estimator, _ = running()
+    with pytest.raises(RuntimeError):
+        estimator.update_profiler(rules=[1])

@@ -77,14 +77,15 @@ def test_checkpoints_on_several_instances_leave_the_hook_out(framework, make, re
     assert estimator.debugger_hook_config is HOOK
 
 
-def test_checkpoints_on_several_instances_with_rules_are_refused(make, requests):
-    """The SDK sends rules that never see data."""
-    with pytest.raises(SMDebugValueError, match=r"rules would never see data.*Overfit"):
+def test_checkpoints_on_several_instances_leave_rules_out(make, requests):
+    """The SDK sends rules that never see data; the job trains all the same."""
+    with pytest.warns(DebugExtWarning, match=r"neither DebugHookConfig nor rules are sent.*Overfit"):
         make(instance_count=2, rules=RULES, **CHECKPOINTS).fit(wait=False, job_name="ckpt-rules")
+    assert "DebugRuleConfigurations" not in requests[0]
     forced = make(instance_count=2, rules=RULES, allow_rules_without_hook=True, **CHECKPOINTS)
     with pytest.warns(DebugExtWarning):
         forced.fit(wait=False, job_name="ckpt-forced")
-    assert len(requests) == 1
+    assert "DebugRuleConfigurations" in requests[1]
 
 
 @pytest.mark.parametrize("arguments", [{"checkpoint_s3_uri": "s3://my-bucket/c"}, {"checkpoint_local_path": "/ckpt"}])
@@ -122,7 +123,7 @@ def test_a_number_of_instances_that_a_pipeline_decides_counts_as_several(make, r
     assert estimator.debugger_hook_config is None
 
 
-def test_parameter_server_leaves_the_hook_out_and_refuses_rules(make, requests):
+def test_parameter_server_leaves_the_hook_and_rules_out(make, requests):
     """The SDK drops both without a word, and the path of TensorBoard data with them."""
     distribution = {"parameter_server": {"enabled": True}}
     estimator = make("tensorflow", distribution=distribution, instance_count=2)
@@ -130,8 +131,9 @@ def test_parameter_server_leaves_the_hook_out_and_refuses_rules(make, requests):
         estimator.fit(wait=False, job_name="ps")
     assert "DebugHookConfig" not in requests[0]
     assert estimator.latest_job_debugger_artifacts_path() is None
-    with pytest.raises(SMDebugValueError, match="parameter server"):
+    with pytest.warns(DebugExtWarning, match="neither DebugHookConfig nor rules are sent: .*parameter server"):
         make("tensorflow", distribution=distribution, rules=RULES).fit(wait=False, job_name="ps-rules")
+    assert "DebugRuleConfigurations" not in requests[1]
 
 
 def test_trainium_switches_the_profiler_off_and_refuses_a_wanted_one(generic, requests):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig
 from sagemaker_debug_ext.config.hook_options import COLLECTION_PARAMETERS, HOOK_PARAMETERS
 from sagemaker_debug_ext.config.text_forms import split_patterns
-from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 from support.pipelines import Variable
 
 
@@ -67,7 +67,16 @@ def test_collections_that_say_the_same_are_equal():
 def test_collection_with_a_wrong_parameter_is_refused(parameters, match):
     """The error says what is allowed and, for a misspelt name, which is nearest."""
     with pytest.raises(SMDebugValueError, match=match):
-        CollectionConfig("c", parameters)
+        CollectionConfig("c", parameters, strict=True)
+
+
+def test_parameter_when_unknown_then_is_passed_on_with_a_warning():
+    """A job that used to train still does, placeholders of the guide included."""
+    with pytest.warns(DebugExtWarning, match="passed on as it is: .*of collection 'c' must be among"):
+        assert CollectionConfig("c", {"key": "value"}).parameters == {"key": "value"}
+    with pytest.warns(DebugExtWarning, match="did you mean 'save_all'"):
+        assert DebuggerHookConfig(hook_parameters={"save_al": True}).hook_parameters == {"save_al": "True"}
+    assert CollectionConfig("c", {"save_interval": 5}, strict=True) == CollectionConfig("c", {"save_interval": 5})
 
 
 @pytest.mark.parametrize(
@@ -83,7 +92,7 @@ def test_collection_with_a_wrong_parameter_is_refused(parameters, match):
 def test_hook_with_a_wrong_parameter_is_refused(parameters, match):
     """Hook parameters are checked as those of collections are."""
     with pytest.raises(SMDebugValueError, match=match):
-        DebuggerHookConfig(hook_parameters=parameters)
+        DebuggerHookConfig(hook_parameters=parameters, strict=True)
 
 
 def test_hook_takes_all_its_parameters():

@@ -69,7 +69,29 @@ def test_sagemaker_with_an_empty_list_of_collections_keeps_the_default_ones():
 def test_sagemaker_with_a_wrong_parameter_is_refused(parameters, match):
     """Parameters are compared with the catalog when the rule is made."""
     with pytest.raises(SMDebugValueError, match=match):
-        Rule.sagemaker(rule_configs.vanishing_gradient(), rule_parameters=parameters)
+        Rule.sagemaker(rule_configs.vanishing_gradient(), rule_parameters=parameters, strict=True)
+
+
+def test_sagemaker_when_a_parameter_is_unknown_then_passes_it_on_with_a_warning():
+    """The warning names the nearest known one; a known one is checked as ever."""
+    with pytest.warns(DebugExtWarning, match="did you mean 'threshold'"):
+        rule = Rule.sagemaker(rule_configs.vanishing_gradient(), rule_parameters={"treshold": 1})
+    assert rule.rule_parameters["treshold"] == "1"
+    with pytest.raises(SMDebugValueError, match="at least 0"):
+        Rule.sagemaker(rule_configs.vanishing_gradient(), rule_parameters={"threshold": -1})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Rule.sagemaker(rule_configs.overfit(), rule_parameters={"rule_to_invoke": "Other"}),
+        lambda: Rule.sagemaker(rule_configs.overfit(), actions=["stop"]),
+    ],
+)
+def test_rule_when_the_sdk_would_raise_runtime_error_then_the_error_is_one(make):
+    """Scripts that catch the SDK's error still do."""
+    with pytest.raises(RuntimeError):
+        make()
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ TWICE = [{"CollectionName": "a"}] * 2
         (("Tags", 0, "Key"), "", "Tags[0].Key: must have at least 1 characters (got '')"),
         # the service
         ((*HOOK, "CollectionConfigurations"), TWICE, "Configurations[1].CollectionName: names must"),
-        ((*HOOK, "HookParameters"), {"save_intervall": "5"}, "DebugHookConfig.HookParameters: parameters of the hook"),
+        ((*HOOK, "HookParameters"), {"save_interval": "x"}, "HookParameters: save_interval of the hook"),
         (
             (*HOOK, "CollectionConfigurations", 0, "CollectionParameters"),
             {"save_interval": "0"},

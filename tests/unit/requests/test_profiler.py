@@ -36,7 +36,7 @@ def test_resolve_profiler_follows_who_asks_for_it(config, disable, has_rules, re
 @pytest.mark.parametrize(
     ("config", "disable", "has_rules", "match"),
     [
-        (ProfilerConfig(), True, False, "collects something"),
+        (ProfilerConfig(), True, False, "collects data"),
         (OFF, False, False, "is disabled"),
         (OFF, None, True, "profiler rules must come with the profiler on"),
         (None, True, True, "profiler rules must come with the profiler on"),

@@ -132,10 +132,17 @@ def test_resolve_members_leaves_the_hook_out_where_it_cannot_run(given, has_hook
     assert ("DebugHookConfig" in build_members(settings(), facts(**given))) is has_hook
 
 
-def test_resolve_members_refuses_rules_where_the_hook_cannot_run():
-    """They would never see data; unless forced."""
-    with pytest.raises(SMDebugValueError, match="rules would never see data"):
-        build_members(settings(rules=[RULE]), facts(has_parameter_server=True))
+@pytest.mark.parametrize(
+    "given", [{"has_parameter_server": True}, {"has_checkpoints": True, "num_instances": 2, "framework": "pytorch"}]
+)
+def test_rules_when_the_hook_cannot_run_then_are_left_out_with_a_warning(given):
+    """They would never see data; the job is as without them."""
+    with pytest.warns(DebugExtWarning, match="neither DebugHookConfig nor rules are sent: .*left out: Overfit"):
+        assert build_members(settings(rules=[RULE]), facts(**given)) == {}
+
+
+def test_rules_when_forced_then_are_sent_without_a_hook():
+    """The user insists."""
     with pytest.warns(DebugExtWarning):
         forced = build_members(settings(rules=[RULE], allow_rules_without_hook=True), facts(has_parameter_server=True))
     assert list(forced) == ["DebugRuleConfigurations"]
