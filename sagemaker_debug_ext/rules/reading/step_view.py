@@ -12,6 +12,7 @@ import numpy as np
 
 from sagemaker_debug_ext.errors import StepUnavailable, TensorUnavailable, TensorUnavailableForStep
 from sagemaker_debug_ext.rules.reading.numeric import Array, as_scalar, is_numeric
+from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.trials.index.entries import ReductionKey
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -28,12 +29,23 @@ KEPT_VALUES: Final = 2**14
 """Number of values of earlier steps in the cache."""
 
 
+_FEW_REDUCED: Final = 8
+"""Number of tensors of a step whose reductions are read one by one, before those of all tensors are read together."""
+
+
+def _first_number(value: Array) -> float:
+    return float(np.asarray(value).reshape(-1)[0])
+
+
 def numeric_value(trial: Trial, name: str, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> Array | None:
     """Return a tensor's value of the default worker, or None if there is none that rules can evaluate.
 
     There is none if the trial lacks the step or the tensor, if nothing or only reductions were saved, and if the tensor
     is empty or not numeric.
     """
+    file = trial.index_reader.file_of(name, step, mode, None)
+    if file is not None and file.layout.slots[name].value < 0:  # spares wide steps of reductions an error each
+        return None
     try:
         value = trial.tensor(name).value(step, mode=mode)
     except (TensorUnavailableForStep, TensorUnavailable, StepUnavailable):
@@ -115,10 +127,27 @@ class StepView:
 
     def reductions(self, name: str) -> dict[ReductionKey, float]:
         """Return the reductions of the tensor that the hook saved; empty if it saved none."""
+        if name not in self._reductions and len(self._reductions) == _FEW_REDUCED:
+            self._read_all_reductions()
         if name not in self._reductions:
             saved = self.trial.tensor(name).reduction_values(self.step)
-            self._reductions[name] = {key: float(np.asarray(value).reshape(-1)[0]) for key, value in saved.items()}
+            self._reductions[name] = {key: _first_number(value) for key, value in saved.items()}
         return self._reductions[name]
+
+    def _read_all_reductions(self) -> None:
+        """Read the reductions of all tensors of the step together, except those that must be read alone."""
+        reader = self.trial.index_reader
+        found: dict[str, dict[ReductionKey, float]] = {}
+        unreadable: set[str] = set()
+        for key, names in reader.reductions_at(self.step).items():
+            stored = {reduction_tensor_name(*key, name): name for name in names}
+            for group in reader.read_columns(names, [self.step], ModeKeys.GLOBAL, None, key):
+                (array,) = group.arrays()
+                if array is None:
+                    unreadable.add(stored[group.name])
+                else:
+                    found.setdefault(stored[group.name], {})[key] = _first_number(array)
+        self._reductions.update((name, saved) for name, saved in found.items() if name not in unreadable)
 
     def default_worker(self, name: str) -> str:
         """Return the worker whose value of the tensor is read."""

@@ -218,6 +218,19 @@ class TrialReader:
                             found.setdefault(name, []).append(step)
         return found
 
+    def reductions_at(self, step: int) -> dict[ReductionKey, list[str]]:
+        """Return, for each saved reduction, the tensors whose first worker in sort order saved it at a global step."""
+        found: dict[ReductionKey, list[str]] = {}
+        seen: set[str] = set()
+        with self.lock:
+            for file in self.index.files_at(step, ModeKeys.GLOBAL):
+                new = [(name, slot) for name, slot in file.layout.slots.items() if name not in seen]
+                seen.update(name for name, _ in new)
+                for name, slot in new:
+                    for key in slot.reductions:
+                        found.setdefault(key, []).append(name)
+        return found
+
     def workers(self) -> list[str]:
         """Return all workers that saved a tensor, sorted."""
         with self.lock:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.errors import CorruptRecordError
 from sagemaker_debug_ext.rules.reading import step_view as step_module
 from sagemaker_debug_ext.rules.reading.numeric import as_scalar, is_numeric, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepReader, StepView
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
+from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
@@ -99,3 +103,49 @@ def test_values_beyond_the_kept_bytes_are_read_again(make_trial, monkeypatch):
     assert [view.value("x").sum() for _ in range(2)] == [6, 6]
     assert [view.scalar("one") for _ in range(2)] == [7, 7]
     assert trial.reads == ["x", "x", "one"]
+
+
+KEYS = (("l2", False), ("mean", True), ("max", False))
+
+
+@pytest.fixture
+def reduced(make_trial):
+    """Forty tensors of which three reductions were saved; of every fifth the value was, too."""
+    tensors = {
+        reduction_tensor_name(*key, f"w{number:02}"): np.float32(10 * number + place)
+        for number in range(40)
+        for place, key in enumerate(KEYS)
+    }
+    tensors |= {f"w{number:02}": np.full(3, number, np.float32) for number in range(0, 40, 5)}
+    return make_trial({(ModeKeys.TRAIN, step): tensors for step in range(2)})
+
+
+def test_reductions_when_many_are_asked_for_then_as_one_by_one_and_read_together(reduced, monkeypatch):
+    """After the first tensors of a step, those of all others are read at once, with the same result."""
+    one_by_one = {name: reduced.tensor(name).reduction_values(1) for name in reduced.tensor_names()}
+    alone = []
+    read_one = type(reduced.index_reader).read_one
+    monkeypatch.setattr(
+        type(reduced.index_reader), "read_one", lambda *args: (alone.append(args[1].name), read_one(*args))[1]
+    )
+    view = StepReader(reduced).at(1)
+    for name, saved in one_by_one.items():
+        assert view.reductions(name) == {key: float(value[0]) for key, value in saved.items()}
+        assert (view.value(name) is None) == (int(name[1:]) % 5 != 0)
+    assert len({name.rpartition("/")[2] for name in alone if "/" in name}) < 12
+
+
+def test_reductions_when_one_is_damaged_then_only_its_tensor_raises(reduced):
+    """Reading together hides no damage, and does not spread it."""
+    record = reduced.index_reader.find("w30", 1, ModeKeys.GLOBAL)["worker_0"].reductions["l2", False]
+    path = Path(reduced.path) / record.event_file
+    content = bytearray(path.read_bytes())
+    content[record.location.start] ^= 1
+    path.write_bytes(bytes(content))
+    view = StepReader(create_trial(reduced.path)).at(1)
+    for name in reduced.tensor_names():
+        if name == "w30":
+            with pytest.raises(CorruptRecordError):
+                view.reductions(name)
+        else:
+            assert len(view.reductions(name)) == len(KEYS)
