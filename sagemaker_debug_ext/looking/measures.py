@@ -20,7 +20,7 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 MeasureKind: TypeAlias = Literal["size", "share"]

@@ -29,6 +29,16 @@ _BYTES_AT_ONCE: Final = 64 << 20
 """Limit of the values in memory at a time, except for the values of one tensor at one step."""
 
 
+_MEASURES: Final = {
+    "gradients": {"size": "gradient_norm", "non_finite": "gradient_non_finite"},
+    "weights": {"change": "update_ratio", "size": "weight_norm"},
+    "outputs": {"size": "output_size", "zeros": "output_zeros", "non_finite": "output_non_finite"},
+}
+"""Group → statistic of its tensors → measure."""
+
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
+
 class _Values(NamedTuple):
     """Values of one tensor at ascending steps, as rows of numbers."""
 
@@ -98,10 +108,10 @@ class _Table:
             self._bytes = {name: trial.index_reader.index.smallest_value_bytes(name) for name in names}
         self._reduction = self._find_reduction()
         self._has_values = False
-        shape = (len(names), len(self.steps))
+        self._shape = (len(names), len(self.steps))
         self._read_columns: set[int] = set()
-        self._saved = np.zeros(shape, np.bool_)
-        self._size, self._change, self._zeros, self._non_finite = (np.full(shape, np.nan) for _ in range(4))
+        self._saved = np.zeros(self._shape, np.bool_)
+        self._tables: dict[str, npt.NDArray[np.float32]] = {}
 
     def bytes_per_step(self) -> float:
         """Return the size of all values of the group at one step."""
@@ -125,25 +135,28 @@ class _Table:
     def grids(self) -> Iterator[LayerGrid]:
         """Yield the measures that the group has, at the steps that were read."""
         columns = sorted(self._read_columns)
-        numbers = {
-            "gradients": {"gradient_norm": self._size, "gradient_non_finite": self._non_finite},
-            "weights": {"update_ratio": self._change, "weight_norm": self._size},
-            "outputs": {
-                "output_size": self._size,
-                "output_zeros": self._zeros,
-                "output_non_finite": self._non_finite,
-            },
-        }[self._group]
-        for name, table in numbers.items():
-            saved = (self._saved if table is self._size else ~np.isnan(table))[:, columns]
-            values = table[:, columns]
-            if not saved.any() or (name.endswith("non_finite") and not values[saved].any()):
-                continue
-            steps = tuple(self.steps[column] for column in columns)
-            yield LayerGrid(MEASURES[name], self._names, steps, values, saved, self._source(name))
+        steps = tuple(self.steps[column] for column in columns)
+        is_whole = len(columns) == len(self.steps)
+        for statistic, table in self._tables.items():
+            name = _MEASURES[self._group][statistic]
+            saved = self._saved if statistic == "size" else ~np.isnan(table)
+            values = table if is_whole else table[:, columns]
+            saved = saved if is_whole else saved[:, columns]
+            if saved.any() and (statistic != "non_finite" or values[saved].any()):
+                yield LayerGrid(MEASURES[name], self._names, steps, values, saved, self._source(statistic))
 
-    def _source(self, measure: str) -> str:
-        if self._reduction is None or measure not in ("gradient_norm", "weight_norm", "output_size"):
+    def _put(self, statistic: str, row: int, columns: Any, values: Any) -> None:
+        """Write numbers of a tensor, if the group has a measure for them; finite ones stay finite."""
+        if statistic not in _MEASURES[self._group]:
+            return
+        table = self._tables.get(statistic)
+        if table is None:
+            table = self._tables[statistic] = np.full(self._shape, np.nan, np.float32)
+        numbers = np.asarray(values, np.float64)
+        table[row, columns] = np.where(np.isfinite(numbers), np.clip(numbers, -_LARGEST, _LARGEST), numbers)
+
+    def _source(self, statistic: str) -> str:
+        if self._reduction is None or statistic != "size":
             return "computed from the saved tensors"
         operation, absolute = self._reduction
         saved = f"from the saved reduction {'abs_' if absolute else ''}{operation}"
@@ -174,12 +187,12 @@ class _Table:
         for stored, at, arrays in found:
             columns = [self._column[step] for step in at]
             if isinstance(arrays, np.ndarray) and arrays.size == len(at):
-                self._size[named[stored], columns] = arrays.reshape(-1)
+                self._put("size", named[stored], columns, arrays.reshape(-1))
                 self._saved[named[stored], columns] = True
                 continue
             for column, array in zip(columns, arrays, strict=True):
                 if array is not None and array.size == 1:
-                    self._size[named[stored], column] = array.item()
+                    self._put("size", named[stored], column, array.item())
                     self._saved[named[stored], column] = True
 
     def _read_values(self, steps: Sequence[int]) -> Iterator[_Values]:
@@ -232,10 +245,10 @@ class _Table:
         stored = values.numbers
         numbers = stored.astype(np.float64, copy=False)
         with np.errstate(all="ignore"):
-            self._size[row, columns] = self._sizes(numbers)
+            self._put("size", row, columns, self._sizes(numbers))
             self._saved[row, columns] = True
-            self._zeros[row, columns] = (stored == 0).mean(axis=1)
-            self._non_finite[row, columns] = 1 - np.isfinite(numbers).mean(axis=1)
+            self._put("zeros", row, columns, (stored == 0).mean(axis=1))
+            self._put("non_finite", row, columns, 1 - np.isfinite(numbers).mean(axis=1))
             if self._group == "weights":
                 before = previous.get(values.name)
                 if before is not None and len(before) == numbers.shape[1]:
@@ -244,7 +257,7 @@ class _Table:
                 steps = np.diff(numbers, axis=0)
                 ratios = np.sqrt(np.einsum("ij,ij->i", steps, steps)) / np.where(sizes > 0, sizes, np.nan)
                 follows = np.diff(columns) == 1
-                self._change[row, np.array(columns[1:], np.intp)[follows]] = ratios[follows]
+                self._put("change", row, np.array(columns[1:], np.intp)[follows], ratios[follows])
                 previous[values.name] = numbers[-1]
 
     def _sizes(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

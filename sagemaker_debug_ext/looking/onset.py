@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ _LEAST_DEVIATION: Final = 0.05
 """In octaves, so that a constant has a range as well."""
 
 
-def find_onset(steps: Sequence[int], values: npt.NDArray[np.float64], found_at: int) -> int | None:
+def find_onset(steps: Sequence[int], values: npt.NDArray[np.floating[Any]], found_at: int) -> int | None:
     """Return the step at which a value left its usual range, to which it did not return until an issue was found.
 
     The range is the median ± 4 median absolute deviations of the logarithm of the value's size, over the steps before.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
+Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
 
 @attrs.frozen(eq=False)
