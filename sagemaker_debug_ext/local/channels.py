@@ -31,9 +31,10 @@ def _problem(channel: Mapping[str, Any], locations: Locations) -> str | None:
         return "must have the InputMode 'File' or 'FastFile' on this machine (got 'Pipe')"
     try:
         path = locations.path(source["S3Uri"])
-    except SMDebugValueError as error:
+        found = _matches(path)
+    except (SMDebugValueError, OSError) as error:
         return f"cannot be read: {error}"
-    return None if _matches(path) else f"has no data: nothing exists at {source['S3Uri']!r}, that is {str(path)!r}"
+    return None if found else f"has no data: nothing exists at {source['S3Uri']!r}, that is {str(path)!r}"
 
 
 def _matches(prefix: Path) -> list[Path]:

@@ -13,7 +13,13 @@ from typing import Any, Final
 
 import attrs
 
-from sagemaker_debug_ext.errors import DebugExtError, RequestValidationError, SMDebugValueError
+from sagemaker_debug_ext.errors import (
+    DebugExtError,
+    RequestValidationError,
+    SMDebugTypeError,
+    SMDebugValueError,
+    brief,
+)
 from sagemaker_debug_ext.local.channels import check_channels
 from sagemaker_debug_ext.local.description import check_job_name, job_folder
 from sagemaker_debug_ext.local.layout import OUTPUTS, JobFolder
@@ -21,7 +27,7 @@ from sagemaker_debug_ext.local.paths import Locations
 from sagemaker_debug_ext.local.source import check_submit_directory, entry_point
 from sagemaker_debug_ext.local.sync import output_path
 from sagemaker_debug_ext.requests import artifact_paths
-from sagemaker_debug_ext.requests.checks import check_training_job_request
+from sagemaker_debug_ext.requests.checks import check_training_job_request, check_types
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -59,16 +65,20 @@ def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], pytho
         request: The CreateTrainingJob request.
         work_dir: The work folder.
         python: Interpreter for the user's code.
-        check: Also reject requests that SageMaker would reject.
+        check: Also reject requests that SageMaker would reject, and not only members of wrong types.
 
     Raises:
         RequestValidationError: SageMaker would reject the request, or it cannot run here. The error lists all reasons,
             each with its member.
         SMDebugValueError: There is no such interpreter.
     """
+    if not isinstance(request, Mapping):
+        raise SMDebugTypeError(f"request must be a dictionary (got {brief(request)})")
     own = copy.deepcopy(dict(request))
     if check:
         check_training_job_request(own)
+    else:
+        check_types(own)
     name = own.get("TrainingJobName")
     problems = list(_problems([("TrainingJobName", lambda: check_job_name(name))]))
     if problems:
@@ -123,6 +133,8 @@ def _problem(check: Callable[[], object]) -> str | None:
         check()
     except DebugExtError as error:
         return str(error)
+    except OSError as error:  # of a path that the system cannot look for
+        return f"cannot be looked for: {error.strerror}"
     return None
 
 

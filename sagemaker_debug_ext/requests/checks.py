@@ -19,7 +19,7 @@ import jsonschema
 import jsonschema.protocols
 
 from sagemaker_debug_ext.config._fields import is_pipeline_variable
-from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, did_you_mean
+from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, brief, did_you_mean
 from sagemaker_debug_ext.requests._model_schema import DRIFTING, Schema, to_schema
 from sagemaker_debug_ext.requests._service_rules import service_problems
 
@@ -64,7 +64,55 @@ def check_training_job_request(request: Mapping[str, Any], region: str | None = 
         RequestValidationError: The service would reject the request, or a rule or the hook could not read its
             parameters. The error lists all problems.
     """
+    lines = list(_text_problems(request))
+    if lines:
+        raise RequestValidationError(lines)
     _check(request, _schema_problems(request), region)
+
+
+def check_types(request: Mapping[str, Any]) -> None:
+    """Validate only that the members of a CreateTrainingJob request have the types of the service's model.
+
+    Raises:
+        RequestValidationError: A member has another type, an object in a list lacks a member that it needs, or a text
+            cannot be stored. The error lists all problems.
+    """
+    lines = list(_text_problems(request)) or [
+        line
+        for error in _validator().iter_errors(request)
+        if error.validator == "type" or (error.validator == "required" and _is_identifying(error))
+        if not is_pipeline_variable(error.instance)
+        for line in _describe(_path(error.absolute_path), error)
+    ]
+    if lines:
+        raise RequestValidationError(list(dict.fromkeys(lines)))
+
+
+_IDENTIFYING: Final = frozenset(
+    {"ChannelName", "CollectionName", "DataSource", "RuleConfigurationName", "S3OutputPath", "S3Uri"}
+)
+"""Members without which an object says nothing."""
+
+
+def _is_identifying(error: jsonschema.ValidationError) -> bool:
+    missing = set(error.validator_value) - set(error.instance)  # type: ignore[arg-type]
+    return bool(error.absolute_path and missing & _IDENTIFYING)
+
+
+def _text_problems(value: object, path: str = "") -> Iterator[str]:
+    """Yield the texts that neither a file nor the environment of a process can hold, and keys that are no texts."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if isinstance(key, str):
+                yield from _text_problems(key, path)
+                yield from _text_problems(item, f"{path}.{key}" if path else key)
+            else:
+                yield f"{path or 'request'}: names must be texts (got {key!r})"
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            yield from _text_problems(item, f"{path}[{number}]")
+    elif isinstance(value, str) and ("\0" in value or any("\ud800" <= each <= "\udfff" for each in value)):
+        yield f"{path or 'request'}: must not contain NUL or half of a character (got {brief(value)})"
 
 
 def check_debugger_members(members: Mapping[str, Any], region: str | None = None) -> None:
