@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import fcntl
+import hashlib
 import json
 import logging
 import os
@@ -66,6 +67,12 @@ def check_job_name(name: object) -> str:
             f"TrainingJobName must be 1 to 63 letters, digits or hyphens, with no hyphen at either end (got {name!r})"
         )
     return name
+
+
+def rule_job_name(job: str, rule: str) -> str:
+    """Name a rule's evaluation as SageMaker does: job, rule and some digits, in at most 63 characters."""
+    digits = hashlib.sha256(f"{job}/{rule}".encode()).hexdigest()[:8]
+    return f"{job[:26]}-{rule[:26]}-{digits}".lower()
 
 
 def job_arn(request: Mapping[str, Any], kind: str = "training-job", name: str | None = None) -> str:

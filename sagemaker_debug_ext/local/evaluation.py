@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.local.description import job_arn
+from sagemaker_debug_ext.local.description import job_arn, rule_job_name
 from sagemaker_debug_ext.local.events import ActionTaken, EventHandler, IssueFound, RuleStatusChanged
 from sagemaker_debug_ext.local.paths import Locations
 from sagemaker_debug_ext.requests import artifact_paths
@@ -132,15 +131,9 @@ def _describe(record: RuleRecord, request: Mapping[str, Any]) -> dict[str, Any]:
     entry = {
         "RuleConfigurationName": record.name,
         "RuleEvaluationJobArn": job_arn(
-            request, "processing-job", _evaluation_name(request["TrainingJobName"], record.name)
+            request, "processing-job", rule_job_name(request["TrainingJobName"], record.name)
         ),
         "RuleEvaluationStatus": record.status.status,
         "LastModifiedTime": record.modified_at,
     }
     return {**entry, "StatusDetails": record.status.details} if record.status.details else entry
-
-
-def _evaluation_name(job: str, rule: str) -> str:
-    """Name a rule's evaluation as SageMaker does: job, rule and some digits, in at most 63 characters."""
-    digits = hashlib.sha256(f"{job}/{rule}".encode()).hexdigest()[:8]
-    return f"{job[:26]}-{rule[:26]}-{digits}".lower()

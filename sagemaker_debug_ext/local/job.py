@@ -36,7 +36,7 @@ from sagemaker_debug_ext.local.events import EventHandler, EventQueue, LinePrint
 from sagemaker_debug_ext.local.layout import create_folders
 from sagemaker_debug_ext.local.plan import plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
-from sagemaker_debug_ext.local.sampling import profiler_folder, start_job_sampler
+from sagemaker_debug_ext.local.profiling import LocalProfilerEvaluation, profiler_folder, start_job_sampler
 from sagemaker_debug_ext.local.source import install_source
 from sagemaker_debug_ext.local.sync import ArtifactSync
 from sagemaker_debug_ext.requests import artifact_paths
@@ -163,6 +163,13 @@ class LocalTrainingJob:
             on_event=self._events.put,
             on_status=self._rules_changed,
             stop_job=self.stop,
+        )
+        self._profiler_evaluations = LocalProfilerEvaluation(
+            self._request,
+            self.profiler_path,
+            self._plan.locations,
+            on_event=self._events.put,
+            on_status=self._profiler_rules_changed,
         )
 
     @property
@@ -304,6 +311,7 @@ class LocalTrainingJob:
         with contextlib.ExitStack() as interrupted:
             interrupted.callback(self.stop, grace_seconds=0.0)  # because a second interrupt must not wait
             self._evaluations.cancel()
+            self._profiler_evaluations.cancel()
             self.stop()
             self._ended.wait()
             interrupted.pop_all()
@@ -326,6 +334,7 @@ class LocalTrainingJob:
         )
         self._move("InProgress", "Training", TrainingStartTime=now())
         self._evaluations.start()
+        self._profiler_evaluations.start()
         return process
 
     def _run(self, process: JobProcess, lock: JobLock) -> None:
@@ -336,6 +345,7 @@ class LocalTrainingJob:
             code = self._follow(process)
             if sampler is not None:
                 sampler.stop(code)
+            self._profiler_evaluations.finish()
             self._conclude(code)
         except Exception as error:  # noqa: BLE001 - the end of the thread: who waits must hear of whatever it was
             _LOG.exception("running training job %s failed", self.name)
@@ -348,6 +358,8 @@ class LocalTrainingJob:
         finally:
             if sampler is not None:
                 sampler.stop(code)
+            self._profiler_evaluations.finish()
+            self._profiler_evaluations.join()
             self._evaluations.join()
             lock.release()
             self._events.close()
@@ -459,6 +471,10 @@ class LocalTrainingJob:
         self._events.put(
             StatusChanged(job_name=self.name, status=status, secondary_status=secondary_status, reason=reason)
         )
+
+    def _profiler_rules_changed(self, statuses: list[dict[str, Any]]) -> None:
+        with self._state_lock:
+            self._description.update(ProfilerRuleEvaluationStatuses=statuses)
 
     def _rules_changed(self, statuses: list[dict[str, Any]]) -> None:
         with self._state_lock:

@@ -151,8 +151,6 @@ def _note_differences(request: Mapping[str, Any]) -> None:
     resources = request.get("ResourceConfig", {})
     if resources.get("InstanceCount", 1) > 1 or len(resources.get("InstanceGroups", ())) > 1:
         _LOG.warning("the job runs on this machine as its only host, whatever ResourceConfig asks for")
-    if request.get("ProfilerRuleConfigurations"):
-        _LOG.warning("rules of ProfilerRuleConfigurations are not evaluated on this machine")
 
 
 def _max_runtime(request: Mapping[str, Any]) -> float | None:

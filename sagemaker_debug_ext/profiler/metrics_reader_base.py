@@ -111,6 +111,11 @@ class MetricsReaderBase(abc.ABC, Generic[_Parsed, _Event]):
         """Return the last time in a file name, in microseconds since 1970; 0 if there is no file."""
         return self._timed[-1].time_us if self._timed else 0
 
+    def get_timestamp_of_next_file(self, after_us: float) -> int | None:
+        """Return the first time in a file name that is not before `after_us`; None if there is no such file."""
+        place = bisect.bisect_left(self._timed, (after_us,))
+        return self._timed[place].time_us if place < len(self._timed) else None
+
     def event_files(self) -> list[str]:
         """Return the keys of all files, sorted by the time in their names."""
         return [file.key for file in self._timed]

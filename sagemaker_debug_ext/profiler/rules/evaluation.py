@@ -19,6 +19,9 @@ SCAN_INTERVAL_US: Final = 60_000_000
 _SETTLE_US: Final = 15_000_000
 """Files of a running job are published some seconds late; a slice is judged when data from after it are there."""
 
+_GAP_US: Final = 600_000_000
+"""Events of a file may end some minutes before the time in its name."""
+
 _POLL_SECONDS: Final = 1.0
 _ALL_TIME_US: Final = 1 << 62
 
@@ -133,6 +136,20 @@ class ProfileEvaluation:
             piece = self._read(start_us, end_us, is_last)
             if piece.readings or piece.events:
                 yield piece
+            else:
+                self._skip_gap()
+
+    def _skip_gap(self) -> None:
+        """Go on shortly before the next file: a clock that jumped leaves a gap of any length."""
+        assert self._next_us is not None
+        following = [
+            time_us
+            for reader in (self._system, self._framework)
+            for time_us in [reader.get_timestamp_of_next_file(self._next_us)]
+            if time_us is not None
+        ]
+        num_slices = (min(following, default=0) - _GAP_US - self._next_us) // self._interval_us
+        self._next_us += max(num_slices, 0) * self._interval_us
 
     def _latest_us(self) -> float:
         """Return the time of the newest value or event, in microseconds since 1970."""

@@ -196,3 +196,22 @@ def test_local_job_when_its_profiler_is_not_disabled_then_is_sampled(profiler, i
     assert events(job.profiler_path)
     if profiler:
         assert job.profiler_path == tmp_path / "work" / "s3" / "bucket" / "prof" / "job" / "profiler-output"
+
+
+def test_local_job_when_it_has_profiler_rules_then_describes_their_verdicts(tmp_path):
+    """Rules of the request are evaluated on the samples of the job."""
+    source = tmp_path / "src"
+    source.mkdir()
+    (source / "train.py").write_text("import time; time.sleep(2)\n")
+    rules = [
+        {"RuleConfigurationName": "Report", "RuleEvaluatorImage": "image", "RuleParameters": {"rule_to_invoke": rule}}
+        for rule in ("ProfilerReport",)
+    ]
+    profiler = {"S3OutputPath": "s3://bucket/prof", "ProfilingIntervalInMilliseconds": 100}
+    members = {"ProfilerConfig": profiler, "ProfilerRuleConfigurations": rules}
+    job = run_training_job(request(source=str(source), **members), tmp_path / "work", check=False)
+    (status,) = job.describe()["ProfilerRuleEvaluationStatuses"]
+    assert status["RuleEvaluationStatus"] == "NoIssuesFound"
+    assert "CPUBottleneck: no GPU" in status["StatusDetails"]
+    (usage,) = (tmp_path / "work").rglob("OverallSystemUsage.json")
+    assert "CPU" in json.loads(usage.read_text())["Details"]

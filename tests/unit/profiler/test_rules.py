@@ -259,3 +259,12 @@ def test_command_when_there_are_no_data_then_says_so(tmp_path, capsys):
     """An empty folder is no finding."""
     assert main(["profile", "show", str(tmp_path)]) == 0
     assert "no profiler data" in capsys.readouterr().out
+
+
+def test_evaluation_when_the_clock_jumps_by_years_then_skips_the_gap(tmp_path):
+    """Slices without data cost nothing, however many there are."""
+    early, late = busy_job(2), busy_job(2, 1_800_000_000)
+    write_minutes(tmp_path, 1_700_000_040, early)
+    write_minutes(tmp_path, 1_800_000_000, late)
+    rule = judge(tmp_path, "CPUBottleneck", patience=10)
+    assert rule.datapoints == 240
