@@ -286,7 +286,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self._end()
         self._lifecycle.detach()
         if self._watcher is not None:
-            self._watcher.drain()
+            self._watcher.drain(0 if self.failure is not None else None)
         if self.strict:
             self._lifecycle.raise_failure()
 

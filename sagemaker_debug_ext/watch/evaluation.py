@@ -118,6 +118,7 @@ class RuleEvaluations:
         self._poll_seconds = poll_seconds
         self._cancelled = threading.Event()
         self._reason = ""
+        self._is_abandoned = False
         self.records: Final = {str(rule["RuleConfigurationName"]): RuleRecord(rule) for rule in job.rules}
         """The rules, by name."""
 
@@ -128,6 +129,11 @@ class RuleEvaluations:
             reason: The details of their statuses.
         """
         self._reason = self._reason or reason
+        self._cancelled.set()
+
+    def abandon(self) -> None:
+        """End the evaluation without another status or result, because somebody else evaluates the rules now."""
+        self._is_abandoned = True
         self._cancelled.set()
 
     def run(self) -> None:
@@ -221,6 +227,8 @@ class RuleEvaluations:
                 self._update(record, attrs.evolve(record.status, status=status, details=details))
 
     def _update(self, record: RuleRecord, status: RuleStatus) -> None:
+        if self._is_abandoned:
+            return
         record.modified_at = _now()
         record.status = attrs.evolve(
             status, details=_shorten(status.details), modified_at=record.modified_at.timestamp()
@@ -230,7 +238,7 @@ class RuleEvaluations:
 
     def _write_result(self, record: RuleRecord) -> None:
         folder = self._job.results[record.name]
-        if folder is not None and record.has_ended:
+        if folder is not None and record.has_ended and not self._is_abandoned:
             write_result(open_backend(folder), record.status, record.issues, record.actions)
 
 

@@ -17,6 +17,7 @@ import resource
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -44,6 +45,7 @@ LOG_PREFIX: Final = "SAGEMAKER_DEBUG_EXT"
 """Start of the line that is printed for each change of a rule's status, for programs that watch logs."""
 
 _PARENT_LOOK_SECONDS: Final = 1.0
+_OTHER_WORKERS_SECONDS: Final = 5.0
 _NICENESS: Final = 10
 _OOM_SCORE: Final = 1000  # the kernel kills the watcher before training
 _MIB: Final = 1 << 20
@@ -102,15 +104,21 @@ class Watcher:
             seconds: Time for the last steps.
         """
         self._phase = "draining"
-        backend = open_backend(self._trial)
-        if not has_ended(backend):
-            # The hook was killed before it could mark the end. Readers would wait forever.
-            threading.Event().wait(min(seconds, _PARENT_LOOK_SECONDS * 5))
-            if not has_ended(backend):
-                write_end(backend)
+        try:
+            self._mark_end(min(seconds, _OTHER_WORKERS_SECONDS))
+        except (OSError, DebugExtError):
+            LOG.warning("the end of the trial of job %s could not be marked", self._name, exc_info=True)
         timer = threading.Timer(seconds, self._rules.cancel, ["the training process has ended"])
         timer.daemon = True
         timer.start()
+
+    def _mark_end(self, seconds: float) -> None:
+        """Mark the trial as ended if its hook was killed before it could, because readers would wait forever."""
+        backend = open_backend(self._trial)
+        if not has_ended(backend):
+            time.sleep(seconds)  # other workers may still write, and mark the end themselves
+            if not has_ended(backend):
+                write_end(backend)
 
     def issue_found(self, issue: Issue) -> None:
         """Log an issue."""
@@ -119,10 +127,8 @@ class Watcher:
     def status_changed(self, record: RuleRecord) -> None:
         """Print a line for programs that watch logs, and report."""
         step = "" if record.status.first_issue_step is None else f" step={record.status.first_issue_step}"
-        print(
-            f"{LOG_PREFIX} rule={record.name} status={record.status.status}{step} job={self._name}",
-            flush=True,
-        )
+        with contextlib.suppress(OSError):  # nobody reads the log
+            print(f"{LOG_PREFIX} rule={record.name} status={record.status.status}{step} job={self._name}", flush=True)
         self._report()
 
     def _report(self) -> None:
@@ -131,7 +137,7 @@ class Watcher:
             try:
                 if self._is_taken_over or not self._lease.is_held():
                     self._is_taken_over = True
-                    self._rules.cancel()
+                    self._rules.abandon()
                     return
                 self._sequence += 1
                 self._state.write(STATUS_KEY, [json.dumps(self._document()).encode()])
@@ -258,9 +264,8 @@ def _yield_to_training(memory_mib: int) -> None:
 
 def _watch_parent(parent: int, watcher: Watcher, drain_seconds: float) -> None:
     def look() -> None:
-        pause = threading.Event()
         while os.getppid() == parent:
-            pause.wait(_PARENT_LOOK_SECONDS)
+            time.sleep(_PARENT_LOOK_SECONDS)
         watcher.training_ended(drain_seconds)
 
     threading.Thread(target=look, name="parent", daemon=True).start()

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Final
 
 from sagemaker_debug_ext.config.job_spec import WatchOptions
@@ -22,7 +23,9 @@ LOG = logging.getLogger(__name__)
 WATCHER_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_WATCHER"
 """Set for the watcher and its children, so that a hook there starts no watcher of its own."""
 
-_PROGRAM: Final = "sagemaker_debug_ext.watch.program"
+_PROGRAM: Final = "import sys; sys.path.pop(0); from sagemaker_debug_ext.watch.program import main; sys.exit(main())"
+"""The folder of the script is no place to import from: its modules may have the names of others."""
+
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -45,7 +48,7 @@ class WatcherProcess:
         if self._process is not None or WATCHER_VARIABLE in os.environ:
             return
         requests, sender = os.pipe()
-        command = [sys.executable, "-m", _PROGRAM, "--parent", str(os.getpid()), "--stop-to", str(sender)]
+        command = [sys.executable, "-c", _PROGRAM, "--parent", str(os.getpid()), "--stop-to", str(sender)]
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and this package
                 command,
@@ -66,12 +69,14 @@ class WatcherProcess:
         """Wait until the watcher has evaluated the last steps and exits.
 
         Args:
-            limit_seconds: Maximum time, in place of the settings' own if it is shorter.
+            limit_seconds: Maximum time, in place of the settings' own if it is shorter; 0 does not wait.
         """
         process = self._process
         if process is None or fork_token() is not self._fork_token:
             return
         seconds = min(self._options.drain_seconds, float("inf") if limit_seconds is None else limit_seconds)
+        if not seconds:
+            return
         begun = time.monotonic()
         try:
             process.wait(seconds)
@@ -94,4 +99,7 @@ class WatcherProcess:
 
 def _environment(num_threads: int) -> dict[str, str]:
     limits = dict.fromkeys(_THREAD_VARIABLES, str(num_threads))
-    return {**os.environ, **limits, "CUDA_VISIBLE_DEVICES": "", WATCHER_VARIABLE: "1"}
+    # The script may have found the package through a change of its own to sys.path.
+    places = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+    own = {"PYTHONPATH": os.pathsep.join(filter(None, places)), "CUDA_VISIBLE_DEVICES": "", WATCHER_VARIABLE: "1"}
+    return {**os.environ, **limits, **own}

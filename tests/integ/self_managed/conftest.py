@@ -28,16 +28,17 @@ def aws():
 def run_job(aws):
     """Return a function that runs a script in the environment of a request, as SageMaker would."""
 
-    def run(script: str, request: dict, **variables: str) -> types.SimpleNamespace:
+    def run(script: str, request: dict, **variables) -> types.SimpleNamespace:
         process = start(script, request, **variables)
         stdout, stderr = process.communicate(timeout=120)
         return types.SimpleNamespace(returncode=process.returncode, stdout=stdout, stderr=stderr)
 
-    def start(script: str, request: dict, **variables: str) -> subprocess.Popen:
+    def start(script: str, request: dict, folder=None, **variables: str) -> subprocess.Popen:
         environment = {**os.environ, "TRAINING_JOB_NAME": request["TrainingJobName"], **request["Environment"]}
         return subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(script)],
             env={**environment, **variables},
+            cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

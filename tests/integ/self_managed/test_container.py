@@ -49,7 +49,7 @@ def kill(step):
             arguments = open(path).read().split("\\0")
         except OSError:
             continue
-        if arguments[1:5] == ["-m", "sagemaker_debug_ext.watch.program", "--parent", str(os.getpid())]:
+        if "watch.program" in "".join(arguments) and arguments[3:5] == ["--parent", str(os.getpid())]:
             os.kill(int(path.split("/")[2]), signal.SIGKILL)
 """
 FAST = SelfManaged(poll_seconds=0.2, stop="cooperative")
@@ -232,3 +232,26 @@ def test_framework_when_a_rule_asks_to_stop_then_training_ends_without_a_line_of
     report = run_job(script, request)
     assert report.returncode == 0, report.stderr
     assert 0 < int(report.stdout.split("rounds ")[1].split()[0]) < most
+
+
+def test_watcher_when_the_folder_of_the_script_hides_modules_then_still_works(run_job, make_request, tmp_path, aws):
+    """Folders of scripts hold files such as ``random.py``."""
+    for name in ("json", "threading", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not the module that was meant')\n")
+    request = make_request([Rule.sagemaker(rule_configs.exploding_tensor())])
+    report = run_job("import sys; sys.path.pop(0)\n" + TRAIN.format(steps=10, pause=0), request, folder=tmp_path)
+    assert report.returncode == 0, report.stderr
+    assert statuses(WatchStatus.read(state_of(request, aws))) == {"ExplodingTensor": "NoIssuesFound"}
+
+
+def test_hook_when_it_may_not_write_then_training_does_not_wait_for_rules(run_job, aws):
+    """Nothing will come that could be evaluated."""
+    request = {"TrainingJobName": "denied", "OutputDataConfig": {"S3OutputPath": "s3://no-such-bucket/output"}}
+    rules = [Rule.sagemaker(rule_configs.exploding_tensor())]
+    request = self_managed_request(request, rules=rules, self_managed=SelfManaged(drain_seconds=60))
+    began = time.monotonic()
+    report = run_job(TRAIN.format(steps=10, pause=0), request)
+    assert report.returncode == 0
+    assert "weights" in report.stdout
+    assert time.monotonic() - began < 50
+    assert "no-such-bucket" in report.stderr

@@ -1,0 +1,93 @@
+"""The watcher: what it does when something around it fails."""
+
+import json
+import sys
+
+import pytest
+
+from sagemaker_debug_ext.config.job_spec import ActionOptions, JobSpec
+from sagemaker_debug_ext.rules import RuleStatus
+from sagemaker_debug_ext.store.backends import MemoryBackend
+from sagemaker_debug_ext.watch import program
+from sagemaker_debug_ext.watch.actions import JobActions
+from sagemaker_debug_ext.watch.lease import Lease
+
+RULE = {"RuleConfigurationName": "Overfit", "RuleParameters": {"rule_to_invoke": "Overfit"}}
+
+
+@pytest.fixture
+def storage(monkeypatch):
+    """Back ends in memory, by location."""
+    backends = {}
+
+    def open_memory(location, s3=None):
+        return backends.setdefault(location, MemoryBackend())
+
+    monkeypatch.setattr(program, "open_backend", open_memory)
+    monkeypatch.setattr("sagemaker_debug_ext.watch.evaluation.open_backend", open_memory)
+    return backends
+
+
+@pytest.fixture
+def watcher(storage, tmp_path):
+    spec = JobSpec(hook={"S3OutputPath": "s3://b/p"}, rules=(RULE,))
+    state = MemoryBackend()
+    lease = Lease(state, "container")
+    lease.acquire()
+    return program.Watcher(spec, "job", lease, state, JobActions("job", state, ActionOptions()), tmp_path)
+
+
+def record_of(watcher):
+    return watcher._rules.records["Overfit"]
+
+
+def test_watcher_when_another_has_taken_over_then_writes_nothing_more(watcher, storage):
+    """Neither a status nor the result of a rule, which are the other's now."""
+    state = watcher._state
+    state.create("lease/000002.json")
+    watcher._report()
+    record = record_of(watcher)
+    watcher._rules._update(record, RuleStatus(name="Overfit", rule="Overfit", status="Stopped"))
+    assert state.read("status.json") is None
+    assert record.status.status == "InProgress"
+    assert not any(location.endswith("rule-output/Overfit") for location in storage)
+    assert watcher.run() == program.EXIT_TAKEN_OVER
+
+
+def test_watcher_when_nobody_reads_its_output_then_still_reports(watcher, monkeypatch):
+    """A closed pipe is no reason to stop evaluating."""
+
+    class Closed:
+        def write(self, text):
+            raise BrokenPipeError
+
+        def flush(self):
+            """Do nothing."""
+
+    monkeypatch.setattr(sys, "stdout", Closed())
+    watcher.status_changed(record_of(watcher))
+    assert json.loads(watcher._state.read("status.json"))["training_job_name"] == "job"
+
+
+def test_watcher_when_the_end_cannot_be_marked_then_still_ends(watcher, monkeypatch):
+    """A storage that fails after the end of training must not keep the watcher alive."""
+
+    def fail(_):
+        raise OSError("no route to S3")
+
+    monkeypatch.setattr(program, "has_ended", fail)
+    monkeypatch.setattr("sagemaker_debug_ext.watch.evaluation.has_ended", lambda _: False)
+    watcher.training_ended(0.1)
+    assert watcher.run() == program.EXIT_DONE
+    assert record_of(watcher).status.status == "Stopped"
+    assert record_of(watcher).status.details == "the training process has ended"
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [({}, "holds no job spec"), ({"SAGEMAKER_DEBUG_EXT_JOB_1": "x"}, "SAGEMAKER_DEBUG_EXT_JOB_0 is missing")],
+)
+def test_main_when_there_is_no_usable_spec_then_says_so(environ, message, capsys):
+    """And exits with 2, which the hook logs."""
+    assert program.main([], environ) == program.EXIT_UNUSABLE
+    assert message in capsys.readouterr().err
