@@ -86,9 +86,10 @@ def test_status_when_written_and_read_then_is_the_same():
     """Through a back end."""
     backend = MemoryBackend()
     assert WatchStatus.read(backend) is None
-    backend.write(STATUS_KEY, [json.dumps(reported("Stopped").document).encode()])
+    written = reported("Stopped")
+    backend.write(STATUS_KEY, [json.dumps(written.document).encode()])
     status = WatchStatus.read(backend)
-    assert status.document == reported("Stopped").document
+    assert status == written
     assert status.is_final
 
 
