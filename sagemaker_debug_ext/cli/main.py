@@ -11,7 +11,19 @@ from typing import Final, NoReturn
 
 from sagemaker_debug_ext import __version__
 from sagemaker_debug_ext._printable import printable_name
-from sagemaker_debug_ext.cli import _output, consolidate, demo, ls, profile, report, rules, run, self_managed, show
+from sagemaker_debug_ext.cli import (
+    _output,
+    consolidate,
+    demo,
+    ls,
+    migrate,
+    profile,
+    report,
+    rules,
+    run,
+    self_managed,
+    show,
+)
 from sagemaker_debug_ext.errors import DebugExtError
 
 EXIT_USAGE: Final = 2
@@ -33,7 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(run=None, command=parser, words=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (demo, report, ls, show, consolidate, profile, rules, run, self_managed):
+    for command in (demo, report, ls, show, consolidate, profile, rules, run, self_managed, migrate):
         command.add_parser(commands)
     return parser
 

@@ -110,7 +110,20 @@ ALLOWED = {
     "transformers": {"hooks"},
     "pytorch": {"config", "hooks", "trials"},
     "testing": {"config", "store"},
-    "cli": {"catalog", "config", "local", "looking", "profiler", "requests", "rules", "sdk", "trials", "watch"},
+    "cli": {
+        "catalog",
+        "config",
+        "local",
+        "looking",
+        "migration",
+        "profiler",
+        "requests",
+        "rules",
+        "sdk",
+        "store",
+        "trials",
+        "watch",
+    },
 }
 """Layer → the other layers it may import; every layer may import what is in `GROUND`."""
 
