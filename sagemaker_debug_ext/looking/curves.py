@@ -56,6 +56,8 @@ def curve_names(trial: Trial) -> list[str]:
         if key in known:
             chosen.update(dict.fromkeys(name for name in small if known[key].matches(name)))
     steps_of = reader.index.sequence_of_tensor
+    settings = known.get(CollectionKeys.HYPERPARAMETERS)
+    layers |= {name for name in small if settings is not None and settings.matches(name)}
     with reader.lock:
         others = [name for name in small if name not in layers and name not in chosen]
         chosen.update(dict.fromkeys(name for name in others if len(steps_of(name, ModeKeys.GLOBAL).steps) > 1))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import attrs
+
+_LARGEST: Final = 1e300
+"""Larger numbers are drawn as this one, because the distance between two of them would be infinite."""
 
 
 @attrs.frozen
@@ -27,7 +31,7 @@ class Scale:
 
     def place(self, number: float) -> float:
         """Return the place of a number."""
-        low, high, at = (math.log10(n) if self.is_log else n for n in (self.low, self.high, number))
+        low, high, at = (math.log10(n) if self.is_log else n for n in (self.low, self.high, _bounded(number)))
         return self.begin + (at - low) / ((high - low) or 1.0) * (self.end - self.begin)
 
     def ticks(self, count: int) -> list[float]:
@@ -49,7 +53,12 @@ class Scale:
 
 def value_scale(low: float, high: float, begin: float, end: float) -> Scale:
     """Return a scale for values, logarithmic where all are positive and span a factor of thirty or more."""
+    low, high = _bounded(low), _bounded(high)
     if low > 0 and high / low >= 30:
         return Scale(low, high, begin, end, is_log=True)
     margin = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
     return Scale(low - margin, high + margin, begin, end)
+
+
+def _bounded(number: float) -> float:
+    return min(max(number, -_LARGEST), _LARGEST)

@@ -82,11 +82,9 @@ def line_chart(
     if not len(numbers):
         broken = [f"{line.label}: all {line.curve.num_values} values are NaN or infinite" for line in drawn]
         return element("figure", element("figcaption", title), element("p", "; ".join(broken) or "nothing was saved"))
-    limits = [limit] if limit is not None and np.isfinite(limit) else []
-    inside = [value for value in limits if numbers.min() / 100 <= value <= numbers.max() * 100]
-    y = value_scale(
-        min(float(numbers.min()), *inside, np.inf), max(float(numbers.max()), *inside, -np.inf), height - _BOTTOM, _TOP
-    )
+    least, most = float(numbers.min()), float(numbers.max())
+    inside = [] if limit is None or not _is_near(limit, least, most) else [limit]
+    y = value_scale(min(least, *inside, most), max(most, *inside, least), height - _BOTTOM, _TOP)
     first = min(line.curve.steps[0] for line in drawn)
     last = max(line.curve.steps[-1] for line in drawn)
     x = Scale(first, last if last > first else first + 1, _LEFT, width - _RIGHT)
@@ -112,6 +110,13 @@ def line_chart(
         element("p", class_="readout", aria_live="polite"),
         _table(drawn) if has_table else None,
     )
+
+
+def _is_near(limit: float, least: float, most: float) -> bool:
+    """Return whether a limit can be drawn without pressing the values into a line."""
+    if least > 0:
+        return least / 100 <= limit <= most * 100
+    return least - (most - least) <= limit <= most + (most - least)
 
 
 def _in_words(title: str, lines: Sequence[Line]) -> str:

@@ -40,6 +40,7 @@ def heat_map(
     marks: Sequence[Mark] = (),
     *,
     notes: Mapping[int, str] | None = None,
+    reference: str | None = None,
     width: int = 620,
     height: int | None = None,
     label_width: int = 200,
@@ -53,6 +54,7 @@ def heat_map(
         scale: Scale of the codes.
         marks: Steps to mark.
         notes: Row of cells → text that is written in it.
+        reference: What the colours are relative to; by default that of the scale.
         width: Width in pixels.
         height: Height of the cells in pixels; by default by the number of rows.
         label_width: Width of the labels in pixels.
@@ -97,7 +99,7 @@ def heat_map(
     return element(
         "figure",
         element("figcaption", title),
-        heat_legend(scale),
+        heat_legend(scale, reference),
         picture,
         element("p", class_="readout", aria_live="polite"),
         element("p", _pooling(cells, num_rows), class_="quiet") if cells.is_pooled else None,
@@ -131,8 +133,8 @@ def _cut(label: str) -> str:
     return seen if len(seen) <= _LABEL_CHARACTERS else f"{seen[: half - 4]}…{seen[-half - 3 :]}"
 
 
-def heat_legend(scale: Scale) -> Element:
-    """Return what the colours of a scale mean."""
+def heat_legend(scale: Scale, reference: str | None = None) -> Element:
+    """Return what the colours of a scale mean, relative to its usual reference or to another."""
     named = (
         [("0", 1), ("½", 126), ("1", 251)]
         if scale == "share"
@@ -141,7 +143,7 @@ def heat_legend(scale: Scale) -> Element:
             for text, octaves in (("÷64", -6), ("÷16", -4), ("÷4", -2), ("×4", 2), ("×16", 4), ("×64", 6))
         ]
     )
-    reference = {
+    usual = {
         "start": "against the layer's own start",
         "others": "against the median of the layers at the same step",
         "share": "share",
@@ -152,7 +154,7 @@ def heat_legend(scale: Scale) -> Element:
     colors = palette(scale)
     return element(
         "ul",
-        element("li", reference),
+        element("li", reference or usual),
         [element("li", _swatch(colors[code]), text) for text, code in (*named, *special)],
         class_="legend",
     )

@@ -137,7 +137,10 @@ def grid_picture(
     marks: Sequence[Mark] = (),
     named: Sequence[str] = (),
     title: str | None = None,
-    **options: int,
+    *,
+    width: int = 620,
+    height: int | None = None,
+    label_width: int = 200,
 ) -> Element:
     """Return the heat map of a measure.
 
@@ -148,7 +151,9 @@ def grid_picture(
         marks: Steps to mark.
         named: Tensors whose rows are pointed at.
         title: What is drawn; the measure by default.
-        options: Size of the picture; see `heat_map`.
+        width: Width in pixels.
+        height: Height of the cells in pixels; by default by the number of rows.
+        label_width: Width of the labels in pixels.
     """
     codes = encode(grid, scale)
     cells = thin_grid(codes, grid.steps, detail.rows, detail.columns)
@@ -160,7 +165,17 @@ def grid_picture(
         pointed = next((name for name in names if name in wanted), None)
         labels.append(f"{pointed[shared:]} ◄" if pointed else names[0][shared:])
     title = title or f"{grid.measure.title} by layer"
-    return heat_map(title, cells, labels, scale, marks, notes=_notes(grid, cells.row_edges, wanted), **options)
+    return heat_map(
+        title,
+        cells,
+        labels,
+        scale,
+        marks,
+        notes=_notes(grid, cells.row_edges, wanted),
+        width=width,
+        height=height,
+        label_width=label_width,
+    )
 
 
 def _notes(grid: LayerGrid, row_edges: Sequence[int], named: set[str]) -> dict[int, str]:

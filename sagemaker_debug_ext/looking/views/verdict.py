@@ -23,6 +23,7 @@ from sagemaker_debug_ext.looking.views.parts import (
     sentence,
     window,
 )
+from sagemaker_debug_ext.looking.views.workers import ranks_picture
 
 _ROWS: Final = 16
 _MAX_OTHERS: Final = 4
@@ -103,10 +104,13 @@ def _other_verdict(content: Content, number: int) -> Element:
 def _pictures(content: Content, number: int, first: Finding | None) -> Element:
     material = content.materials[number]
     marks = marks_of([first]) if first else []
+    ranks = material.ranks if first is not None and _is_of_ranks(first) else None
     grid, rows = grid_of(material, first)
     trials = list(range(len(content.materials)))
     picture = None
-    if grid is not None:
+    if ranks is not None:
+        picture = ranks_picture(ranks, content.detail, marks)
+    elif grid is not None:
         shown = window(grid, rows, _ROWS) if rows else grid
         scale = scale_for(grid, first)
         few = attrs.evolve(content.detail, rows=_ROWS)
@@ -117,6 +121,10 @@ def _pictures(content: Content, number: int, first: Finding | None) -> Element:
     )
     loss = loss_chart(attrs.evolve(content, detail=attrs.evolve(content.detail, has_tables=False)), trials, marks)
     return element("div", loss or empty, picture or none, class_="pair")
+
+
+def _is_of_ranks(finding: Finding) -> bool:
+    return any(evidence.subject == "ranks" for evidence in finding.evidence[:1])
 
 
 def _also(findings: tuple[Finding, ...]) -> Child:

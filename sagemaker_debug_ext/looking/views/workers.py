@@ -26,8 +26,8 @@ def ranks_view(content: Content) -> Child:
         if ranks is None:
             continue
         inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
-        inner.append(ranks_picture(ranks, content.detail, marks_of(content.story.findings_of(number)[:1])))
-        inner.append(_table(ranks))
+        picture = ranks_picture(ranks, content.detail, marks_of(content.story.findings_of(number)[:1]))
+        inner.append(element("div", picture, _table(ranks), class_="pair"))
     return element("section", element("h2", "Workers"), inner, id="workers") if inner else None
 
 
@@ -36,7 +36,15 @@ def ranks_picture(ranks: RankDeviations, detail: Detail, marks: Sequence[Mark] =
     codes = encode_octaves(ranks.octaves, ranks.saved)
     cells = thin_grid(codes, ranks.steps, detail.rows, detail.columns)
     title = f"largest deviation of a worker from the median worker, {ranks.measure}"
-    return heat_map(title, cells, [shortened(worker) for worker in ranks.workers], "start", marks, label_width=110)
+    return heat_map(
+        title,
+        cells,
+        [shortened(worker) for worker in ranks.workers],
+        "start",
+        marks,
+        reference="against the median worker",
+        label_width=110,
+    )
 
 
 def _table(ranks: RankDeviations) -> Element:

@@ -259,3 +259,39 @@ def test_report_when_too_many_trials_or_no_report_then_refused(sound, tmp_path):
     (tmp_path / "other.html").write_text("<html></html>")
     with pytest.raises(SMDebugValueError, match="is not a report"):
         read_report(tmp_path / "other.html")
+
+
+def test_report_when_a_rule_of_a_user_fires_then_its_message_is_the_evidence(tmp_path):
+    """A rule that points at no known cause is a finding under its own name, even if nothing of it can be drawn."""
+    trial = SmallTrial(tmp_path / "trial", collections={"default": [".*"]})
+    for step in range(3):
+        trial.write(ModeKeys.TRAIN, step, {"anything": np.zeros((2000, 2))})
+    trial.end()
+    opened = create_trial(str(tmp_path / "trial"))
+
+    class Custom(Rule):
+        def invoke_at_step(self, step):
+            return step == 2
+
+    story = write_report([opened], tmp_path / "report.html", [{"Custom": Custom(opened)}])
+    assert [(finding.cause, finding.found_at, finding.tensors) for finding in story.findings] == [("Custom", 2, ())]
+    assert str(story.headline) == "Custom: found at step 2."
+    valid(story)
+
+
+def test_report_when_workers_part_then_they_are_the_picture_of_the_finding(tmp_path):
+    """The first screen shows the workers, not the layers, if the workers are what is wrong."""
+    workers = ["worker_0", "worker_1", "worker_2"]
+    trial = SmallTrial(tmp_path / "trial", workers)
+    random = np.random.RandomState(0)
+    for step in range(6):
+        for worker in workers:
+            tensors = {name: random.randn(4).astype("f4") for name in LAYERS}
+            trial.write(ModeKeys.TRAIN, step, tensors, global_step=step, worker=worker)
+    trial.end()
+    page = tmp_path / "report.html"
+    story = write_report([create_trial(str(tmp_path / "trial"))], page)
+    assert story.findings[0].cause == "replicas"
+    screen = page.read_text().partition("</header>")[0]
+    assert "against the median worker" in screen
+    assert "worker_2" in screen

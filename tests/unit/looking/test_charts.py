@@ -1,0 +1,59 @@
+"""Charts place every number, whatever it is."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.looking.numbers import as_number, as_step
+from sagemaker_debug_ext.looking.page.axes import Scale, value_scale
+from sagemaker_debug_ext.looking.page.charts import Line, Mark, line_chart
+from sagemaker_debug_ext.looking.thinning import thin_curve
+
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@given(values=st.lists(NUMBERS, min_size=1, max_size=40), limit=NUMBERS, marks=st.lists(st.integers(0, 60), max_size=3))
+def test_line_chart_when_values_are_extreme_then_every_place_is_a_number(values, limit, marks):
+    """No coordinate is missing or infinite, from the least to the largest float."""
+    steps = range(len(values))
+    lines = [Line("a", thin_curve(steps, np.array(values), 20))]
+    text = str(line_chart("title", lines, [Mark(step, str(step)) for step in marks], limit=limit))
+    places = re.findall(r' (?:x|y|x1|x2|y1|y2|cx|cy|points)="([^"]*)"', text)
+    assert all(math.isfinite(float(number)) for place in places for number in re.split("[ ,]", place.strip()) if number)
+    if not np.isfinite(values).any():
+        assert "NaN or infinite" in text
+
+
+@given(low=st.floats(-1e12, 1e12), span=st.floats(1e-3, 1e12), count=st.integers(2, 8))
+def test_ticks_when_on_a_scale_then_within_it_and_not_many(low, span, count):
+    """Ticks are round numbers within the scale, evenly spread."""
+    scale = value_scale(low, low + span, 0, 100)
+    ticks = scale.ticks(count)
+    assert len(ticks) <= 2 * count + 1
+    tolerance = 1e-6 * span + 1e-12 * abs(scale.high)
+    assert all(scale.low - tolerance <= tick <= scale.high + tolerance for tick in ticks)
+
+
+@given(number=st.floats(-1e6, 1e6))
+def test_place_when_on_a_scale_then_in_proportion(number):
+    """Both ends are where they were put, and what is between them is between them."""
+    scale = Scale(-1e6, 1e6, 10, 30)
+    assert scale.place(-1e6) == 10
+    assert scale.place(1e6) == 30
+    assert math.isclose(scale.place(number), 20 + number / 1e5, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.41234, "0.412"), (1.234e-9, "1.23e-09"), (12345.6, "12346"), (0, "0"), (math.nan, "NaN"), (-math.inf, "-∞")],
+)
+def test_numbers_when_shown_then_with_three_digits(value, text):
+    """Small and large numbers have an exponent, steps have groups of three digits."""
+    assert as_number(value) == text
+    assert as_step(1234567) == "1\u2009234\u2009567"
