@@ -93,21 +93,23 @@ def run_command(arguments: argparse.Namespace) -> int:
 def _evaluate(arguments: argparse.Namespace) -> Any:
     """Evaluate the rules that were asked for."""
     from sagemaker_debug_ext.errors import SMDebugValueError
-    from sagemaker_debug_ext.profiler.rules import RULES, ProfileEvaluation, create_report_rules
-    from sagemaker_debug_ext.profiler.rules.base import unknown_rule
+    from sagemaker_debug_ext.profiler.rules import ProfileEvaluation, create_profiler_rule, create_report_rules
+    from sagemaker_debug_ext.profiler.rules.registry import SAGEMAKER_RULES
 
-    parameters = {}
+    parameters: dict[str, object] = {}
     for text in arguments.parameter:
         name, separator, value = text.partition("=")
         if not separator:
             raise SMDebugValueError(f"--parameter must be RULE_NAME=VALUE (got {text!r})")
         parameters[name] = value
+    own: dict[str, dict[str, object]] = {name: {} for name in set(arguments.rule or ()) - set(SAGEMAKER_RULES)}
+    for name in [name for name in parameters if name.partition("_")[0] in own]:
+        rule, _, parameter = name.partition("_")
+        own[rule][parameter] = parameters.pop(name)
     rules = create_report_rules(parameters)
     if arguments.rule:
-        for name in arguments.rule:
-            if name not in RULES:
-                raise unknown_rule(name, RULES)
         rules = [rule for rule in rules if rule.name in arguments.rule]
+        rules += [create_profiler_rule(name, given) for name, given in sorted(own.items())]
     evaluation = ProfileEvaluation(arguments.profile, rules)
     if arguments.follow:
         evaluation.follow()

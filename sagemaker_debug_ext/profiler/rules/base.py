@@ -82,6 +82,9 @@ class ProfilerRule(abc.ABC):
     """Parameters in the order of the report file."""
 
     advice: ClassVar[str] = ""
+    in_catalog: ClassVar[bool] = True
+    """Whether the catalog has the rule, with its parameters."""
+
     own_parameters: ClassVar[Mapping[str, float]] = {}
     """Parameters beyond the catalog's, with their defaults; seconds, which win over a number of points."""
 
@@ -97,6 +100,13 @@ class ProfilerRule(abc.ABC):
         self.findings: list[Finding] = []
 
     def _parse(self, given: Mapping[str, object]) -> dict[str, Any]:
+        if not self.in_catalog:
+            for name in given:
+                raise SMDebugValueError(
+                    f"{self.name} has the parameters {', '.join(self.own_parameters)} (got {name!r})"
+                    f"{did_you_mean(name, self.own_parameters)}"
+                )
+            return {}
         spec = get_rule_spec(self.name)
         defaults = {parameter.name: parameter.default for parameter in spec.parameters}
         return {**defaults, **spec.parse_parameters(given)}

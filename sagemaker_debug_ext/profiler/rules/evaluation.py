@@ -121,11 +121,9 @@ class ProfileEvaluation:
         self._system.refresh_event_file_list()
         self._framework.refresh_event_file_list()
         if self._next_us is None:
-            firsts = [reader.get_timestamp_of_first_available_file() for reader in (self._system, self._framework)]
-            starts = [first for first in firsts[:1] if first] or [first for first in firsts if first]
-            if not starts:
+            self._next_us = self._first_us()
+            if self._next_us is None:
                 return
-            self._next_us = min(starts)
         latest_us = self._latest_us()
         while self._next_us <= latest_us:
             start_us, end_us = self._next_us, self._next_us + self._interval_us
@@ -138,6 +136,15 @@ class ProfileEvaluation:
                 yield piece
             else:
                 self._skip_gap()
+
+    def _first_us(self) -> int | None:
+        """Return when the data begin, in microseconds since 1970; None if there are none.
+
+        Names of files of events say when they end, so that their content has to be looked at.
+        """
+        ends = [int(event.end_time) for event in self._framework.get_all_events()]
+        first_minute = self._system.get_timestamp_of_first_available_file()
+        return min([*ends, *([first_minute] if first_minute else [])], default=None)
 
     def _skip_gap(self) -> None:
         """Go on shortly before the next file: a clock that jumped leaves a gap of any length."""

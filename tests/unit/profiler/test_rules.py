@@ -16,13 +16,13 @@ from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.profiler.format.file_names import system_file_key
 from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, format_rows
 from sagemaker_debug_ext.profiler.rules import (
-    RULES,
     ProfileEvaluation,
     Verdict,
     create_profiler_rule,
     create_report_rules,
     evaluate_profile,
 )
+from sagemaker_debug_ext.profiler.rules.registry import SAGEMAKER_RULES
 from support.profiler import ARCHIVE, unpack
 
 SCHEMAS = json.loads((ARCHIVE.parent / "report_schemas.json").read_text(encoding="utf-8"))
@@ -149,7 +149,7 @@ def test_report_parameters_when_defaults_then_are_those_of_released_reports():
         assert {name: rule.parameters[name] for name in released} == released
 
 
-@pytest.mark.parametrize("name", sorted(RULES))
+@pytest.mark.parametrize("name", sorted(SAGEMAKER_RULES))
 def test_rule_when_made_alone_then_has_the_catalogs_defaults(name):
     """A rule by itself has the defaults that a request documents."""
     rule = create_profiler_rule(name)

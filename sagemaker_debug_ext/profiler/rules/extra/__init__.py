@@ -1,0 +1,1 @@
+"""Profiler rules beyond SageMaker's; ProfilerReport does not run them."""
