@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from sagemaker_debug_ext.store.format.messages import Array
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.trials.index.completeness import StepState
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -66,4 +67,6 @@ class ReadableTrial(Protocol):
         steps: Iterable[int] | None = ...,
     ) -> dict[str, dict[int, Array]]: ...
     def collections(self) -> Mapping[str, Collection]: ...
+    @property
+    def program(self) -> ProgramRecord | None: ...
     def problems(self) -> Sequence[Problem]: ...

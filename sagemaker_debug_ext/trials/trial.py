@@ -20,7 +20,8 @@ from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.backends.s3_urls import SCHEME, split_s3_url
 from sagemaker_debug_ext.store.consolidated.index import consolidate
-from sagemaker_debug_ext.store.format.keys import index_key
+from sagemaker_debug_ext.store.format.keys import PROGRAM_PREFIX, index_key
+from sagemaker_debug_ext.store.format.program import ProgramRecord, read_program
 from sagemaker_debug_ext.trials.arguments import (
     check_name,
     check_step,
@@ -121,6 +122,7 @@ class Trial(ValueQueries):
         self.dynamic_refresh = index_mode
         self.logger = LOG
         self._backend = backend
+        self._program: ProgramRecord | None = None
         self._problems = Problems(backend.url)
         self._polling = polling or Polling(
             poll_seconds=DEFAULT_REMOTE_POLL_SECONDS if backend.is_remote else DEFAULT_POLL_SECONDS
@@ -434,6 +436,18 @@ class Trial(ValueQueries):
         elif not isinstance(other, Trial):
             raise SMDebugTypeError(f"other must be a Trial or the path of one (got {other!r})")
         return compare_trials(self, other, regex, mode, rtol, atol)
+
+    # --- the program --------------------------------------------------------------------------------------------------
+
+    @property
+    def program(self) -> ProgramRecord | None:
+        """The model, losses and optimizers of the first worker as they were built; None if no hook recorded them."""
+        if self._program is None:
+            try:
+                self._program = read_program(self._backend)
+            except (SMDebugValueError, OSError) as error:
+                self._problems.note(PROGRAM_PREFIX, str(error))
+        return self._program
 
     # --- collections -------------------------------------------------------------------------------------------------
 

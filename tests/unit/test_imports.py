@@ -129,7 +129,7 @@ ALLOWED = {
 
 GROUND = {"errors", "vocabulary", "_imports", "_json", "_lazy", "_optional", "_printable"}
 
-FRAMEWORKS = {"base", "capture", "fail_safe", "options", "output", "process", "registry", "statistics"}
+FRAMEWORKS = {"base", "capture", "fail_safe", "options", "output", "process", "program", "registry", "statistics"}
 PROFILER_READERS = {
     "algorithm_metrics_reader",
     "open_readers",
@@ -150,6 +150,7 @@ ALLOWED_WITHIN = {
     },
     "hooks": {
         "process": set(),
+        "program": set(),
         "statistics": {"process"},
         "capture": {"statistics"},
         "output": {"capture", "options", "registry", "statistics"},

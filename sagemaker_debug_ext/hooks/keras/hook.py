@@ -5,6 +5,7 @@ It supports Keras 3 on TensorFlow, PyTorch and JAX. The hook is a callback; cust
 
 from __future__ import annotations
 
+import functools
 import logging
 import weakref
 from collections.abc import Callable, Mapping
@@ -15,12 +16,13 @@ import numpy as np
 
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError, brief
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.keras.backend import backend_name
 from sagemaker_debug_ext.hooks.keras.capture import check_model, collection_of_log, flatten, without_wrapper
 from sagemaker_debug_ext.hooks.keras.custom_loops import CustomLoopHook
 from sagemaker_debug_ext.hooks.keras.names import layers_of, optimizer_values, optimizers_of
 from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase, StepListener, WrappedFunction
+from sagemaker_debug_ext.hooks.program.keras import keras_program
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 if int(keras.__version__.partition(".")[0]) < 3:
@@ -174,6 +176,13 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
 
     # --- steps of Keras -----------------------------------------------------------------------------------------------
 
+    def join_batch(self, model: Any, phase: Phase) -> None:
+        """Attach to the function of a model that runs a single batch without callbacks, if it has not been yet."""
+        function = self._functions.get((id(model), phase))
+        if self.model is not model or function is None or not function.is_attached:
+            self.set_model(model)
+            self._attach(phase)
+
     @fail_safe
     def _attach(self, phase: Phase) -> None:
         if not self._lifecycle.is_active():
@@ -182,6 +191,11 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
             self._batch = self._batches[phase] = -1
         self._forget_names()
         model = self.model
+        if phase is Phase.TRAIN:
+            with never_into_script(functools.partial(LOG.warning, "the program is not described: %r")):
+                plain = without_wrapper(model)
+                names = {id(layer): name for name, layer in layers_of(plain)}
+                self._dispatcher.describe_program(keras_program(plain, names))
         if not self._can_record():
             self._warn_about("the steps are compiled by PyTorch")
         if backend_name() == "jax":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -102,7 +103,7 @@ class Replay:
             found.clear()
             found.update({name: tf.identity(value) for name, value in self._record(data).items()})
 
-        with _same_random_numbers():
+        with _unnoticed():
             concrete = tf.function(trace, autograph=False).get_concrete_function(spec)
         if not found:
             return lambda _: {}
@@ -208,11 +209,16 @@ def _kept(variables: Iterable[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def _same_random_numbers() -> Iterator[None]:
-    """Restore the random numbers of Python and NumPy, which a layer may draw while a graph is built."""
+def _unnoticed() -> Iterator[None]:
+    """Build a graph without effects on the script, whose own graph gives the same warnings.
+
+    The random numbers of Python and NumPy are restored, because a layer may draw some while a graph is built.
+    """
     state, numpy_state = random.getstate(), np.random.get_state()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         random.setstate(state)
         np.random.set_state(numpy_state)

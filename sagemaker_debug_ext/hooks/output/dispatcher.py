@@ -23,6 +23,7 @@ from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput, Worker
 from sagemaker_debug_ext.hooks.statistics.reductions import widen_extension_dtypes
 from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.format.messages import Array
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -74,6 +75,8 @@ class StepDispatcher:
         self._lock = lock
         self._metrics = metrics
         self._has_exported = False
+        self._program: ProgramRecord | None = None
+        self._described: ProgramRecord | None = None
 
     def open(
         self,
@@ -129,6 +132,14 @@ class StepDispatcher:
         for step in self.flight_recorder.take():
             self._write(self.output, step)
 
+    def describe_program(self, record: ProgramRecord) -> None:
+        """Write a record of the program, with the collections file if the trial has not been opened."""
+        if record == self._described:
+            return
+        self._program = self._described = record
+        if self._has_exported:
+            self.export_collections()
+
     def export_collections_if_changed(self) -> None:
         """Write the collections file if it does not show all collections and members."""
         if self._collections.has_news or not self._has_exported:
@@ -138,6 +149,9 @@ class StepDispatcher:
         """Write the collections file."""
         if self.output is not None:
             self._has_exported = True
+            if self._program is not None:
+                self.output.write_program(self._program)
+                self._program = None
             self.output.write_collections(self._collections.export())
 
     def update_checkpoints(self, counters: StepCounters, ended: StepBuffer | None) -> None:

@@ -19,8 +19,9 @@ from sagemaker_debug_ext.hooks.statistics.reductions import widen_extension_dtyp
 from sagemaker_debug_ext.store import job_end
 from sagemaker_debug_ext.store.backends import Backend, LocalBackend
 from sagemaker_debug_ext.store.claims import acquire_claim, owns_claim, release_claim
-from sagemaker_debug_ext.store.format.keys import index_key
+from sagemaker_debug_ext.store.format.keys import index_key, program_key
 from sagemaker_debug_ext.store.format.messages import Array
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.store.reader import read_index
 from sagemaker_debug_ext.store.writer import NamedTensor, StepData, TrialWriter
 from sagemaker_debug_ext.vocabulary import ModeKeys
@@ -147,6 +148,11 @@ class TrialOutput:
         """Write the collections file later."""
         self._unwritten_collections = list(collections)
         self._background.submit(functools.partial(self._write_collections, self._unwritten_collections))
+
+    def write_program(self, record: ProgramRecord) -> None:
+        """Write the record of the program later."""
+        content = record.to_json().encode()
+        self._background.submit(lambda: self._backend.write(program_key(self._writer.worker), (content,)))
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until everything handed over is written, or writing has failed; return False on time-out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -15,8 +16,9 @@ from sagemaker_debug_ext.config.hook_options import to_flag
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, brief
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
-from sagemaker_debug_ext.hooks.fail_safe import fail_safe
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
+from sagemaker_debug_ext.hooks.program.pytorch import torch_program
 from sagemaker_debug_ext.hooks.pytorch.capture import TensorHook
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
 from sagemaker_debug_ext.hooks.pytorch.distributed import find_worker
@@ -334,6 +336,10 @@ class Hook(contextlib.ContextDecorator, TensorHook):
 
     def _before_plan(self) -> None:
         names = self._roots.names()
+        with never_into_script(functools.partial(LOG.warning, "the program is not described: %r")):
+            models = [(root.name, root.modules()) for root in self._roots if root.is_model]
+            losses = [(root.name, root.plain) for root in self._roots if not root.is_model]
+            self._dispatcher.describe_program(torch_program(models, losses))
         for collection in self._collections:
             if isinstance(collection, Collection):
                 collection.resolve_modules(names)

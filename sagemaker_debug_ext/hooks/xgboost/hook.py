@@ -31,6 +31,7 @@ from sagemaker_debug_ext.hooks.xgboost.collections import (
 from sagemaker_debug_ext.hooks.xgboost.matrices import as_matrix
 from sagemaker_debug_ext.hooks.xgboost.models import OF_ONE_MODEL, ModelKind, number, parameter_value
 from sagemaker_debug_ext.hooks.xgboost.trees import describe_refreshed_round, describe_round, tree_table
+from sagemaker_debug_ext.store.format.program import ProgramRecord
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)
@@ -237,6 +238,10 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             if BASE_VALUE in self._features:
                 self.get_collection(collection).add_tensor_name(f"{collection}/{BASE_VALUE}")
         self._check_data(kind)
+        settings = {str(name): value for name, value in (self.hyperparameters or {}).items() if value is not None}
+        self._dispatcher.describe_program(
+            ProgramRecord(framework="XGBoost", framework_version=xgb.__version__, parameters=settings)
+        )
         first = kind.num_rounds
         counters = self._steps.counters
         if first and (self._steps.last_begun < 0 or first > counters.last_global_step + 1):

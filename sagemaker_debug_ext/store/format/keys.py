@@ -14,6 +14,7 @@ from sagemaker_debug_ext.vocabulary import NORMS, REDUCTIONS, STATISTICS
 EVENTS_PREFIX: Final = "events/"
 INDEX_PREFIX: Final = "index/"
 COLLECTIONS_PREFIX: Final = "collections/000000000/"
+PROGRAM_PREFIX: Final = "program/"
 END_KEY: Final = "training_job_end.ts"
 CLAIM_KEY: Final = "claim.smd"
 
@@ -100,6 +101,11 @@ def last_index_key(step: int) -> str:
 def collections_key(worker: str) -> str:
     """Return the key of the collections file of `worker`."""
     return f"{COLLECTIONS_PREFIX}{mangle_worker(worker)}{_COLLECTIONS_SUFFIX}"
+
+
+def program_key(worker: str) -> str:
+    """Return the key of the program record of `worker`."""
+    return f"{PROGRAM_PREFIX}{mangle_worker(worker)}_program.json"
 
 
 def _parse_step_file(key: str, kind: str) -> StepFile:

@@ -62,3 +62,12 @@ def test_short_trainings_then_trial_ends_well(make_hook, train, open_trial, num_
     hook = make_hook()
     train(hook, num_rounds=num_rounds)
     assert open_trial(hook).steps() == list(range(num_rounds))
+
+
+def test_record_when_hyperparameters_are_given_then_has_them(make_hook, train, open_trial):
+    """The record of the program names the parameters of the training."""
+    with make_hook(hyperparameters={"eta": 0.5, "max_depth": 2}) as hook:
+        train(hook, num_rounds=2)
+    program = open_trial(hook).program
+    assert (program.framework, program.framework_version) == ("XGBoost", xgb.__version__)
+    assert program.parameters == {"eta": 0.5, "max_depth": 2}

@@ -1,0 +1,151 @@
+"""The record of a compiled Keras model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import keras
+
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
+
+_LOSS_ARGUMENTS: Final = ("from_logits", "reduction", "label_smoothing", "delta", "ignore_class", "axis")
+_LONGEST_TAIL: Final = 8
+"""Number of layers before the output to look at."""
+
+
+def keras_program(model: Any, names: dict[int, str], num_samples: int | None = None) -> ProgramRecord:
+    """Return the record of a model.
+
+    Args:
+        model: The model, which may be built or compiled only in part.
+        names: Names of its layers, by their `id`.
+        num_samples: Number of training samples, if known.
+    """
+    layers = [layer for layer in getattr(model, "layers", ()) if not isinstance(layer, keras.layers.InputLayer)]
+    tails = list(_tails(model, layers))
+    unknown = [] if tails else ["tail: the layers before the output, because the model calls its layers in Python"]
+    losses = tuple(_losses(model, tails, names))
+    if any(loss.type == "" for loss in losses):
+        unknown.append("loss: the class of a loss, because it is a custom object")
+    optimizer = getattr(model, "optimizer", None)
+    return ProgramRecord(
+        framework="Keras",
+        framework_version=keras.__version__,
+        model=type(model).__name__,
+        layers=tuple(_layer(layer, names) for layer in layers),
+        losses=losses,
+        optimizers=(_optimizer(optimizer),) if isinstance(optimizer, keras.optimizers.Optimizer) else (),
+        num_samples=num_samples,
+        unknown=tuple(unknown),
+    )
+
+
+def _layer(layer: Any, names: dict[int, str]) -> LayerRecord:
+    try:
+        shape = layer.output.shape
+    except (AttributeError, ValueError):  # not built, or called more than once
+        shape = ()
+    units = shape[-1] if shape else None
+    return LayerRecord(
+        name=names.get(id(layer), layer.name),
+        type=type(layer).__name__,
+        activation=_activation(layer),
+        units=units if isinstance(units, int) else None,
+    )
+
+
+def _activation(layer: Any) -> str | None:
+    """Return the name of a layer's activation; ``linear`` where a layer with weights has none."""
+    if isinstance(layer, keras.layers.Softmax):
+        return "softmax"
+    if isinstance(layer, keras.layers.ReLU):
+        return "relu"
+    function = getattr(layer, "activation", None)
+    return getattr(function, "__name__", type(function).__name__) if function is not None else None
+
+
+def _tails(model: Any, layers: list[Any]) -> Iterator[list[Any]]:
+    """Yield the layers before each output, the last one first."""
+    if isinstance(model, keras.Sequential):
+        yield from [list(_back_to_weights(reversed(layers)))] if layers else ()
+        return
+    try:
+        outputs = keras.tree.flatten(model.outputs) if getattr(model, "outputs", None) else []
+    except (AttributeError, ValueError):
+        outputs = []
+    for output in outputs:
+        yield list(_back_to_weights(_operations_before(output)))
+
+
+def _back_to_weights(layers: Any) -> Iterator[Any]:
+    for _, layer in zip(range(_LONGEST_TAIL), layers, strict=False):
+        yield layer
+        if getattr(layer, "weights", None):
+            return
+
+
+def _operations_before(output: Any) -> Iterator[Any]:
+    """Yield the operations of a functional model from an output back, as long as each has one input."""
+    while output is not None:
+        history: Any = getattr(output, "_keras_history", None)
+        operation = getattr(history, "operation", None)
+        if operation is None or isinstance(operation, keras.layers.InputLayer):
+            return
+        yield operation
+        nodes = getattr(operation, "_inbound_nodes", ())
+        inputs = nodes[history.node_index].input_tensors if history.node_index < len(nodes) else []
+        output = inputs[0] if len(inputs) == 1 else None
+
+
+def _losses(model: Any, tails: list[list[Any]], names: dict[int, str]) -> Iterator[LossRecord]:
+    given = getattr(model, "loss", None)
+    if given is None or type(given).__name__ == "method":
+        return
+    each = keras.tree.flatten(given) if isinstance(given, (list, tuple, dict)) else [given]
+    several = len(each) > 1
+    for index, loss in enumerate(each):
+        tail = tails[index if several else 0] if (index < len(tails) and (several or len(tails) == 1)) else []
+        found = _loss_object(loss)
+        arguments = {name: value for name in _LOSS_ARGUMENTS if _is_plain(value := _argument(found, name))}
+        yield LossRecord(
+            name=f"predictions_{index}" if several else "predictions",
+            type=_loss_type(found),
+            arguments=arguments,
+            tail=tuple(_layer(layer, names) for layer in tail),
+        )
+
+
+def _loss_object(loss: Any) -> Any:
+    if isinstance(loss, str):
+        try:
+            return keras.losses.get(loss)
+        except ValueError:
+            return loss
+    return loss
+
+
+def _loss_type(loss: Any) -> str:
+    """Return the name of a loss of Keras in the form of its function; empty for losses of the script."""
+    function = getattr(loss, "fn", loss)
+    name = getattr(function, "__name__", "")
+    return name if getattr(keras.losses, name, None) is function else ""
+
+
+def _argument(loss: Any, name: str) -> Any:
+    settings = getattr(loss, "_fn_kwargs", None) or {}
+    return settings.get(name, getattr(loss, name, None))
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, str))
+
+
+def _optimizer(optimizer: Any) -> OptimizerRecord:
+    try:
+        settings = optimizer.get_config()
+    except (NotImplementedError, TypeError, ValueError):
+        settings = {}
+    return OptimizerRecord(
+        type=type(optimizer).__name__, numbers={name: value for name, value in settings.items() if _is_plain(value)}
+    )

@@ -1,0 +1,144 @@
+"""Program records: the model, losses and optimizers of a worker as they were built.
+
+A record is a JSON object beside the collections file, under a prefix of its own, which `smdebug` does not read. It
+holds what tensors do not tell: class and arguments of a loss, the activation of the last layer, the type of each layer.
+What the hook could not find out is missing or None.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from sagemaker_debug_ext._json import JSONObject
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.store.backends.base import Backend
+from sagemaker_debug_ext.store.format.keys import PROGRAM_PREFIX
+
+VERSION: Final = 1
+"""Version of the form of records; readers ignore fields they do not know."""
+
+
+@attrs.frozen(kw_only=True)
+class LayerRecord:
+    """A layer.
+
+    Args:
+        name: Its name, as in names of tensors.
+        type: Name of its class.
+        activation: Name of its activation; None if it has none, or an unknown one.
+        units: Size of the last axis of its output; None if unknown.
+        is_training: Whether it was in training mode; None if that is decided at each call.
+    """
+
+    name: str
+    type: str
+    activation: str | None = None
+    units: int | None = None
+    is_training: bool | None = None
+
+
+@attrs.frozen(kw_only=True)
+class LossRecord:
+    """A loss.
+
+    Args:
+        name: Its name, as in names of tensors.
+        type: Name of its class or function.
+        arguments: Its numbers, flags and names, such as ``from_logits`` and ``reduction``.
+        tail: The layers that make its predictions, the last one first, back to the first with weights.
+    """
+
+    name: str
+    type: str
+    arguments: Mapping[str, Any] = attrs.field(factory=dict)
+    tail: tuple[LayerRecord, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class OptimizerRecord:
+    """An optimizer.
+
+    Args:
+        type: Name of its class.
+        numbers: Its numbers and flags, such as ``learning_rate``.
+    """
+
+    type: str
+    numbers: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class ProgramRecord:
+    """A training program.
+
+    Args:
+        framework: Name of the framework.
+        framework_version: Its version.
+        model: Name of the class of the model.
+        layers: The layers of the model, in the order in which they were made.
+        losses: Its losses.
+        optimizers: Its optimizers.
+        parameters: Further settings of the training, such as the parameters of boosted trees.
+        num_samples: Number of training samples; None if unknown.
+        unknown: What could not be found out, each with the reason.
+    """
+
+    framework: str
+    framework_version: str = ""
+    model: str | None = None
+    layers: tuple[LayerRecord, ...] = ()
+    losses: tuple[LossRecord, ...] = ()
+    optimizers: tuple[OptimizerRecord, ...] = ()
+    parameters: Mapping[str, Any] = attrs.field(factory=dict)
+    num_samples: int | None = None
+    unknown: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the text of the file."""
+        content: JSONObject = {"version": VERSION, **attrs.asdict(self)}
+        return json.dumps(content, default=str, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, where: str) -> ProgramRecord:
+        """Parse the text of a file.
+
+        Raises:
+            SMDebugValueError: The text is not a program record.
+        """
+        try:
+            content = json.loads(text)
+            content["layers"] = _all(LayerRecord, content["layers"])
+            content["losses"] = tuple(
+                _known(LossRecord, loss, tail=_all(LayerRecord, loss["tail"])) for loss in content["losses"]
+            )
+            content["optimizers"] = _all(OptimizerRecord, content["optimizers"])
+            record: ProgramRecord = _known(cls, content, unknown=tuple(content["unknown"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise SMDebugValueError(f"{where}: not a program record: {error!r}") from error
+        return record
+
+
+def _known(kind: Any, content: Mapping[str, Any], **replaced: Any) -> Any:
+    names = {field.name for field in attrs.fields(kind)}
+    return kind(**{name: value for name, value in {**content, **replaced}.items() if name in names})
+
+
+def _all(kind: Any, items: list[Mapping[str, Any]]) -> tuple[Any, ...]:
+    return tuple(_known(kind, item) for item in items)
+
+
+def read_program(backend: Backend) -> ProgramRecord | None:
+    """Return the record of the first worker; None if no worker wrote one.
+
+    Raises:
+        SMDebugValueError: The file is not a program record.
+    """
+    for info in backend.list(PROGRAM_PREFIX):
+        content = backend.read(info.key)
+        if content is not None:
+            return ProgramRecord.from_json(bytes(content), info.key)
+    return None
