@@ -1,6 +1,7 @@
 """Capture of unmodified Keras scripts: the hook is added to the callbacks of every `fit`, `evaluate` and `predict`.
 
-`install` wraps these methods with a function that adds the hook to their callbacks.
+`install` wraps these methods with a function that adds the hook to their callbacks. `train_on_batch` and
+`test_on_batch`, which have no callbacks, get the hook through the function that they run.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import keras
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.base import BaseHook
+from sagemaker_debug_ext.hooks.keras.backend import is_tensorflow
 from sagemaker_debug_ext.hooks.keras.hook import KerasHook
+from sagemaker_debug_ext.hooks.keras.recording import replaced
+from sagemaker_debug_ext.hooks.keras.wrapped_steps import Phase
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 
@@ -26,6 +30,8 @@ LOG = logging.getLogger(__name__)
 wraps_training(__name__)
 
 _METHODS: Final = ("fit", "evaluate", "predict")
+_OF_BATCHES: Final = {"train_on_batch": Phase.TRAIN, "test_on_batch": Phase.TEST}
+"""Methods that run a single batch without callbacks."""
 
 
 class _Joiner:
@@ -58,6 +64,27 @@ class _Joiner:
 
         return captured
 
+    def wrap_batch(self, method: Callable[..., Any], phase: Phase) -> Callable[..., Any]:
+        """Return a wrapper of a method for single batches, whose function the hook wraps as soon as it is made."""
+        attribute = f"make_{phase.value}_function"
+
+        @functools.wraps(method)
+        def captured(model: Any, *args: Any, **kwargs: Any) -> Any:
+            hook = self._find_hook(None)
+            if hook is None:
+                return method(model, *args, **kwargs)
+            original = getattr(model, attribute)
+
+            def make(*given: Any, **named: Any) -> Any:
+                made = original(*given, **named)
+                hook.join_batch(model, phase)
+                return made
+
+            with replaced(model, attribute, make):
+                return method(model, *args, **kwargs)
+
+        return captured
+
     def _find_hook(self, callbacks: Any) -> KerasHook | None:
         if os.getpid() != self._pid or any(isinstance(item, BaseHook) for item in keras.tree.flatten(callbacks or [])):
             return None
@@ -81,3 +108,7 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
     for name in _METHODS:
         owner = next(kind for kind in keras.Model.__mro__ if name in vars(kind))
         setattr(owner, name, joiner.wrap(vars(owner)[name]))
+    if is_tensorflow():
+        for name, phase in _OF_BATCHES.items():
+            owner = next(kind for kind in keras.Model.__mro__ if name in vars(kind))
+            setattr(owner, name, joiner.wrap_batch(vars(owner)[name], phase))

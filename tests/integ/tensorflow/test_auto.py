@@ -78,3 +78,27 @@ hook = smd.KerasHook({str(tmp_path / "own")!r}, save_config=smd.SaveConfig(save_
     assert report.returncode == 7, report.stderr
     assert len(create_trial(str(tmp_path / "own")).steps(smd.modes.TRAIN)) == 6
     assert not configured.exists()
+
+
+BATCHES = """
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(3)
+model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3), tf.keras.layers.Activation("sigmoid")])
+model.compile("sgd", "mse", jit_compile=False)
+x = tf.random.normal((24, 4)).numpy()
+losses = [float(model.train_on_batch(x[i : i + 8], x[i : i + 8, :3])) for i in (0, 8, 16)]
+losses.append(float(model.test_on_batch(x, x[:, :3])))
+print([loss.hex() for loss in losses], model.get_weights()[0].tobytes().hex())
+"""
+
+
+def test_run_when_script_trains_on_single_batches_then_they_are_steps(script, configured):
+    """Batches without callbacks are captured, and come out the same."""
+    script.write_text(BATCHES)
+    alone, captured = run_python(script), run_captured(script)
+    assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
+    trial = create_trial(str(configured))
+    assert trial.steps(smd.modes.TRAIN) == [0, 1, 2]
+    assert trial.steps(smd.modes.EVAL) == [0]
+    assert len(trial.tensor_names(collection="gradients")) == 2
