@@ -31,6 +31,7 @@ from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import ALL_ZERO, HAS_GRADIENT, NO_GRADIENT
 from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
+from sagemaker_debug_ext.rules.inference.pairings import DROPPED_ANSWERS
 from sagemaker_debug_ext.rules.issue import Issue
 
 CAUSES: Final[Mapping[str, str]] = {
@@ -97,6 +98,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("GradientsNotReset", "gradients not reset", text="Gradients are not reset"),
     Sign("ReplicaDivergence", "replicas"),
     Sign("TrainEvalMixup", "wrong mode"),
+    Sign("LossInputMismatch", "regularisation", text=DROPPED_ANSWERS),
     Sign("LossInputMismatch", "loss or output"),
     Sign("LossDirection", "loss or output"),
     Sign("MissingActivation", "architecture"),

@@ -13,6 +13,13 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.losses import LossObservation, observed_losses
+from sagemaker_debug_ext.rules.inference.pairings import (
+    CLASSES,
+    YES_NO,
+    Output,
+    output_of,
+    problem_of_pairing,
+)
 from sagemaker_debug_ext.rules.inference.training import DeferredMeasurements, is_training
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
@@ -230,6 +237,12 @@ class LossInputMismatch(TensorRule):
 
     It fires immediately if a loss of differences gets outputs and targets of different shapes, which are broadcast.
 
+    If the hook recorded the program, loss and last activation are known, and the rule judges them with the targets of
+    the first batch. It fires for softmax or a cross entropy of classes on a single unit, a cross entropy of outputs
+    that are no probabilities, a binary cross entropy of quantities, and targets that the activation cannot reach. It
+    also fires for one-hot classes with a loss of differences and no activation, and for dropout between the last layer
+    and its softmax or sigmoid. Then it does not guess from numbers what a cross entropy expects.
+
     Parameters:
         tensor_regex: Regular expressions searched in tensor names; the first inputs of losses among these tensors are
             checked. When not given: all first inputs of losses, as the framework names them.
@@ -259,12 +272,22 @@ class LossInputMismatch(TensorRule):
         self._seen: dict[str, _Seen] = {}
         self._sums: dict[str, _Sums] = {}
         self._pending = DeferredMeasurements()
+        self._problems: dict[str, str] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the problem with the input of a loss."""
-        given = _given(view, name) if is_training(view) else None
+        if not is_training(view):
+            return None
+        output = self._output(view, name)
+        if output is not None and (problem := self._problems.setdefault(name, problem_of_pairing(output))):
+            return Measurement(1, fires=True, threshold=1, severity=np.inf, text=problem)
+        given = _given(view, name)
         if given is None or given.scores.dtype.kind not in "fV":
             return None
+        return self._measure_numbers(view, name, given, output)
+
+    def _measure_numbers(self, view: StepView, name: str, given: _Given, output: Output | None) -> Measurement | None:
+        """Return the problem that the numbers of the steps so far show."""
         kind, scores, targets = given
         patience: int = self.parameters["patience"]
         if kind in DIFFERENCES and targets is not None and targets.shape != scores.shape:
@@ -276,7 +299,8 @@ class LossInputMismatch(TensorRule):
             seen.add(scores, targets, kind)
         if seen.steps < patience:
             return None
-        problem = problem_of(kind, seen)
+        is_known = output is not None and output.loss in CLASSES | YES_NO
+        problem = "" if is_known else problem_of(kind, seen)
         sums = self._sums.get(name)
         if problem or sums is None or not sums.stays:
             return Measurement(seen.steps, fires=bool(problem), threshold=patience, text=problem)
@@ -289,6 +313,12 @@ class LossInputMismatch(TensorRule):
         """Return the issues of the last steps, if no more steps will follow."""
         return [issue for view, measurements in self._pending.take() for issue in self.issues_of(view, measurements)]
 
+    def _output(self, view: StepView, name: str) -> Output | None:
+        """Return what the record of the program tells of the output with these predictions."""
+        program = getattr(self.base_trial, "program", None)
+        targets = view.value(name.replace("predictions", "labels", 1)) if program is not None else None
+        return None if targets is None else output_of(program, name, targets)
+
     def _observe_sum(self, view: StepView, name: str) -> None:
         known = self._sums.get(name)
         if known is not None and not known.is_sum:
@@ -299,4 +329,6 @@ class LossInputMismatch(TensorRule):
                 sums.add(loss.value, is_sum=is_sum(loss))
 
     def describe(self, names: Sequence[str], first: Measurement) -> str:
+        if names and self._problems.get(names[0]):
+            return f"The loss, the output and the targets do not fit in {describe_tensors(names)}: {first.text}."
         return f"The loss does not suit the output in {describe_tensors(names)}: it {first.text}."

@@ -1,0 +1,192 @@
+"""Pairings of a loss, the activation before it and its targets: which of them cannot work.
+
+The program record tells loss and activation, the first batch the form and range of the targets. Every pairing that
+cannot work is one row of `PAIRINGS`; no training is needed to decide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+import numpy as np
+
+from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
+
+CLASSES: Final = frozenset({"categorical_crossentropy", "sparse_categorical_crossentropy"})
+YES_NO: Final = frozenset({"binary_crossentropy"})
+DIFFERENCES: Final = frozenset({"mean_squared_error", "mean_absolute_error", "huber", "log_cosh"})
+NO_PROBABILITIES: Final = frozenset({"relu", "tanh", "linear", "elu", "selu", "leaky_relu", "softplus", "gelu", "silu"})
+
+MOST_OUT_OF_REACH: Final = 0.1
+"""Fraction of targets that may be outside the range of an activation, because targets may be rescaled later."""
+MOST_NO_YES_OR_NO: Final = 0.02
+DROPPED_ANSWERS: Final = "dropout sets some answers of the last layer to 0 before its activation"
+"""Text of the pairing that is no fault of the loss."""
+
+KERAS_NAMES: Final = {
+    "mse": "mean_squared_error",
+    "mae": "mean_absolute_error",
+}
+
+
+@attrs.frozen
+class Output:
+    """What is known of one output of a model when training begins.
+
+    Args:
+        loss: Name of the loss function.
+        from_logits: Whether the loss applies softmax or sigmoid itself.
+        activation: Name of the last activation; None if unknown.
+        units: Number of units of the output; None if unknown.
+        drops: Whether dropout lies between the last layer with weights and the output.
+        targets: The targets of the first batch.
+    """
+
+    loss: str
+    from_logits: bool
+    activation: str | None
+    units: int | None
+    drops: bool
+    targets: Array
+
+    def share_of_targets(self, test: Callable[[Array], Array]) -> float:
+        """Return the fraction of targets for which a test holds."""
+        values = to_float64(self.targets)
+        return float(np.mean(test(values))) if values.size else 0.0
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The range of the activation."""
+        return _RANGES.get(self.activation or "", (-np.inf, np.inf))
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether many targets are outside the range of the activation."""
+        low, high = self.reach
+        return self.share_of_targets(lambda values: (values < low) | (values > high)) > MOST_OUT_OF_REACH
+
+    @property
+    def has_quantities(self) -> bool:
+        """Whether targets are outside 0 to 1."""
+        return self.share_of_targets(lambda values: (values < 0) | (values > 1)) > MOST_NO_YES_OR_NO
+
+    @property
+    def has_one_hot_targets(self) -> bool:
+        """Whether targets are vectors with a single 1 among at least three numbers, and no two samples are equal."""
+        values = to_float64(self.targets)
+        if values.ndim != 2 or values.shape[1] < 3:
+            return False
+        return bool(np.all((values == 0) | (values == 1)) and np.all(values.sum(axis=1) == 1))
+
+
+_RANGES: Final = {
+    "softmax": (0.0, 1.0),
+    "sigmoid": (0.0, 1.0),
+    "hard_sigmoid": (0.0, 1.0),
+    "tanh": (-1.0, 1.0),
+    "softsign": (-1.0, 1.0),
+    "relu": (0.0, np.inf),
+    "relu6": (0.0, 6.0),
+    "softplus": (0.0, np.inf),
+}
+
+
+@attrs.frozen
+class Pairing:
+    """A pairing that cannot work.
+
+    Args:
+        text: What is wrong, as the end of "The loss does not suit the output: …".
+        holds: Whether an output has it.
+    """
+
+    text: str
+    holds: Callable[[Output], bool]
+
+
+PAIRINGS: Final[tuple[Pairing, ...]] = (
+    Pairing(
+        "the softmax of a single unit is always 1",
+        lambda output: output.activation == "softmax" and output.units == 1 and not output.from_logits,
+    ),
+    Pairing(
+        "the cross entropy of a single class is always 0",
+        lambda output: output.loss in CLASSES and output.units == 1,
+    ),
+    Pairing(
+        "binary cross entropy needs targets from 0 to 1, and many are outside",
+        lambda output: output.loss in YES_NO and output.has_quantities,
+    ),
+    Pairing(
+        "cross entropy needs probabilities, as of a softmax, or from_logits=True without an activation",
+        lambda output: output.loss in CLASSES and not output.from_logits and output.activation in NO_PROBABILITIES,
+    ),
+    Pairing(
+        "binary cross entropy needs probabilities, as of a sigmoid, or from_logits=True without an activation",
+        lambda output: output.loss in YES_NO and not output.from_logits and output.activation in NO_PROBABILITIES,
+    ),
+    Pairing(
+        "cross entropy with from_logits=True needs numbers of any size, and the activation cuts them",
+        lambda output: output.loss in CLASSES | YES_NO and output.from_logits and output.activation in ("relu", "tanh"),
+    ),
+    Pairing(
+        "the activation cannot reach many of the targets",
+        lambda output: output.loss in DIFFERENCES and output.is_out_of_reach,
+    ),
+    Pairing(
+        "the targets are classes, one-hot, and the loss and the plain output are of quantities",
+        lambda output: output.loss in DIFFERENCES and output.activation == "linear" and output.has_one_hot_targets,
+    ),
+    Pairing(
+        DROPPED_ANSWERS,
+        lambda output: output.drops and output.activation in ("softmax", "sigmoid"),
+    ),
+)
+"""Pairings that cannot work, the most certain first."""
+
+
+def problem_of_pairing(output: Output) -> str:
+    """Return what is wrong with an output; empty if nothing is."""
+    return next((pairing.text for pairing in PAIRINGS if pairing.holds(output)), "")
+
+
+def output_of(program: ProgramRecord | None, name: str, targets: Array) -> Output | None:
+    """Return what the record of a program tells of the output with the given name; None if that is not enough."""
+    loss = next((loss for loss in (program.losses if program else ()) if loss.name == name), None)
+    if loss is None or not loss.type or not loss.tail or targets.dtype.kind not in "biuf":
+        return None
+    return Output(
+        loss=KERAS_NAMES.get(loss.type, loss.type),
+        from_logits=loss.arguments.get("from_logits") is True,
+        activation=last_activation(loss),
+        units=loss.tail[0].units,
+        drops=_drops_at_output(loss.tail),
+        targets=targets,
+    )
+
+
+def last_activation(loss: LossRecord) -> str | None:
+    """Return the name of the activation that makes the predictions; layers that only reshape or drop have none."""
+    for layer in loss.tail:
+        if layer.activation is not None and not (layer.type == "Activation" and layer.activation == "linear"):
+            return layer.activation
+        if not _is_passive(layer):
+            return None
+    return "linear" if loss.tail[-1].activation == "linear" else None
+
+
+def _is_passive(layer: LayerRecord) -> bool:
+    return layer.type in ("Dropout", "Flatten", "Reshape", "Permute", "Identity") or (
+        layer.type == "Activation" and layer.activation == "linear"
+    )
+
+
+def _drops_at_output(tail: tuple[LayerRecord, ...]) -> bool:
+    """Return whether dropout lies between the last layer with weights and the activation after it."""
+    types = [layer.type for layer in tail]
+    if "Dropout" not in types[1:-1]:
+        return False
+    return all(layer.activation in (None, "linear") for layer in tail[types.index("Dropout", 1) :])

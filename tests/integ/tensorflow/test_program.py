@@ -1,0 +1,132 @@
+"""The record of a Keras program, and what the rules make of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+keras = pytest.importorskip("keras")
+
+from sagemaker_debug_ext.rules import create_rule, evaluate  # noqa: E402
+
+RANDOM = np.random.default_rng(1)
+INPUTS = RANDOM.normal(size=(48, 6)).astype("float32")
+CLASSES = RANDOM.integers(0, 3, 48)
+ONE_HOT = np.eye(3, dtype="float32")[CLASSES]
+QUANTITY = RANDOM.normal(size=(48, 1)).astype("float32") * 20
+
+
+def record_of(model, make_hook, open_trial, targets=CLASSES, name="out"):
+    hook = make_hook(name, include_collections=["losses", "inputs", "outputs"])
+    model.fit(INPUTS, targets, batch_size=8, verbose=0, callbacks=[hook])
+    return open_trial(hook)
+
+
+def sequential(*layers, loss, optimizer="adam"):
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((6,)), *layers])
+    model.compile(optimizer, loss)
+    return model
+
+
+def test_record_when_model_is_sequential_then_has_loss_layers_and_optimizer(make_hook, open_trial):
+    """What was given to `compile` is there with its arguments."""
+    dense = keras.layers.Dense
+    layers = [dense(5, activation="relu", name="hid"), dense(3, name="out"), keras.layers.Softmax(name="soft")]
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=False)
+    program = record_of(
+        sequential(*layers, loss=loss, optimizer=keras.optimizers.SGD(0.25, momentum=0.5)), make_hook, open_trial
+    ).program
+    assert (program.framework, program.framework_version, program.unknown) == ("Keras", keras.__version__, ())
+    assert [(each.name, each.type, each.activation, each.units) for each in program.layers] == [
+        ("hid", "Dense", "relu", 5),
+        ("out", "Dense", "linear", 3),
+        ("soft", "Softmax", "softmax", 3),
+    ]
+    (found,) = program.losses
+    assert (found.name, found.type, found.arguments["from_logits"]) == (
+        "predictions",
+        "sparse_categorical_crossentropy",
+        False,
+    )
+    assert [each.name for each in found.tail] == ["soft", "out"]
+    (optimizer,) = program.optimizers
+    assert (optimizer.type, optimizer.numbers["learning_rate"], optimizer.numbers["momentum"]) == ("SGD", 0.25, 0.5)
+
+
+def test_record_when_model_has_several_outputs_then_each_has_its_loss_and_tail(make_hook, open_trial):
+    """The layers before an output are found through the graph of the model."""
+    inputs = keras.Input((6,))
+    hidden = keras.layers.Dense(4)(inputs)
+    first = keras.layers.Dense(3, activation="softmax", name="one")(hidden)
+    second = keras.layers.Activation("tanh", name="act")(keras.layers.Dense(1, name="two")(hidden))
+    model = keras.Model(inputs, [first, second])
+    model.compile("sgd", ["categorical_crossentropy", "mse"])
+    losses = record_of(model, make_hook, open_trial, [ONE_HOT, QUANTITY]).program.losses
+    assert [(each.name, each.type, [layer.name for layer in each.tail]) for each in losses] == [
+        ("predictions_0", "categorical_crossentropy", ["one"]),
+        ("predictions_1", "mean_squared_error", ["act", "two"]),
+    ]
+
+
+def test_record_when_model_or_loss_is_the_scripts_own_then_says_what_is_unknown(make_hook, open_trial):
+    """What cannot be inspected is no error."""
+
+    class Own(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.out = keras.layers.Dense(1)
+
+        def call(self, inputs):
+            return self.out(inputs)
+
+    model = Own()
+    model.compile("sgd", lambda y, found: keras.ops.mean((y - found) ** 2))
+    program = record_of(model, make_hook, open_trial, QUANTITY).program
+    assert [text.partition(":")[0] for text in program.unknown] == ["tail", "loss"]
+    assert [loss.type for loss in program.losses] == [""]
+
+
+DENSE = keras.layers.Dense
+PAIRS = {
+    "relu before cross entropy": ((DENSE(3, activation="relu"),), "categorical_crossentropy", ONE_HOT, "probabilities"),
+    "softmax on one unit": ((DENSE(1, activation="softmax"),), "mse", QUANTITY, "always 1"),
+    "sigmoid for a quantity": ((DENSE(1), keras.layers.Activation("sigmoid")), "mse", QUANTITY, "cannot reach"),
+    "binary cross entropy of a quantity": (
+        (DENSE(1, activation="sigmoid"),),
+        "binary_crossentropy",
+        QUANTITY,
+        "from 0 to 1",
+    ),
+    "dropout before softmax": (
+        (DENSE(3), keras.layers.Dropout(0.4), keras.layers.Softmax()),
+        "sparse_categorical_crossentropy",
+        CLASSES,
+        "dropout",
+    ),
+    "sound classifier": ((DENSE(3, activation="softmax"),), "sparse_categorical_crossentropy", CLASSES, ""),
+    "sound regression": ((DENSE(1),), "mse", QUANTITY, ""),
+    "dropout before the last layer": (
+        (keras.layers.Dropout(0.4), DENSE(3, activation="softmax")),
+        "categorical_crossentropy",
+        ONE_HOT,
+        "",
+    ),
+    "positive quantity with relu": ((DENSE(1, activation="relu"),), "mse", np.abs(QUANTITY), ""),
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_rule_when_program_is_known_then_judges_at_the_first_step(kind, make_hook, open_trial):
+    """Faulty pairings are named before anything follows from them, sound ones never."""
+    layers, loss, targets, text = PAIRS[kind]
+    model = sequential(*(type(each).from_config(each.get_config()) for each in layers), loss=loss)
+    trial = record_of(model, make_hook, open_trial, targets)
+    evaluation = evaluate({"LossInputMismatch": create_rule("LossInputMismatch", trial)}, trial)
+    issues = list(evaluation)
+    if text:
+        assert issues[0].step == 0
+        assert text in issues[0].message
+    else:
+        assert issues == []

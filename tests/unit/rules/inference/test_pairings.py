@@ -1,0 +1,120 @@
+"""Which losses, activations and targets cannot work together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.rules.inference.pairings import PAIRINGS, Output, output_of, problem_of_pairing
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
+
+RANDOM = np.random.default_rng(0)
+CLASS_INDICES = RANDOM.integers(0, 3, (32, 1))
+ONE_HOT = np.eye(3)[CLASS_INDICES[:, 0]]
+YES_NO = RANDOM.integers(0, 2, (32, 1)).astype(np.float64)
+SIGNED = RANDOM.normal(size=(32, 1))
+LARGE = RANDOM.uniform(3, 100, (32, 1))
+SHARES = RANDOM.uniform(0, 1, (32, 1))
+
+SOUND = [
+    ("sparse_categorical_crossentropy", False, "softmax", 3, CLASS_INDICES),
+    ("sparse_categorical_crossentropy", True, "linear", 3, CLASS_INDICES),
+    ("categorical_crossentropy", False, "softmax", 3, ONE_HOT),
+    ("categorical_crossentropy", False, "sigmoid", 3, ONE_HOT),
+    ("binary_crossentropy", False, "sigmoid", 1, YES_NO),
+    ("binary_crossentropy", True, "linear", 1, YES_NO),
+    ("binary_crossentropy", False, "sigmoid", 3, ONE_HOT),
+    ("binary_crossentropy", False, "sigmoid", 1, SHARES),
+    ("mean_squared_error", False, "linear", 1, LARGE),
+    ("mean_squared_error", False, "relu", 1, LARGE),
+    ("mean_squared_error", False, "sigmoid", 1, SHARES),
+    ("mean_squared_error", False, "softmax", 3, ONE_HOT),
+    ("mean_squared_error", False, "tanh", 1, SHARES),
+    ("mean_absolute_error", False, "linear", 1, SIGNED),
+    ("mean_squared_error", False, "linear", 1, YES_NO),
+    ("categorical_crossentropy", False, None, 3, ONE_HOT),
+]
+FAULTY = [
+    ("mean_squared_error", False, "softmax", 1, SIGNED, "single unit is always 1"),
+    ("binary_crossentropy", False, "softmax", 1, YES_NO, "single unit is always 1"),
+    ("categorical_crossentropy", False, "sigmoid", 1, YES_NO, "always 0"),
+    ("binary_crossentropy", False, "sigmoid", 1, SIGNED, "targets from 0 to 1"),
+    ("binary_crossentropy", True, "linear", 1, LARGE, "targets from 0 to 1"),
+    ("binary_crossentropy", False, "sigmoid", 1, CLASS_INDICES, "targets from 0 to 1"),
+    ("categorical_crossentropy", False, "relu", 3, ONE_HOT, "needs probabilities"),
+    ("sparse_categorical_crossentropy", False, "linear", 3, CLASS_INDICES, "needs probabilities"),
+    ("binary_crossentropy", False, "tanh", 1, YES_NO, "needs probabilities"),
+    ("sparse_categorical_crossentropy", True, "relu", 3, CLASS_INDICES, "cuts them"),
+    ("mean_squared_error", False, "sigmoid", 1, LARGE, "cannot reach"),
+    ("mean_absolute_error", False, "tanh", 1, LARGE, "cannot reach"),
+    ("mean_squared_error", False, "relu", 1, SIGNED, "cannot reach"),
+    ("mean_squared_error", False, "linear", 3, ONE_HOT, "one-hot"),
+]
+
+
+@pytest.mark.parametrize(("loss", "from_logits", "activation", "units", "targets"), SOUND)
+def test_pairing_when_it_can_work_then_has_no_problem(loss, from_logits, activation, units, targets):
+    """Usual pairings, and unusual ones that train, are no faults."""
+    assert problem_of_pairing(Output(loss, from_logits, activation, units, False, targets)) == ""
+
+
+@pytest.mark.parametrize(("loss", "from_logits", "activation", "units", "targets", "text"), FAULTY)
+def test_pairing_when_it_cannot_work_then_says_why(loss, from_logits, activation, units, targets, text):
+    """Each class of faulty pairings is named at the first batch."""
+    assert text in problem_of_pairing(Output(loss, from_logits, activation, units, False, targets))
+
+
+def test_every_row_has_a_case_that_holds():
+    """No row of the table is dead."""
+    outputs = [Output(*case[:4], False, case[4]) for case in FAULTY]
+    outputs.append(Output("categorical_crossentropy", False, "softmax", 3, True, ONE_HOT))
+    assert all(any(row.holds(output) for output in outputs) for row in PAIRINGS)
+
+
+@given(st.sampled_from(SOUND), st.floats(0.001, 1000))
+def test_pairing_when_regression_without_activation_then_range_of_targets_does_not_matter(case, scale):
+    """Quantities of any size suit a plain output."""
+    _, _, _, units, targets = case
+    scaled = targets * scale + 0.5
+    assert problem_of_pairing(Output("mean_squared_error", False, "linear", units, False, scaled)) == ""
+
+
+def layer(kind, activation=None, units=3):
+    return LayerRecord(name=kind.lower(), type=kind, activation=activation, units=units)
+
+
+TAILS = [
+    ((layer("Dense", "softmax"),), "softmax", False),
+    ((layer("Activation", "softmax"), layer("Dense", "linear")), "softmax", False),
+    ((layer("Softmax", "softmax"), layer("Dropout"), layer("Dense", "linear")), "softmax", True),
+    ((layer("Activation", "softmax"), layer("Dropout"), layer("Dense", "relu")), "softmax", False),
+    ((layer("Reshape"), layer("Dense", "relu")), "relu", False),
+    ((layer("Dense", "linear"),), "linear", False),
+    ((layer("Activation", "linear"), layer("Dense", "linear")), "linear", False),
+    ((layer("Lambda"), layer("Dense", "linear")), None, False),
+    ((layer("BatchNormalization"),), None, False),
+]
+
+
+@pytest.mark.parametrize(("tail", "activation", "drops"), TAILS)
+def test_output_when_in_a_record_then_has_its_last_activation(tail, activation, drops):
+    """Layers that only reshape pass the activation on; a layer of the script's own makes it unknown."""
+    loss = LossRecord(name="predictions", type="mean_squared_error", tail=tail)
+    output = output_of(ProgramRecord(framework="Keras", losses=(loss,)), "predictions", SHARES)
+    assert (output.activation, output.drops) == (activation, drops)
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        (),
+        (LossRecord(name="predictions", type="", tail=TAILS[0][0]),),
+        (LossRecord(name="predictions", type="mean_squared_error"),),
+        (LossRecord(name="predictions_1", type="mean_squared_error", tail=TAILS[0][0]),),
+    ],
+)
+def test_output_when_record_does_not_tell_then_is_none(losses):
+    """A loss of the script's own, or a model that calls its layers itself, is not judged."""
+    assert output_of(ProgramRecord(framework="Keras", losses=losses), "predictions", SHARES) is None
