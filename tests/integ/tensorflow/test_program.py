@@ -117,6 +117,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Keras itself warns of one of them
 @pytest.mark.parametrize("kind", PAIRS)
 def test_rule_when_program_is_known_then_judges_at_the_first_step(kind, make_hook, open_trial):
     """Faulty pairings are named before anything follows from them, sound ones never."""
