@@ -189,18 +189,13 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
             self.backend, options, self._collections, self._to_array, self._lock, metrics, checkpoints
         )
         self._lifecycle = HookLifecycle(self.out_dir, self._lock)
+        self._watcher = WatcherProcess()
+        start = self._watcher.start
         self._role = WorkerRole(
-            self,
-            options.include_workers,
-            self._lifecycle,
-            self._steps,
-            self._dispatcher,
-            self._disable,
-            self._start_watcher,
+            self, options.include_workers, self._lifecycle, self._steps, self._dispatcher, self._disable, start
         )
         self._cycle = StepCycle(self._steps, self._recorder, self._dispatcher, self._role, self._lock)
         self._submit_step = self._cycle.submit  # called at every step, as `_skipped` is
-        self._watcher: WatcherProcess | None = None
         registry.register(self, self.backend)
         registry.set_hook(self, BaseHook)
         self._lifecycle.attach(self.close, self._finish_early if options.handle_sigterm else None)
@@ -228,8 +223,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         """Create a hook from the content of a hook configuration file."""
         hook = cls(**configuration.arguments())
         configuration.log_warnings()
-        if configuration.watch is not None:
-            hook._watcher = WatcherProcess(configuration.watch)
+        hook._watcher.options = None if hook.dry_run else configuration.watch
         for settings in configuration.collections:
             settings.apply_to(hook.get_collection(settings.name))
         return hook
@@ -240,11 +234,6 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
     def failure(self) -> Exception | None:
         """The first failure of the hook; None if there is none."""
         return self._lifecycle.failure
-
-    @property
-    def should_stop(self) -> bool:
-        """Whether a rule of a self-managed job has asked to stop training. Own training loops stop themselves."""
-        return self._watcher is not None and self._watcher.should_stop
 
     @property
     def num_dropped_steps(self) -> int:
@@ -285,8 +274,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self._warn_if_nothing_was_saved()
         self._end()
         self._lifecycle.detach()
-        if self._watcher is not None:
-            self._watcher.drain(0 if self.failure is not None else None)
+        self._watcher.drain(0 if self.failure is not None else None)
         if self.strict:
             self._lifecycle.raise_failure()
 
@@ -378,18 +366,12 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
             self._finish()
         if self._dispatcher.flush(GRACE_SECONDS) and ends_process:
             self._end()
-            if self._watcher is not None:
-                self._watcher.drain(GRACE_SECONDS)
+            self._watcher.drain(GRACE_SECONDS)
 
     @fail_safe
     def _end(self) -> None:
         is_uploaded = JOB_NAME_VARIABLE in os.environ and not self.backend.is_remote
         self._dispatcher.finish(mark_end=not is_uploaded)
-
-    @fail_safe
-    def _start_watcher(self) -> None:
-        if self._watcher is not None and not self.dry_run:
-            self._watcher.start()
 
     def _warn_if_nothing_was_saved(self) -> None:
         dispatcher, num_steps = self._dispatcher, self._steps.last_begun + 1

@@ -19,6 +19,7 @@ from sagemaker_debug_ext.hooks.capture.step_buffer import Captured
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
 from sagemaker_debug_ext.hooks.fail_safe import skip_value
 from sagemaker_debug_ext.hooks.process.lifecycle import HookLifecycle
+from sagemaker_debug_ext.hooks.process.watcher import WatcherProcess
 from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -38,6 +39,12 @@ class ScriptCalls:
     _recorder: StepRecorder
     _skipped: SkippedSteps
     _steps: StepTracker
+    _watcher: WatcherProcess
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether a rule of a self-managed job has asked to stop training. Own training loops stop themselves."""
+        return self._watcher.should_stop
 
     def get_collection(self, name: str, create: bool = True) -> Collection:
         """Return a collection, by default creating one that does not exist.

@@ -30,40 +30,24 @@ _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 
 class WatcherProcess:
-    """Starts the watcher, takes its requests to stop training, and waits for it when training ends.
+    """Starts the watcher, takes its requests to stop training, and waits for it when training ends."""
 
-    Args:
-        options: The settings of the watcher.
-    """
-
-    def __init__(self, options: WatchOptions) -> None:
+    def __init__(self) -> None:
         self.should_stop = False
         """Whether a rule has asked to stop training."""
-        self._options = options
+        self.options: WatchOptions | None = None
+        """The settings of the watcher; None starts none."""
         self._process: subprocess.Popen[bytes] | None = None
         self._fork_token = fork_token()
 
     def start(self) -> None:
         """Start the watcher, unless it has been started or this process belongs to one."""
-        if self._process is not None or WATCHER_VARIABLE in os.environ:
+        if self.options is None or self._process is not None or WATCHER_VARIABLE in os.environ:
             return
-        requests, sender = os.pipe()
-        command = [sys.executable, "-c", _PROGRAM, "--parent", str(os.getpid()), "--stop-to", str(sender)]
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and this package
-                command,
-                env=_environment(self._options.num_threads),
-                pass_fds=[sender],
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except OSError as error:
+            self._launch(self.options)
+        except (OSError, MemoryError, RuntimeError) as error:
             LOG.warning("no rule is evaluated: the watcher could not be started: %s", error)
-            os.close(requests)
-            return
-        finally:
-            os.close(sender)
-        threading.Thread(target=self._take_requests, args=(requests,), name="watcher-requests", daemon=True).start()
 
     def drain(self, limit_seconds: float | None = None) -> None:
         """Wait until the watcher has evaluated the last steps and exits.
@@ -72,9 +56,9 @@ class WatcherProcess:
             limit_seconds: Maximum time, in place of the settings' own if it is shorter; 0 does not wait.
         """
         process = self._process
-        if process is None or fork_token() is not self._fork_token:
+        if self.options is None or process is None or fork_token() is not self._fork_token:
             return
-        seconds = min(self._options.drain_seconds, float("inf") if limit_seconds is None else limit_seconds)
+        seconds = min(self.options.drain_seconds, float("inf") if limit_seconds is None else limit_seconds)
         if not seconds:
             return
         begun = time.monotonic()
@@ -88,6 +72,24 @@ class WatcherProcess:
             LOG.warning("the watcher of the rules ended with exit code %d", process.returncode)
         elif waited > 1:
             LOG.info("waited %.1f seconds for the last rules", waited)
+
+    def _launch(self, options: WatchOptions) -> None:
+        requests, sender = os.pipe()
+        command = [sys.executable, "-c", _PROGRAM, "--parent", str(os.getpid()), "--stop-to", str(sender)]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and this package
+                command,
+                env=_environment(options.num_threads),
+                pass_fds=[sender],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except (OSError, MemoryError):
+            os.close(requests)
+            raise
+        finally:
+            os.close(sender)
+        threading.Thread(target=self._take_requests, args=(requests,), name="watcher-requests", daemon=True).start()
 
     def _take_requests(self, requests: int) -> None:
         """Take the requests of the watcher until it ends: one line with the name of the rule for each."""

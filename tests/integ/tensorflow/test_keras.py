@@ -9,8 +9,6 @@ tf = pytest.importorskip("tensorflow")
 keras = pytest.importorskip("keras")
 
 import sagemaker_debug_ext.tensorflow as smd  # noqa: E402
-from sagemaker_debug_ext.config.job_spec import WatchOptions  # noqa: E402
-from sagemaker_debug_ext.hooks.process.watcher import WatcherProcess  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
 EVERYTHING = ["weights", "biases", "gradients", "layers", "inputs", "outputs", "optimizer_variables"]
@@ -462,6 +460,5 @@ def test_configuration_when_from_a_file_then_is_followed(build, fit, tmp_path):
 def test_fit_when_a_rule_of_a_self_managed_job_asks_to_stop_then_ends_early(build, fit, make_hook):
     """The script needs no line for it."""
     hook = make_hook(include_collections=["weights"])
-    hook._watcher = WatcherProcess(WatchOptions())
     hook._watcher.should_stop = True
     assert len(fit(build(), hook, epochs=5).epoch) == 1

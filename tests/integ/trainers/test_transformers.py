@@ -12,8 +12,6 @@ pytest.importorskip("accelerate")
 import torch  # noqa: E402
 
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
-from sagemaker_debug_ext.config.job_spec import WatchOptions  # noqa: E402
-from sagemaker_debug_ext.hooks.process.watcher import WatcherProcess  # noqa: E402
 from sagemaker_debug_ext.transformers import DebuggerCallback  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
@@ -79,7 +77,6 @@ def test_callback_when_no_hook_is_given_then_losses_are_saved(tmp_path, monkeypa
 def test_trainer_when_a_rule_of_a_self_managed_job_asks_to_stop_then_ends_early(make_hook, tmp_path):
     """After the step at which it hears of it."""
     hook = make_hook(detect_losses=True)
-    hook._watcher = WatcherProcess(WatchOptions())
     hook._watcher.should_stop = True
     train(tmp_path / "a", [DebuggerCallback(hook)])
     assert create_trial(hook.out_dir).steps(smd.modes.TRAIN) == [0]
