@@ -1,8 +1,8 @@
-"""Reading steps of thousands of saved numbers, as reports and pages of a trial do.
+"""Looking at trials: reading steps of thousands of saved numbers, and writing reports of them.
 
     python benchmarks/speed/bench_looking.py
 
-Prints each figure with its target, and whether it is met. Takes less than a minute.
+Prints each figure with its target, and whether it is met. Takes about a minute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from measurement import Row, Timer, parser, print_rows, run_child
+from measurement import Row, Timer, parser, peak_mb, print_rows, reset_peak, run_child
+from sagemaker_debug_ext.looking.report import ReportOptions, read_material, render
 from sagemaker_debug_ext.store.backends.local import LocalBackend
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.writer import NamedNumbers, StepData, TrialWriter
@@ -76,17 +77,49 @@ def child_read(path):
     }
 
 
+def child_report(path):
+    """Write a report without rules, and the same page again from what was read."""
+    trial = create_trial(path)
+    reset_peak()
+    before = peak_mb()
+    options = ReportOptions()
+    with Timer() as reading:
+        materials = read_material([trial], [None], options)
+    with Timer() as drawing:
+        page, _ = render(materials, options)
+    num_values = sum(grid.values.size for grid in materials[0].measures.grids.values())
+    return {
+        "reading for a report (us a value)": 1e6 * reading.seconds / num_values,
+        "drawing the report (s)": drawing.seconds,
+        "size of the report (MB)": len(page.encode()) / 1e6,
+        "memory for a report (MB)": peak_mb() - before,
+    }
+
+
+CHILDREN = {"read": child_read, "report": child_report}
+TARGETS = {
+    "reading for a report (us a value)": 5,
+    "drawing the report (s)": 2,
+    "size of the report (MB)": 3,
+    "memory for a report (MB)": 300,
+}
+
+
 def main():
     options = parser(__doc__).parse_args()
     if options.child:
-        print(json.dumps(child_read(options.child[0])))
+        kind, path = options.child
+        print(json.dumps(CHILDREN[kind](path)))
         return
     rows = []
     for label, size in KINDS.items():
         path = os.path.join(options.tmp, f"wide_{size[0]}")
         make(path, *size)
-        found = run_child(__file__, sys.executable, ["--child", path])
-        rows += [Row(f"{label}: {key}", None, value, "at most", 5) for key, value in found.items()]
+        for kind in CHILDREN:
+            found = run_child(__file__, sys.executable, ["--child", kind, path])
+            rows += [
+                Row(f"{label}: {key}", None, value, "at most", TARGETS.get(key, 5)) for key, value in found.items()
+            ]
     print_rows(rows, options)
 
 

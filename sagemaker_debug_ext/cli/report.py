@@ -70,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the report."""
     from sagemaker_debug_ext.errors import SMDebugValueError
     from sagemaker_debug_ext.looking import report
+    from sagemaker_debug_ext.looking.page.markup import visible
     from sagemaker_debug_ext.trials import create_trial
 
     options = report.ReportOptions(
@@ -97,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(page)
         return int(story.has_issues)
     report.write_page(arguments.output, page)
-    _output.write(str(story.headline))
+    _output.write(visible(str(story.headline)))  # whoever can write to a trial chooses the names in it
     _output.say(f"report: {arguments.output} ({_output.format_bytes(len(page.encode()))})")
     if arguments.open:
         webbrowser.open(Path(arguments.output).resolve().as_uri())

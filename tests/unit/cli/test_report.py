@@ -41,6 +41,16 @@ def test_report_when_no_rules_are_run_then_status_0(trial, tmp_path, capsys):
     assert "nothing was judged" in capsys.readouterr().out
 
 
+def test_report_when_a_name_holds_control_characters_then_the_terminal_does_not_see_them(tmp_path, capsys):
+    """A name cannot colour or clear the terminal of whoever looks at the trial."""
+    steps = {(ModeKeys.TRAIN, 0): {"\x1b[2Jgradient": np.full(2, np.nan)}}
+    write_trial(tmp_path / "trial", steps)
+    assert main(["report", str(tmp_path / "trial"), "-o", str(tmp_path / "page.html")]) == 1
+    output = capsys.readouterr().out
+    assert "\x1b" not in output
+    assert "\\u001b[2Jgradient" in output
+
+
 def test_report_when_printed_then_the_page_alone(trial, capsys):
     """Standard output is the page, as a program that serves it needs it."""
     assert main(["report", trial, "-o", "-"]) == 1
