@@ -12,7 +12,8 @@ The causes of issues are therefore ordered by how directly they are observed, an
 5. possible consequences of these (values that are not finite, exploding gradients, slow learning, overfitting);
 6. no learning, which points at the labels if no other fault was found.
 
-Within each group, the order is that of `SIGNS`.
+Within each group, the order is that of `SIGNS`. Signs that can follow from an earlier one, by the table in
+`rules.inference.consequences`, come after all others.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from sagemaker_debug_ext.rules.extra.losses.no_skill import FROM_NEW_DATA
 from sagemaker_debug_ext.rules.extra.trees.tree_growth import FEW_ROWS, NO_GAIN, NO_SPLIT, NOT_THERE
 from sagemaker_debug_ext.rules.extra.updates.frozen_parameters import ALL_ZERO, HAS_GRADIENT, NO_GRADIENT
 from sagemaker_debug_ext.rules.extra.updates.gradients_not_reset import RUNS_ON_FOR_EVER
+from sagemaker_debug_ext.rules.inference.consequences import GROWTH, follows
 from sagemaker_debug_ext.rules.inference.pairings import DROPPED_ANSWERS
 from sagemaker_debug_ext.rules.issue import Issue
 
@@ -60,7 +62,7 @@ CAUSES: Final[Mapping[str, str]] = {
 
 When = Literal["always", "at first", "later", "ungrown"]
 
-GROWTH: Final = frozenset({"GradientOutlier", "LossDivergence", "LossSpike", "LearningRateTooHigh"})
+UNBOUNDED: Final = GROWTH | {"LearningRateTooHigh"}
 """Rules that find unbounded growth. Non-finite values before their first finite number are no consequence of it."""
 
 
@@ -72,7 +74,7 @@ class Sign:
         rule: Name of the rule.
         cause: Name of the cause.
         when: Whether the sign holds only for issues at the first step, before any update, only for later ones, or only
-            for issues before the first at which a rule in `GROWTH` found a finite number.
+            for issues before the first at which a rule in `UNBOUNDED` found a finite number.
         text: Text that the message of the issue must contain.
     """
 
@@ -210,11 +212,14 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
         ['inputs', 'learning rate too high']
     """
     known = list(dict.fromkeys(issues))
-    grown = [issue.step for issue in known if issue.rule in GROWTH and issue.value and math.isfinite(issue.value)]
+    grown = [issue.step for issue in known if issue.rule in UNBOUNDED and issue.value and math.isfinite(issue.value)]
     growth = min(grown, default=math.inf)
     found: dict[str, dict[Issue, None]] = {}
-    for sign in SIGNS:
-        fitting = dict.fromkeys(issue for issue in known if sign.fits(issue, growth))
-        if fitting:
-            found.setdefault(sign.cause, {}).update(fitting)
+    explained = [follows(issue, known) for issue in known]
+    for is_explained in (False, True):  # a sign that follows from another one comes after all that follow from none
+        some = [issue for issue, each in zip(known, explained, strict=True) if each is is_explained]
+        for sign in SIGNS:
+            fitting = dict.fromkeys(issue for issue in some if sign.fits(issue, growth))
+            if fitting:
+                found.setdefault(sign.cause, {}).update(fitting)
     return [LikelyCause(name, CAUSES[name], tuple(found_issues)) for name, found_issues in found.items()]

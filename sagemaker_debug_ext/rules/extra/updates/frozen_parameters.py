@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.consequences import ZERO_GRADIENT
 from sagemaker_debug_ext.rules.inference.training import (
     LOSSES,
     DeferredMeasurements,
@@ -28,7 +29,6 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 NOISE: Final = 1e-6
 """Gradients smaller than this, relative to the parameter, may be lost in float32 rounding."""
 HAS_GRADIENT: Final = "it has a gradient, so no optimizer changes it"
-ZERO_GRADIENT: Final = "its gradient is 0"
 NO_GRADIENT: Final = "no gradient reaches it, while others have one"
 ON_PURPOSE: Final = frozenset({HAS_GRADIENT, NO_GRADIENT})
 """Message part about layers that may be frozen on purpose."""

@@ -1,0 +1,64 @@
+"""Which signs can follow from which, and when: `follows`.
+
+A sign that can follow from an earlier one points at its own cause only after that one. Units that an enormous update
+has killed give gradients of 0, but the parameters before them are not what is wrong. The model is the table
+`CONSEQUENCES`; signs that are on no row never follow from others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from sagemaker_debug_ext.rules.issue import Issue
+
+GROWTH: Final = frozenset({"GradientOutlier", "LossDivergence", "LossSpike"})
+"""Rules that find values that have grown; what they find takes effect with the next step."""
+COLLAPSE: Final = frozenset({"ActivationCollapse", "DeadRelu"})
+"""Rules that find units that give the same answer to everything."""
+AS_BUILT: Final = frozenset({"InputScale", "LossInputMismatch"})
+"""Rules that find what is there before the first step, whenever they report it."""
+
+
+@attrs.frozen
+class Consequence:
+    """A sign that can follow from others.
+
+    Args:
+        rule: Rule that finds the sign.
+        of: Rules that find what it can follow from.
+        text: Text that the message of the sign must contain.
+        is_later: Whether it follows only from issues at earlier steps; otherwise, from those at any step.
+    """
+
+    rule: str
+    of: frozenset[str]
+    text: str = ""
+    is_later: bool = True
+
+    def explains(self, issue: Issue, other: Issue) -> bool:
+        """Return whether an issue can follow from another one."""
+        if issue.rule != self.rule or other.rule not in self.of or self.text not in issue.message:
+            return False
+        return other.step < issue.step or not self.is_later
+
+
+ZERO_GRADIENT: Final = "its gradient is 0"
+"""Text of parameters whose gradient is 0, as those before units that give the same answer to everything."""
+
+CONSEQUENCES: Final[tuple[Consequence, ...]] = (
+    Consequence("FrozenParameters", GROWTH | COLLAPSE, text=ZERO_GRADIENT),
+    Consequence("DeadRelu", GROWTH),
+    Consequence("ActivationCollapse", GROWTH),
+    Consequence("SaturatedActivation", GROWTH),
+    Consequence("InitialLoss", AS_BUILT, is_later=False),
+)
+"""All consequences in the model."""
+
+
+def follows(issue: Issue, issues: Iterable[Issue]) -> bool:
+    """Return whether an issue can follow from any of some issues."""
+    rows = [row for row in CONSEQUENCES if row.rule == issue.rule]
+    return any(row.explains(issue, other) for row in rows for other in issues)

@@ -1,0 +1,80 @@
+"""Which signs can follow from which, and what that makes of the order of causes."""
+
+from __future__ import annotations
+
+import graphlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sagemaker_debug_ext.catalog import list_rule_specs
+from sagemaker_debug_ext.rules import Issue
+from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.rules.inference.consequences import CONSEQUENCES, ZERO_GRADIENT, follows
+
+ISSUES = st.builds(
+    Issue,
+    rule=st.sampled_from(sorted({row.rule for row in CONSEQUENCES}.union(*(row.of for row in CONSEQUENCES)))),
+    step=st.integers(0, 20),
+    message=st.sampled_from(["", ZERO_GRADIENT]),
+)
+
+
+def test_every_row_is_of_rules_that_exist():
+    """No row is dead."""
+    known = {spec.name for spec in list_rule_specs("debugger")}
+    assert {row.rule for row in CONSEQUENCES}.union(*(row.of for row in CONSEQUENCES)) <= known
+
+
+def test_no_sign_follows_from_itself():
+    """The model has no circle, so some sign always comes first."""
+    graph: dict[str, set[str]] = {}
+    for row in CONSEQUENCES:
+        graph.setdefault(row.rule, set()).update(row.of)
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "step", "other", "other_step", "expected"),
+    [
+        ("FrozenParameters", ZERO_GRADIENT, 201, "GradientOutlier", 1, True),
+        ("FrozenParameters", ZERO_GRADIENT, 201, "DeadRelu", 9, True),
+        ("FrozenParameters", ZERO_GRADIENT, 9, "DeadRelu", 9, False),
+        ("FrozenParameters", ZERO_GRADIENT, 9, "GradientOutlier", 12, False),
+        ("FrozenParameters", "no gradient reaches it", 201, "GradientOutlier", 1, False),
+        ("InitialLoss", "", 0, "InputScale", 9, True),
+        ("InitialLoss", "", 0, "LossSpike", 9, False),
+        ("DeadRelu", "", 5, "LossSpike", 4, True),
+        ("InputScale", "", 5, "LossSpike", 4, False),
+    ],
+)
+def test_sign_when_another_came_before_then_may_follow_from_it(rule, text, step, other, other_step, expected):
+    """Time decides, and for what is there as built it does not matter when it was reported."""
+    issue = Issue(rule=rule, step=step, message=text)
+    assert follows(issue, [issue, Issue(rule=other, step=other_step)]) is expected
+
+
+def test_causes_when_units_died_of_an_update_then_the_update_comes_first():
+    """Parameters before dead units are not what is wrong."""
+    frozen = Issue(rule="FrozenParameters", step=201, message=f"a does not change: {ZERO_GRADIENT}")
+    outlier = Issue(rule="GradientOutlier", step=1)
+    assert [cause.name for cause in likely_causes([frozen])] == ["parameters not trained"]
+    names = [cause.name for cause in likely_causes([frozen, outlier])]
+    assert names == ["learning rate too high", "exploding gradients", "parameters not trained"]
+
+
+@given(st.lists(ISSUES, max_size=6), ISSUES)
+def test_causes_when_a_consequence_is_added_then_the_first_stays(issues, further):
+    """What follows from another sign never takes its place."""
+    before = likely_causes(issues)
+    if before and follows(further, issues) and not any(follows(each, [further]) for each in issues):
+        assert likely_causes([*issues, further])[0].name == before[0].name
+
+
+@given(st.lists(ISSUES, max_size=6), st.randoms())
+def test_causes_whatever_the_order_of_issues_then_are_the_same(issues, random):
+    """Only steps and messages matter."""
+    mixed = list(issues)
+    random.shuffle(mixed)
+    assert [each.name for each in likely_causes(mixed)] == [each.name for each in likely_causes(issues)]
