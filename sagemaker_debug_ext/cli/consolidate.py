@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the consolidated index of a trial."""
     from sagemaker_debug_ext.trials import create_trial
 
-    trial = create_trial(arguments.trial, index_mode=False)
+    trial = create_trial(arguments.trial, index_mode=False, wait_seconds=0)
     num_files = trial.consolidate()
     if arguments.json:
         _output.write_json({"path": trial.path, "index_files": num_files})

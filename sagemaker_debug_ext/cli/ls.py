@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     """List a trial."""
     from sagemaker_debug_ext.trials import create_trial
 
-    trial = create_trial(arguments.trial)
+    trial = create_trial(arguments.trial, wait_seconds=0)
     _check_collection(arguments.collection, trial)
     names = trial.tensor_names(mode=arguments.mode, regex=arguments.regex, collection=arguments.collection)
     everything = trial.tensor_names()

@@ -224,7 +224,7 @@ def _open_trial(arguments: argparse.Namespace) -> Trial:
     if arguments.end is not None and arguments.end <= arguments.start:
         raise SMDebugValueError(f"end must be above start, which is {arguments.start} (got {arguments.end})")
     try:
-        trial = create_trial(arguments.trial)
+        trial = create_trial(arguments.trial, wait_seconds=None if arguments.follow else 0)
     except TrialNotFoundError as error:
         if arguments.trial not in rule_names():
             raise

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Show a tensor."""
     from sagemaker_debug_ext.trials import create_trial
 
-    tensor = _find(create_trial(arguments.trial), arguments.tensor)
+    tensor = _find(create_trial(arguments.trial, wait_seconds=0), arguments.tensor)
     if arguments.step is None:
         _show_course(tensor, arguments)
     else:

@@ -42,6 +42,7 @@ from sagemaker_debug_ext.local.sync import ArtifactSync
 from sagemaker_debug_ext.requests import artifact_paths
 from sagemaker_debug_ext.store.format.keys import INDEX_PREFIX, parse_index_key
 from sagemaker_debug_ext.store.reader import read_index
+from sagemaker_debug_ext.watch.evaluation import is_described
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.looking import Story
@@ -199,18 +200,24 @@ class LocalTrainingJob:
         return profiler_folder(self._request, self._folder, self._plan.locations)
 
     def trial(self) -> Trial:
-        """Open the trial of the job.
+        """Open the trial of the job. While the job runs, wait until it has begun to save.
 
         Raises:
             SMDebugRuntimeError: The job saves no tensors.
-            TrialNotFoundError: The job has saved no tensors yet.
-            MissingCollectionFiles: The job has ended without saving tensors.
+            TrialNotFoundError: The job was not started, or has ended without saving tensors.
+            MissingCollectionFiles: The job has ended before it saved a step.
         """
         from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - a job without rules needs no trial
 
-        if self.trial_path is None:
+        location = self.debugger_artifacts_path
+        if location is None:
             raise SMDebugRuntimeError(f"training job {self.name!r} has no DebugHookConfig, so it saves no trial")
-        return create_trial(str(self.trial_path), name=self.name)
+        backend = self._plan.locations.backend(location)
+        if self._started and not (self._ended.is_set() or is_described(backend)):
+            _LOG.warning("waiting for training job %s: it has saved nothing yet; interrupt to stop", self.name)
+            while not (self._ended.wait(_POLL_SECONDS) or is_described(backend)):
+                pass
+        return create_trial(str(self.trial_path), name=self.name, wait_seconds=0)
 
     def write_report(self, path: str | os.PathLike[str]) -> Story:
         """Write what the job saved so far as a page in one file, judged by the rules that suit most jobs.
@@ -223,8 +230,8 @@ class LocalTrainingJob:
 
         Raises:
             SMDebugRuntimeError: The job saves no tensors.
-            TrialNotFoundError: The job has saved no tensors yet.
-            MissingCollectionFiles: The job has ended without saving tensors.
+            TrialNotFoundError: The job was not started, or has ended without saving tensors.
+            MissingCollectionFiles: The job has ended before it saved a step.
             OSError: The file cannot be written.
         """
         from sagemaker_debug_ext.looking import write_report  # noqa: PLC0415 - only a job with a report needs it

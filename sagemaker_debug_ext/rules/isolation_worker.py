@@ -46,7 +46,7 @@ def _make(request: Mapping[str, Any]) -> Rule:
         _limit_memory(request["memory_bytes"])
     if request["smdebug_alias"]:
         install_smdebug_alias()
-    return make_rule(RuleReference(**request["rule"]), create_trial(request["trial_path"]))
+    return make_rule(RuleReference(**request["rule"]), create_trial(request["trial_path"], wait_seconds=0))
 
 
 def _limit_memory(number: int) -> None:

@@ -274,7 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error)
     try:
         rules = parse_rules("".join(options.rules))
-        trial = create_trial(options.trial)
+        trial = create_trial(options.trial, wait_seconds=0)
         evaluate_part(rules, trial, surroundings)
         if surroundings.number:
             return 0

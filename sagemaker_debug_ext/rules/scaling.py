@@ -191,7 +191,7 @@ def evaluate_on(
     """
     if num_shards < 1:
         raise SMDebugValueError(f"num_shards must be at least 1 (got {num_shards!r})")
-    trial = create_trial(trial_path)
+    trial = create_trial(trial_path, wait_seconds=0)
     # made here first, so that an invalid rule raises before anything is sent
     made = {name: make_rule(reference, trial) for name, reference in rules.items()}
     shards = list(make_shards(rules, trial, num_shards))
@@ -236,7 +236,7 @@ def make_shards(rules: Mapping[str, RuleReference], trial: Trial, num_shards: in
 
 def evaluate_shard(shard: Shard) -> ShardResult:
     """Evaluate a shard, in the process that calls this."""
-    trial = create_trial(shard.trial_path)
+    trial = create_trial(shard.trial_path, wait_seconds=0)
     # actions run after the merge; otherwise each shard would run them
     rules = {name: make_rule(reference.without_actions(), trial) for name, reference in shard.rules.items()}
     tensor_rules = cast("dict[str, TensorRule]", rules)  # only those have a state for each tensor

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext._json import JSONObject
     from sagemaker_debug_ext.trials.trial import Trial
 
+_FINAL_STATUSES: Final = frozenset({"Completed", "Failed", "Stopped"})
+
 FINAL_RULE_STATUSES: Final = ("NoIssuesFound", "IssuesFound", "Error", "Stopped")
 """Final statuses of a rule."""
 
@@ -318,6 +320,8 @@ class TrainingJob:
     def trial(self, **arguments: Any) -> Trial:
         """Open the trial of the job; see `sagemaker_debug_ext.create_trial`.
 
+        Waits for the first tensors of a job that has not ended.
+
         Args:
             **arguments: Additional arguments of `create_trial`.
 
@@ -329,7 +333,8 @@ class TrainingJob:
             raise SMDebugValueError(f"job {self.name!r} saves no tensors: it has no DebugHookConfig")
         from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415  # loads numpy
 
-        return create_trial(path, **{"name": self.name, **arguments})
+        defaults = {"name": self.name, "wait_seconds": 0 if self.status in _FINAL_STATUSES else None}
+        return create_trial(path, **{**defaults, **arguments})
 
     def to_json(self) -> str:
         """Return name, status, artifact paths and rules as a JSON object."""

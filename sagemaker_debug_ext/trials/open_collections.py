@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import time
-from typing import Final
+from collections.abc import Sequence
 
 from sagemaker_debug_ext.errors import MissingCollectionFiles, TrialNotFoundError
-from sagemaker_debug_ext.store.backends.base import Backend
+from sagemaker_debug_ext.store.backends.base import Backend, ObjectInfo
 from sagemaker_debug_ext.store.format.keys import (
     CLAIM_KEY,
     COLLECTIONS_PREFIX,
@@ -19,8 +21,7 @@ from sagemaker_debug_ext.trials.collections import CollectionsSnapshot, find_col
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.waiting import DEFAULT_SILENCE_SECONDS, Polling
 
-DEFAULT_WAIT_SECONDS: Final = 10.0
-"""Default time to wait for the collections files of a job that has begun to write."""
+LOG = logging.getLogger(__name__)
 
 
 def wait_for_collections(
@@ -28,12 +29,13 @@ def wait_for_collections(
 ) -> CollectionsSnapshot:
     """Return a trial's collections once the files of all workers are there.
 
+    A wait is logged once, as a warning, because a script or a notebook cell stands still meanwhile.
+
     Args:
         backend: The back end that holds the trial.
         problems: Records the files that are missing or cannot be read.
         polling: How to poll.
-        wait_seconds: How long to wait. None waits for `DEFAULT_WAIT_SECONDS` if a job has begun to write there, and
-            otherwise not at all.
+        wait_seconds: How long to wait. None waits until the trial has been silent for `DEFAULT_SILENCE_SECONDS`.
 
     Returns:
         The collections. If the job has ended, or has saved nothing for an hour, files of some or all workers may be
@@ -47,16 +49,25 @@ def wait_for_collections(
     ended = has_ended(backend)  # checked before listing, so that the list holds every file written before the marker
     found = find_collections(backend, problems)
 
-    def look() -> bool:
-        nonlocal ended, found
-        if not ended and not (found and found.is_complete):
-            ended = has_ended(backend)
-            found = find_collections(backend, problems)
+    def is_settled() -> bool:
         return ended or (found is not None and found.is_complete)
 
-    if wait_seconds is None:
-        wait_seconds = DEFAULT_WAIT_SECONDS if found or _has_begun(backend) else 0
-    polling.wait_until(look, wait_seconds)
+    def look() -> bool:
+        nonlocal ended, found
+        ended = has_ended(backend)
+        found = find_collections(backend, problems)
+        return is_settled()
+
+    if not is_settled() and wait_seconds != 0:
+        if wait_seconds is None:
+            silent_seconds = _silent_seconds(backend.list(INDEX_PREFIX))
+            wait_seconds = max(0.0, DEFAULT_SILENCE_SECONDS + 1 - silent_seconds)  # 1 more, because two clocks differ
+        if wait_seconds:
+            LOG.warning(
+                "waiting up to %s for the trial at %s: %s; interrupt to stop, or pass wait_seconds",
+                _duration(wait_seconds), backend.url, _missing(found, _has_begun(backend)),
+            )  # fmt: skip
+            polling.wait_until(look, wait_seconds)
     if found is not None and found.is_complete:
         return found
     if found is None and not ended and not _has_begun(backend):
@@ -69,21 +80,32 @@ def _has_begun(backend: Backend) -> bool:
     return backend.exists(CLAIM_KEY) or any(backend.list(prefix) for prefix in (INDEX_PREFIX, EVENTS_PREFIX))
 
 
+def _silent_seconds(index: Sequence[ObjectInfo]) -> float:
+    """Return how long ago the youngest index file was written; 0 if that is unknown."""
+    youngest_at = max((info.modified_at for info in index), default=0.0)
+    return time.time() - youngest_at if youngest_at else 0.0
+
+
+def _missing(found: CollectionsSnapshot | None, has_begun: bool) -> str:
+    """Return which files are missing, as text."""
+    if found is not None:
+        there = ", ".join(found.workers)
+        return f"{len(found.workers)} of {found.num_workers} workers' collections files are there ({there})"
+    return "the trial has no collections file" if has_begun else "no job has written to it"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if 120 <= seconds < math.inf else f"{seconds:g} seconds"
+
+
 def _settle_for(
     found: CollectionsSnapshot | None, backend: Backend, problems: Problems, reason: str, ended: bool
 ) -> CollectionsSnapshot:
     """Return the collections found so far, of a job that will not write more of them."""
-    missing = f"the trial has no collections file, and {reason}"
-    if found is not None:
-        there = ", ".join(found.workers)
-        missing = (
-            f"{len(found.workers)} of {found.num_workers} workers' collections files are there ({there}), and {reason}"
-        )
+    missing = f"{_missing(found, has_begun=True)}, and {reason}"
     index = backend.list(INDEX_PREFIX)
     step_files = [file for info in index if (file := try_parse_index_key(info.key))]
-    youngest_at = max((info.modified_at for info in index), default=0.0)
-    is_dead = youngest_at and time.time() - youngest_at > DEFAULT_SILENCE_SECONDS
-    if not step_files or not (ended or is_dead):
+    if not step_files or not (ended or _silent_seconds(index) > DEFAULT_SILENCE_SECONDS):
         raise MissingCollectionFiles(missing)
     problems.note(COLLECTIONS_PREFIX, missing)
     if found is not None:

@@ -70,8 +70,8 @@ class Trial(ValueQueries):
         check: Accepted for compatibility; every check is always made.
         index_mode: False for a trial that only reads its collections.
         cache: Whether tensors cache the values they have read.
-        wait_seconds: How long to wait for the collections files of all workers. By default 10 seconds if the job has
-            begun to write, else not at all.
+        wait_seconds: How long to wait for the collections files of all workers; 0 does not wait. By default until the
+            job has been silent for an hour.
         polling: How to poll; by default every 0.05 seconds, and every 2 seconds on S3.
         index_cache: Whether to cache the index on this machine for the next time the trial is opened. The cache lies
             under ``$XDG_CACHE_HOME`` or ``~/.cache``, or in the folder in ``SAGEMAKER_DEBUG_EXT_CACHE_DIR``, where
@@ -432,7 +432,7 @@ class Trial(ValueQueries):
             TrialNotFoundError: There is no trial at the path.
         """
         if isinstance(other, (str, os.PathLike)):
-            other = create_trial(other)
+            other = create_trial(other, wait_seconds=0)
         elif not isinstance(other, Trial):
             raise SMDebugTypeError(f"other must be a Trial or the path of one (got {other!r})")
         return compare_trials(self, other, regex, mode, rtol, atol)
@@ -465,10 +465,10 @@ class Trial(ValueQueries):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trial):
             return NotImplemented
-        return (self.name, self.path) == (other.name, other.path)
+        return self.path == other.path
 
     def __hash__(self) -> int:
-        return hash((self.name, self.path))
+        return hash(self.path)
 
     def __repr__(self) -> str:
         name, *lines = (f"{label}: {text}" if label else text for label, text in describe_trial(self))
@@ -492,7 +492,7 @@ class LocalTrial(Trial):
         trial_dir: The folder.
 
     Raises:
-        TrialNotFoundError: The folder does not exist or does not hold a trial.
+        TrialNotFoundError: The folder does not hold a trial, or not within `wait_seconds`.
     """
 
     def __init__(
@@ -511,9 +511,10 @@ class LocalTrial(Trial):
     ) -> None:
         self.trial_dir = os.path.expanduser(path_text(dirname))
         backend = open_backend(self.trial_dir)
-        if wait_seconds is None and not os.path.isdir(self.trial_dir):
-            found = "it is a file" if os.path.exists(self.trial_dir) else "there is no such folder"
-            raise TrialNotFoundError(self.trial_dir, found)
+        if os.path.exists(self.trial_dir) and not os.path.isdir(self.trial_dir):
+            raise TrialNotFoundError(self.trial_dir, "it is a file")
+        if wait_seconds == 0 and not os.path.isdir(self.trial_dir):
+            raise TrialNotFoundError(self.trial_dir, "there is no such folder")
         super().__init__(
             name,
             backend,
@@ -588,8 +589,9 @@ def create_trial(
 ) -> Trial:
     """Open the saved output of a job, finished or still running.
 
-    A path without a trial raises at once. If a job has begun to write, the call waits at most 10 seconds for the
-    collections files of all its workers; pass `wait_seconds` to wait for a job that has not begun yet.
+    The call waits for a job that has not begun to write, and for the collections files of all its workers. It logs a
+    warning that names the missing files. The wait ends after an hour without a new step, or with an interrupt;
+    ``wait_seconds=0`` raises at once.
 
     Args:
         path: The folder that holds ``collections``, ``index`` and ``events``, on this machine or at
@@ -601,7 +603,7 @@ def create_trial(
             and ``parallel`` as for `LocalTrial` or ``s3`` as for `S3Trial`.
 
     Raises:
-        TrialNotFoundError: The folder does not exist or does not hold a trial.
+        TrialNotFoundError: The path does not hold a trial, or not within `wait_seconds`.
         MissingCollectionFiles: Collections files are still missing after `wait_seconds`, or the job has ended without
             any step.
         SMDebugNotImplementedError: `profiler` is True.
@@ -613,6 +615,8 @@ def create_trial(
     if profiler:
         raise SMDebugNotImplementedError("profiler data are not read: open the tensors of the job with profiler=False")
     text = path_text(path)
+    if not text:
+        raise TrialNotFoundError(text, "the path is empty")
     if text.startswith(SCHEME):
         bucket, _ = split_s3_url(text, "s3://bucket/prefix")
         prefix = text.removeprefix(SCHEME + bucket)  # `S3Trial.prefix_name` keeps repeated slashes

@@ -158,8 +158,8 @@ class RuleEvaluations:
         backend = open_backend(location)
         while not self._cancelled.is_set():
             ended = has_ended(backend)  # read first, so that nothing written before the end marker is missed
-            if _can_be_opened(backend, ended):
-                return create_trial(location)
+            if is_described(backend, ended):
+                return create_trial(location, wait_seconds=0)
             if ended:
                 self._end_all("Error", "ClientError: the training job saved no tensors; is its hook attached?")
                 return None
@@ -242,7 +242,7 @@ class RuleEvaluations:
             write_result(open_backend(folder), record.status, record.issues, record.actions)
 
 
-def _can_be_opened(backend: Backend, ended: bool) -> bool:
+def is_described(backend: Backend, ended: bool = False) -> bool:
     """Return whether the collections files of all workers are there, so that opening the trial does not wait."""
     keys = list(list_collections(backend).values())
     return bool(keys) and (ended or len(keys) >= read_collections(backend, keys[0]).num_workers)

@@ -190,7 +190,7 @@ def _alias() -> contextlib.AbstractContextManager[None]:
 def _open_trial(path: Any) -> Trial:
     from sagemaker_debug_ext.trials import create_trial  # noqa: PLC0415 - few rules read other trials
 
-    return create_trial(path)
+    return create_trial(path, wait_seconds=0)
 
 
 def _arguments(

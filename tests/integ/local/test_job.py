@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from sagemaker_debug_ext.errors import RequestValidationError, SMDebugRuntimeError, SMDebugValueError, TrainingJobError
+from sagemaker_debug_ext.errors import (
+    MissingCollectionFiles,
+    RequestValidationError,
+    SMDebugRuntimeError,
+    SMDebugValueError,
+    TrainingJobError,
+    TrialNotFoundError,
+)
 from sagemaker_debug_ext.local import (
     Event,
     LinePrinted,
@@ -355,6 +362,27 @@ def test_job_name_whose_trial_is_still_there_is_refused(make_request: MakeReques
     with pytest.raises(SMDebugRuntimeError, match=r"debug-output' already holds the trial"):
         run_training_job(request, tmp_path)
     assert not job.folder.exists()
+
+
+def test_trial_of_a_job_that_has_just_started_is_waited_for(
+    make_request: MakeRequest, save_steps: str, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A notebook may open the trial right after the start; one line says what it waits for."""
+    trial = start(make_request("import time; time.sleep(1)\n" + save_steps)).trial()
+    assert trial.name == "job-1"
+    assert [text for text in caplog.messages if "waiting for" in text] == [
+        "waiting for training job job-1: it has saved nothing yet; interrupt to stop"
+    ]
+
+
+def test_trial_of_a_job_that_ends_without_tensors_is_not_waited_for_any_longer(
+    make_request: MakeRequest, start: Start
+) -> None:
+    """The end of the job ends the wait."""
+    job = start(make_request("import time; time.sleep(1)"))
+    with pytest.raises((TrialNotFoundError, MissingCollectionFiles)):
+        job.trial()
+    assert job.describe()["TrainingJobStatus"] == "Completed"
 
 
 def test_job_request_is_not_changed(make_request: MakeRequest, tmp_path: Path) -> None:

@@ -189,9 +189,9 @@ def test_running_job_when_followed_then_a_look_costs_two_requests(bucket, proxy,
 
 @pytest.mark.parametrize("path", ["nothing/here", ""])
 def test_path_when_it_holds_no_trial_then_refused(bucket, options, path):
-    """An empty prefix is no trial, and is not waited for."""
+    """An empty prefix is no trial; a bucket that does not exist is not waited for."""
     with pytest.raises(TrialNotFoundError, match=bucket):
-        create_trial(f"s3://{bucket}/{path}", s3=options)
+        create_trial(f"s3://{bucket}/{path}", s3=options, wait_seconds=0)
     with pytest.raises(StorageError, match="buckets are not created"):
         create_trial("s3://no-such-bucket/x", s3=options)
 

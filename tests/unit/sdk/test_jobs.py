@@ -180,6 +180,15 @@ def test_trial_opens_what_the_job_saved(monkeypatch):
     opened = []
     monkeypatch.setattr("sagemaker_debug_ext.trials.create_trial", lambda path, **given: opened.append((path, given)))
     TrainingJob(DESCRIPTION).trial()
-    TrainingJob(DESCRIPTION).trial(name="mine")
+    TrainingJob(DESCRIPTION).trial(name="mine", wait_seconds=5)
     path = "s3://b/dbg/job-1/debug-output"
-    assert opened == [(path, {"name": "job-1"}), (path, {"name": "mine"})]
+    assert opened == [(path, {"name": "job-1", "wait_seconds": None}), (path, {"name": "mine", "wait_seconds": 5})]
+
+
+@pytest.mark.parametrize("status", ["Completed", "Failed", "Stopped"])
+def test_trial_of_a_job_that_has_ended_is_not_waited_for(monkeypatch, status):
+    """Nothing more comes from it."""
+    opened = []
+    monkeypatch.setattr("sagemaker_debug_ext.trials.create_trial", lambda path, **given: opened.append(given))
+    TrainingJob({**DESCRIPTION, "TrainingJobStatus": status}).trial()
+    assert opened == [{"name": "job-1", "wait_seconds": 0}]

@@ -1,8 +1,15 @@
-"""Opening: what is no trial is refused, what has begun is waited for, never for ever."""
+"""Opening: what is not there yet is waited for, with a line that says so, and never for ever."""
 
 from __future__ import annotations
 
+import logging
+import math
 import os
+import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -11,28 +18,72 @@ from sagemaker_debug_ext.store.backends import LocalBackend
 from sagemaker_debug_ext.store.format.keys import index_key
 from sagemaker_debug_ext.trials import JobState, create_trial
 
+HOUR = 3601  # and one second, because the clocks of writer and reader differ
 
-@pytest.mark.parametrize(("wait_seconds", "waited"), [(None, 0), (0, 0), (3, 3)])
-def test_open_when_nothing_is_there_then_refused_as_soon_as_allowed(new_job, open_trial, clock, wait_seconds, waited):
-    """An empty place is no trial; it is only waited for when asked to."""
+
+@pytest.mark.parametrize(("wait_seconds", "waited"), [(None, HOUR), (0, 0), (3, 3)])
+def test_open_when_nothing_comes_then_refused_as_soon_as_allowed(new_job, open_trial, clock, wait_seconds, waited):
+    """A place where nothing is written is no trial in the end."""
     with pytest.raises(TrialNotFoundError, match="no trial at 'memory://"):
         open_trial(new_job(), wait_seconds=wait_seconds)
     assert clock.now == waited
 
 
-def test_open_when_the_job_has_not_begun_then_can_be_waited_for(new_job, open_trial, clock):
-    """A trial can be opened before its job writes."""
+@pytest.mark.parametrize("wait_seconds", [None, 2000, math.inf])
+def test_open_when_the_job_has_not_begun_then_waits_for_it(new_job, open_trial, clock, wait_seconds):
+    """A notebook opens a trial before its job writes, as it could with the original."""
     job = new_job(num_workers=2)
-    clock.at(5, lambda: job.write_collections("worker_0"))
-    clock.at(9, lambda: job.write_collections("worker_1"))
-    trial = open_trial(job, wait_seconds=60)
-    assert clock.now == 9
+    clock.at(700, lambda: job.write_collections("worker_0"))
+    clock.at(1500, lambda: job.write_collections("worker_1"))
+    trial = open_trial(job, wait_seconds=wait_seconds)
+    assert clock.now == 1500
     assert trial.workers() == ["worker_0", "worker_1"]
 
 
+@pytest.mark.parametrize(
+    ("begin", "wait_seconds", "line"),
+    [
+        (lambda job: None, None, "up to 60 minutes for the trial at memory://.*: no job has written to it; interrupt"),
+        (lambda job: job.write(0), None, "up to 60 minutes .*: the trial has no collections file; interrupt"),
+        (lambda job: job.write_collections("worker_1"), 7, r"up to 7 seconds .*: 1 of 2 .* there \(worker_1\); inter"),
+    ],
+    ids=["nothing", "a step", "one of two workers"],
+)
+def test_open_when_it_waits_then_one_line_says_what_for(new_job, open_trial, clock, caplog, begin, wait_seconds, line):
+    """A cell that stands still says why, and how to go on."""
+    job = new_job(num_workers=2)
+    begin(job)
+    clock.at(5, job.write_collections)
+    with caplog.at_level(logging.WARNING):
+        open_trial(job, wait_seconds=wait_seconds)
+    (said,) = caplog.messages
+    assert re.search(line, said)
+
+
+def test_open_when_it_need_not_wait_then_says_nothing(new_job, open_trial, caplog):
+    """Only a wait is announced."""
+    open_trial(new_job().write_collections().write(0))
+    with pytest.raises(TrialNotFoundError):
+        open_trial(new_job(), wait_seconds=0)
+    assert caplog.messages == []
+
+
+def test_open_when_interrupted_then_stops_waiting_at_once(tmp_path):
+    """Ctrl-C ends the wait of a script for a folder in which nothing appears."""
+    program = f"from sagemaker_debug_ext import create_trial\ncreate_trial({os.fspath(tmp_path / 'none')!r})"
+    waiting = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    with waiting:
+        line = waiting.stderr.readline()
+        waiting.send_signal(signal.SIGINT)
+        _, rest = waiting.communicate(timeout=60)
+    assert "no job has written to it; interrupt to stop, or pass wait_seconds" in line
+    assert "KeyboardInterrupt" in rest
+    assert waiting.returncode == -signal.SIGINT
+
+
 @pytest.mark.parametrize("begun_by", ["claim", "index", "collections"])
-def test_open_when_the_job_has_begun_then_is_waited_for_a_while(new_job, open_trial, clock, begun_by):
-    """A job that has written something is given ten seconds to describe itself."""
+def test_open_when_the_job_has_begun_then_waits_for_all_its_workers(new_job, open_trial, clock, begun_by):
+    """A job that has written something is waited for until it has described itself."""
     job = new_job(num_workers=2)
     {
         "claim": lambda: job.backend.create("claim.smd"),
@@ -40,11 +91,11 @@ def test_open_when_the_job_has_begun_then_is_waited_for_a_while(new_job, open_tr
         "collections": lambda: job.write_collections("worker_0"),
     }[begun_by]()
     with pytest.raises(MissingCollectionFiles, match="no more came within 10 seconds"):
-        open_trial(job)
+        open_trial(job, wait_seconds=10)
     assert clock.now == 10
-    clock.at(15, job.write_collections)
+    clock.at(700, job.write_collections)
     open_trial(job)
-    assert clock.now == 15
+    assert clock.now == 700
 
 
 @pytest.mark.parametrize(
@@ -90,15 +141,19 @@ def test_open_when_a_dead_worker_left_no_collections_then_the_rest_is_usable(
     assert list(trial.collections()) == (["losses"] if written_by else [])
 
 
-def test_open_when_a_silent_job_left_no_collections_then_opens_after_the_wait(new_job, tmp_path, clock):
+def test_open_when_a_silent_job_left_no_collections_then_opens_at_once(new_job, tmp_path, clock):
     """A job that died without an end marker opens as well, once nothing has come for an hour."""
     job = new_job(LocalBackend(tmp_path), num_workers=2).write_collections("worker_0").write(0)
-    with pytest.raises(MissingCollectionFiles, match="no more came within 10 seconds"):
+    for worker in job.workers:
+        os.utime(tmp_path / index_key(0, worker), (time.time() - 600,) * 2)
+    with pytest.raises(MissingCollectionFiles, match="no more came within 30"):
         create_trial(tmp_path, polling=clock.polling())
+    assert HOUR - 605 < clock.now <= HOUR - 600
+    waited = clock.now
     for worker in job.workers:
         os.utime(tmp_path / index_key(0, worker), (1, 1))
     trial = create_trial(tmp_path, polling=clock.polling())
-    assert clock.now == 20
+    assert clock.now == waited
     assert trial.job_state() is JobState.SILENT
     assert trial.steps() == [0]
     assert len(trial.problems()) == 1

@@ -67,14 +67,17 @@ def test_create_trial_when_given_a_folder_then_opens_it(local_job, tmp_path, mon
     ids=["nothing", "a file", "an empty folder"],
 )
 def test_create_trial_when_the_path_holds_no_trial_then_says_what_is_there(tmp_path, name, found):
-    """A wrong path is refused at once, and the error has what lies there."""
+    """The error on a wrong path has what lies there."""
     (tmp_path / "file").touch()
     with pytest.raises(TrialNotFoundError, match=f"no trial at .*: {found}"):
-        create_trial(tmp_path / name)
+        create_trial(tmp_path / name, wait_seconds=0)
 
 
-def test_create_trial_when_the_path_is_empty_then_refuses_as_for_a_missing_file():
-    """The error on a path without a trial is also a `FileNotFoundError`."""
+def test_create_trial_when_the_path_cannot_become_a_trial_then_refused_without_a_wait(tmp_path):
+    """A file or an empty path is not waited for; the error is also a `FileNotFoundError`."""
+    (tmp_path / "file").touch()
+    with pytest.raises(FileNotFoundError, match="it is a file"):
+        create_trial(tmp_path / "file")
     with pytest.raises(FileNotFoundError, match="no trial at"):
         create_trial("")
 
@@ -401,8 +404,9 @@ def test_inputs_labels_predictions_when_asked_for_then_in_the_order_of_their_num
 # --- the object itself -----------------------------------------------------------------------------------------------
 
 
-def test_trials_when_of_the_same_name_and_place_then_equal(job, new_job, open_trial):
-    """Trials compare by name and path, and to nothing else."""
+def test_trials_when_at_the_same_place_then_equal(job, new_job, open_trial):
+    """Trials compare by path, whatever their names, and to nothing else."""
+    assert open_trial(job) == Trial("another name", job.backend)
     assert open_trial(job) == open_trial(job)
     assert hash(open_trial(job)) == hash(open_trial(job))
     assert open_trial(job) != open_trial(new_job().write_collections())
@@ -453,7 +457,7 @@ def test_errors_of_a_trial_when_pickled_then_stay_what_they_are(job, open_trial)
 def test_trial_when_given_another_back_end_then_reads_it():
     """A trial needs nothing but a back end."""
     with pytest.raises(TrialNotFoundError):
-        Trial("trial", MemoryBackend())
+        Trial("trial", MemoryBackend(), wait_seconds=0)
 
 
 def test_values_when_read_then_cannot_be_changed(job, open_trial):
