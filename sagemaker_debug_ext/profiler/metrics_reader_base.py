@@ -157,6 +157,16 @@ class MetricsReaderBase(abc.ABC, Generic[_Parsed, _Event]):
                         self._parsed[file.key] = (file.info.version, parsed)
                     yield file, parsed
 
+    def forget_before(self, time_us: float) -> None:
+        """Drop kept content from well before a time, which queries from that time on do not need.
+
+        Args:
+            time_us: Microseconds since 1970.
+        """
+        for file in self._up_to(time_us - 3 * self._buffer_us):
+            if file.time_us < time_us - 2 * self._buffer_us:
+                self._parsed.pop(file.key, None)
+
     def _report(self, key: str, reason: str) -> None:
         problem = f"{self._files.full_path(key)}: {reason}"
         if problem not in self.problems:

@@ -125,7 +125,10 @@ class S3SystemMetricsReader(SystemMetricsReader):
 
 
 def _within(rows: SystemRows, start_ns: float, end_ns: float, event_type: str | None) -> SystemRows:
-    is_inside = min(rows.timestamps) * 1e9 >= start_ns and int(max(rows.timestamps) * 1e9) <= end_ns
+    first_ns, last_ns = int(min(rows.timestamps) * 1e9), int(max(rows.timestamps) * 1e9)
+    if last_ns < start_ns or first_ns > end_ns:
+        return rows.select(())
+    is_inside = first_ns >= start_ns and last_ns <= end_ns
     if is_inside and event_type is None:
         return rows
     return rows.select(

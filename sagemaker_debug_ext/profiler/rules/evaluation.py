@@ -96,6 +96,8 @@ class ProfileEvaluation:
         for piece in self._slices(has_ended):
             for rule in self.rules:
                 rule.observe(piece)
+            for reader in (self._system, self._framework):
+                reader.forget_before(piece.start_us)  # so that memory does not grow with the job
             self.span = (self.span[0] if self.span else piece.start_us, piece.end_us)
             advanced = True
         return advanced

@@ -1,5 +1,9 @@
 """Every example of the page on profiling runs."""
 
+import pytest
+
+pytest.importorskip("pandas")
+
 from support.guides import run_guide
 from support.profiler import unpack
 

@@ -268,3 +268,12 @@ def test_evaluation_when_the_clock_jumps_by_years_then_skips_the_gap(tmp_path):
     write_minutes(tmp_path, 1_800_000_000, late)
     rule = judge(tmp_path, "CPUBottleneck", patience=10)
     assert rule.datapoints == 240
+
+
+def test_evaluation_when_a_job_is_long_then_keeps_only_the_latest_minutes(tmp_path):
+    """Memory does not grow with the job."""
+    write_minutes(tmp_path, 1_700_000_040, busy_job(40))
+    evaluation = ProfileEvaluation(tmp_path, [create_profiler_rule("CPUBottleneck", {"patience": 10})])
+    evaluation.advance()
+    assert evaluation.rules[0].datapoints == 2400
+    assert len(evaluation._system._parsed) < 15
