@@ -29,6 +29,7 @@ from sagemaker_debug_ext.looking.views.workers import ranks_picture
 
 _ROWS: Final = 40
 _MAX_FINDINGS: Final = 6
+_MAX_POINTED: Final = 8
 _MAX_CHARACTERS: Final = 2_000
 
 
@@ -71,7 +72,8 @@ def _charts(content: Content, number: int, finding: Finding) -> Element:
         if grid is not None:
             scale = scale_for(grid, finding)
             detail = attrs.evolve(content.detail, rows=_ROWS)
-            charts.append(grid_picture(window(grid, evidence.tensors, _ROWS), scale, detail, marks, evidence.tensors))
+            named = evidence.tensors if len(evidence.tensors) <= _MAX_POINTED else evidence.tensors[:1]
+            charts.append(grid_picture(window(grid, evidence.tensors, _ROWS), scale, detail, marks, named))
             if evidence.tensors and evidence is finding.evidence[0]:
                 charts.append(_series(content, finding, material, evidence.subject, evidence.tensors[0]))
         elif evidence.subject == "loss":

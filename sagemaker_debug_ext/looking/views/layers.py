@@ -15,7 +15,8 @@ from sagemaker_debug_ext.looking.page.markup import Child, Element, element, sho
 from sagemaker_debug_ext.looking.thinning import thin_curve
 from sagemaker_debug_ext.looking.views.parts import Content, grid_picture, marks_of
 
-_BUCKETS: Final = 48
+_MOST_BUCKETS: Final = 48
+_FEWEST_BUCKETS: Final = 8
 _RIDGES: Final = 8
 _MAX_BYTES: Final = 256 << 20
 _LINE_HEIGHT: Final = 26
@@ -112,7 +113,8 @@ def _ridges(material: Material, name: str) -> Element | None:
     if not len(joined):
         return None
     low, high = float(joined.min()), float(joined.max())
-    edges = np.linspace(low, high if high > low else low + 1, _BUCKETS + 1)
+    num_buckets = min(max(int(2 * (len(joined) / len(values)) ** 0.5), _FEWEST_BUCKETS), _MOST_BUCKETS)
+    edges = np.linspace(low, high if high > low else low + 1, num_buckets + 1)
     rows = [_ridge(place, step, value, edges) for place, (step, value) in enumerate(values.items())]
     height = _LINE_HEIGHT * (len(rows) + 1) + 20
     picture = element(
