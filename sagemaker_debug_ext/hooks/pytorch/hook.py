@@ -6,9 +6,8 @@ import contextlib
 import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
@@ -19,13 +18,13 @@ from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
 from sagemaker_debug_ext.hooks.program.pytorch import torch_program
-from sagemaker_debug_ext.hooks.pytorch.capture import TensorHook
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
 from sagemaker_debug_ext.hooks.pytorch.distributed import find_worker
 from sagemaker_debug_ext.hooks.pytorch.full_tensors import FullTensorSaver
 from sagemaker_debug_ext.hooks.pytorch.loss_detector import LossDetector
 from sagemaker_debug_ext.hooks.pytorch.module_hooks import HookCallback, ModuleHooks, Removable, Scripting
 from sagemaker_debug_ext.hooks.pytorch.optimizer_hooks import OptimizerHooks
+from sagemaker_debug_ext.hooks.pytorch.overridable import NO_BACKWARD, OverridableCallbacks, current_backward
 from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, RegisteredModule
 from sagemaker_debug_ext.hooks.pytorch.tensors import flatten_tensors
 from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
@@ -33,12 +32,8 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
 
-_NO_BACKWARD: Final = -1
-_current_backward: Final[Callable[[], int]] = getattr(torch._C, "_current_graph_task_id", lambda: _NO_BACKWARD)  # noqa: SLF001 - PyTorch has no public function
-"""Returns the number of the backward pass on this thread; modules called during it recompute dropped activations."""
 
-
-class Hook(contextlib.ContextDecorator, TensorHook):
+class Hook(contextlib.ContextDecorator, OverridableCallbacks):
     """Captures tensors of a PyTorch job.
 
     Each forward pass of a registered model is one step. With `explicit_steps` a step ends where the script calls
@@ -100,13 +95,16 @@ class Hook(contextlib.ContextDecorator, TensorHook):
         """
         if not isinstance(module, nn.Module):
             raise SMDebugTypeError(f"module must be a torch.nn.Module (got {brief(module)})")
-        if not self._register(RegisteredModule.of_model(module)):
+        model = RegisteredModule.of_model(module)
+        if not self._register(model):
             return
+        on_forward = self._call_forward_pre_hook if self._overrides("forward_pre_hook") else self._on_forward
         if compiled_call(module) is not None:
-            self._handles.append(CompiledCall.of(module).before(HookCallback(self._on_forward)))
+            self._handles.append(CompiledCall.of(module).before(HookCallback(on_forward)))
         else:
             # Before other hooks, such as those that gather what is sharded.
-            self._handles.append(module.register_forward_pre_hook(HookCallback(self._on_forward), prepend=True))
+            self._handles.append(module.register_forward_pre_hook(HookCallback(on_forward), prepend=True))
+        self._attach_overridden(model)
 
     register_hook = register_module
 
@@ -128,8 +126,9 @@ class Hook(contextlib.ContextDecorator, TensorHook):
         if self._register(loss):
             self._steps.invalidate_plan()
             self._collections.include_outputs(CollectionKeys.LOSSES, of=loss.name)
+            self._attach_overridden(loss)
             plan = self._current_plan()
-            if plan:  # a step is open, to which the loss may belong
+            if plan and not self._overrides("forward_hook"):  # a step is open, to which the loss may belong
                 self._watching.watch_loss(plan, loss)
 
     def record_tensor_value(self, tensor_name: str, tensor_value: Tensor) -> None:
@@ -195,7 +194,7 @@ class Hook(contextlib.ContextDecorator, TensorHook):
 
     @fail_safe
     def _on_forward(self, module: nn.Module, _: tuple[Any, ...]) -> None:
-        if _current_backward() != _NO_BACKWARD:
+        if current_backward() != NO_BACKWARD:
             return
         if self.mode_follows_model:
             self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
@@ -233,7 +232,7 @@ class Hook(contextlib.ContextDecorator, TensorHook):
     def _on_module(
         self, name: str, module: nn.Module, inputs: tuple[Any, ...], named_inputs: dict[str, Any], outputs: Any
     ) -> None:
-        if _current_backward() != _NO_BACKWARD:
+        if current_backward() != NO_BACKWARD:
             return
         self._save_custom_tensors()
         self._offer_numbered(f"{name}_input", inputs)
@@ -244,7 +243,7 @@ class Hook(contextlib.ContextDecorator, TensorHook):
 
     @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:
-        if self._skipped.is_skipping or _current_backward() != _NO_BACKWARD or self._detector is None:
+        if self._skipped.is_skipping or current_backward() != NO_BACKWARD or self._detector is None:
             return
         for loss in self._detector.losses_among(tensors):
             if self._lifecycle.is_active():
@@ -286,7 +285,11 @@ class Hook(contextlib.ContextDecorator, TensorHook):
         """Save the tensors due at the beginning of a step, and attach hooks for the others."""
         self._saved_roots = {id(module)}
         is_training = self.mode not in (ModeKeys.EVAL, ModeKeys.PREDICT)
-        watch = self._watching.begin(plan, is_training, with_modules=not self._role.is_helper)
+        watch = self._watching.begin(
+            plan,
+            is_training and not self._overrides("backward_hook"),
+            with_modules=not self._role.is_helper and not self._overrides("forward_hook"),
+        )
         if self.explicit_steps and watch.gradients:
             self._optimizers.keep_used_gradients()
         if watch.shards:
