@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+LOG = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 1.0
+"""Time between two looks whether the writing thread still lives."""
 
 
 class _Job(NamedTuple):
@@ -20,7 +28,8 @@ class BackgroundWriter:
     done. Slow storage therefore slows training down, but does not fill the memory. A single job above the limit waits
     for all others. The first job that fails ends the writing: all queued and later jobs are dropped.
 
-    The thread starts with the first job and never keeps the process alive.
+    The thread starts with the first job and never keeps the process alive. If it cannot start, or ends before its time,
+    whoever waits for it runs the jobs itself. At no time do two threads run jobs.
 
     Args:
         memory_limit_bytes: The most bytes of queued jobs.
@@ -33,9 +42,11 @@ class BackgroundWriter:
         self._jobs: deque[_Job] = deque()
         self._held_bytes = 0
         self._changed = threading.Condition()
+        self._writing = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
         self._failed = False
+        self._num_dropped = 0
 
     @property
     def held_bytes(self) -> int:
@@ -57,16 +68,15 @@ class BackgroundWriter:
             while num_bytes and self._held_bytes and not self._has_room(num_bytes) and not self._failed:
                 if not wait:
                     return False
-                self._changed.wait()
+                self._wait()
             if self._failed:
+                self._num_dropped += 1
                 return True
             self._jobs.append(_Job(run, num_bytes))
             self._held_bytes += num_bytes
             self._changed.notify_all()
-            if self._thread is None and self._start():
-                return True
-        if self._thread is None:
-            self._work_off()
+            if not self._has_writer():
+                self._start()
         return True
 
     def _has_room(self, num_bytes: int) -> bool:
@@ -74,9 +84,14 @@ class BackgroundWriter:
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until everything submitted so far is done, or writing has failed; return False on time-out."""
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         with self._changed:
-            # The queue is empty only after the last job, because a running job stays at its head.
-            return self._changed.wait_for(lambda: not self._jobs, timeout_seconds)
+            while self._jobs:  # empty only after the last job, because a running job stays at its head
+                left = _LOOK_SECONDS if deadline is None else min(deadline - time.monotonic(), _LOOK_SECONDS)
+                if left <= 0:
+                    return False
+                self._wait(left)
+        return True
 
     def close(self) -> None:
         """Run the queued jobs and end the thread; nothing may be submitted afterwards."""
@@ -84,20 +99,34 @@ class BackgroundWriter:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        if self._thread is not None:
+        if self._thread is not None and self._has_writer():
             self._thread.join()
+        if self._num_dropped:
+            LOG.error("%d steps and other files were lost when writing failed", self._num_dropped)
 
-    def _start(self) -> bool:
-        thread = threading.Thread(target=self._run, name="sagemaker_debug_ext writer", daemon=True)
+    def _wait(self, seconds: float = _LOOK_SECONDS) -> None:
+        """Wait for a change while the lock is held; run the jobs here if no thread does."""
+        if self._has_writer() or self._writing.locked():
+            self._changed.wait(seconds)
+            return
+        self._changed.release()
         try:
-            thread.start()
-        except RuntimeError:  # the interpreter is shutting down and starts no more threads
-            return False
+            self._work_off()
+        finally:
+            self._changed.acquire()
+
+    def _has_writer(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="sagemaker_debug_ext writer", daemon=True)
+        # Kept before the start, because an interruption may come when the thread is running already.
         self._thread = thread
-        return True
+        with contextlib.suppress(RuntimeError, MemoryError):  # no thread is left, or the interpreter is shutting down
+            thread.start()
 
     def _run(self) -> None:
-        while True:
+        while self._thread is threading.current_thread():  # another one takes over if this one seemed not to start
             with self._changed:
                 self._changed.wait_for(lambda: self._jobs or self._closed)
                 if not self._jobs:
@@ -105,23 +134,36 @@ class BackgroundWriter:
             self._work_off()
 
     def _work_off(self) -> None:
-        while self._jobs:
-            job = self._jobs[0]
-            try:
-                job.run()
-            except Exception as error:  # noqa: BLE001 - any error must be logged and must not end the thread
-                self._fail(error)
-                return
-            with self._changed:
-                self._jobs.popleft()
-                self._held_bytes -= job.num_bytes
-                self._changed.notify_all()
-            del job  # a job holds its step's tensors; do not keep them while waiting for the next
+        """Run the queued jobs, unless another thread does."""
+        if not self._writing.acquire(blocking=False):
+            return
+        try:
+            while self._jobs:
+                job = self._jobs[0]
+                try:
+                    job.run()
+                except BaseException as error:
+                    with contextlib.suppress(BaseException):  # raised by a logging handler; nobody is left to hear it
+                        self._fail(error)
+                    if isinstance(error, Exception) or self._thread is threading.current_thread():
+                        return
+                    raise  # an interruption belongs to the script, on whose thread this ran
+                with self._changed:
+                    self._jobs.popleft()
+                    self._held_bytes -= job.num_bytes
+                    self._changed.notify_all()
+                del job  # a job holds its step's tensors; do not keep them while waiting for the next
+        finally:
+            self._writing.release()
 
-    def _fail(self, error: Exception) -> None:
-        self._on_failure(error)
-        with self._changed:
-            self._failed = True
-            self._jobs.clear()
-            self._held_bytes = 0
-            self._changed.notify_all()
+    def _fail(self, error: BaseException) -> None:
+        """Drop all jobs, even if reporting the error fails, as with a logging handler that raises."""
+        try:
+            self._on_failure(error if isinstance(error, Exception) else RuntimeError(f"writing was ended by {error!r}"))
+        finally:
+            with self._changed:
+                self._failed = True
+                self._num_dropped += len(self._jobs)
+                self._jobs.clear()
+                self._held_bytes = 0
+                self._changed.notify_all()

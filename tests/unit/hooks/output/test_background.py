@@ -129,6 +129,113 @@ def test_submit_when_no_thread_can_start_then_runs_the_job_here(make, monkeypatc
     assert writer.held_bytes == 0
 
 
+@pytest.mark.parametrize("error", [RuntimeError("no threads"), MemoryError()])
+def test_submit_when_a_thread_can_start_only_later_then_nothing_is_lost(make, monkeypatch, error):
+    """The next job tries again, and the order is kept."""
+    start, attempts = threading.Thread.start, []
+
+    def start_second(thread):
+        attempts.append(thread)
+        if len(attempts) == 1:
+            raise error
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_second)
+    writer, done = make(), []
+    for number in range(3):
+        writer.submit(lambda number=number: done.append(number))
+    writer.close()
+    assert done == [0, 1, 2]
+    assert len(attempts) == 2
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_submit_when_interrupted_while_the_thread_starts_then_one_thread_writes(make, monkeypatch, is_running):
+    """Ctrl-C may come before or after the system has made the thread."""
+    start, writers = threading.Thread.start, set()
+
+    def interrupted(thread):
+        monkeypatch.setattr(threading.Thread, "start", start)
+        if is_running:
+            start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    writer, done = make(), []
+
+    def job(number):
+        writers.add(threading.get_ident())
+        done.append(number)
+
+    with pytest.raises(KeyboardInterrupt):
+        writer.submit(lambda: job(0))
+    for number in range(1, 20):
+        writer.submit(lambda number=number: job(number))
+    writer.close()
+    assert done == list(range(20))
+    assert len(writers) == 1
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), SystemExit(), KeyboardInterrupt(), MemoryError()])
+def test_close_when_reporting_the_failure_fails_too_then_ends_and_says_what_was_lost(error, caplog):
+    """A logging handler of the script may raise; nobody waits for ever because of it."""
+
+    def report(_):
+        raise ValueError("a handler that fails")
+
+    writer, gate = BackgroundWriter(100, report), threading.Event()
+
+    def fail():
+        gate.wait()
+        raise error
+
+    writer.submit(fail, 60)
+    writer.submit(lambda: None, 30)
+    waiter = threading.Thread(target=writer.submit, args=(lambda: None, 60), daemon=True)
+    waiter.start()
+    gate.set()
+    waiter.join(timeout=60)
+    assert not waiter.is_alive()
+    assert writer.submit(lambda: None, 60)
+    closer = threading.Thread(target=writer.close, daemon=True)
+    closer.start()
+    closer.join(timeout=60)
+    assert not closer.is_alive()
+    assert "4 steps and other files were lost" in caplog.text
+
+
+def test_flush_when_the_thread_has_died_then_runs_the_jobs_here(make):
+    """However it ended: what waits is written by whoever waits."""
+    writer, done = make(), []
+    writer.submit(lambda: done.append(0))
+    writer.flush()
+    writer._closed = True  # ends the thread, as an end of the interpreter's would
+    with writer._changed:
+        writer._changed.notify_all()
+    writer._thread.join()
+    writer._start = lambda: None
+    writer.submit(lambda: done.append(1))
+    assert writer.flush(60)
+    assert done == [0, 1]
+
+
+def test_interruption_when_jobs_run_on_the_thread_of_the_script_then_reaches_it(make, monkeypatch):
+    """Ctrl-C is the script's, also while it writes for want of a thread."""
+
+    def refuse(_):
+        raise RuntimeError("no threads")
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    writer = make()
+    writer.submit(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        writer.flush()
+    writer.close()
+
+
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 150), max_size=30), st.integers(1, 100))
 def test_held_bytes_when_sizes_are_any_then_stay_within_limit_or_one_job(sizes, limit):
