@@ -86,7 +86,8 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     * ``predictions`` and ``labels`` of the validation data;
     * ``feature_importance/<kind>/<feature>``: normalized importances of the used features;
     * ``average_shap/<feature>``: signed mean contribution of a feature to the predictions for the training data;
-    * ``full_shap/<feature>``: contributions of a feature to each prediction, one row per row of the data;
+    * ``full_shap/<feature>``: contributions of all features to each prediction, one row per row of the data, with a
+      column for each feature and a last one for the base value; every feature's tensor holds the same values;
     * ``trees/<column>``: all trees of the round, one row per node.
 
     Only saved collections have overhead, and only in saved rounds.
@@ -362,7 +363,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         contributions = model.predict(self.train_data, pred_contribs=True)
         averages = contributions.mean(axis=tuple(range(contributions.ndim - 1)))
         for column, feature in enumerate(contributors(self._features)):
-            self._capture(f"full_shap/{feature}", contributions[..., column])
+            self._capture(f"full_shap/{feature}", contributions)
             self._capture(f"average_shap/{feature}", averages[column : column + 1])
 
     def _offer_trees(self, training: _Training, model: Any) -> None:

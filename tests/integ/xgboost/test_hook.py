@@ -137,7 +137,7 @@ def test_importance_then_are_shares_of_features_that_are_used(full_hook, train, 
 
 
 def test_contributions_then_are_those_of_each_feature(full_hook, train, data, open_trial):
-    """Each feature has its own contributions, and their signed mean; with the base value they give the margin."""
+    """Each tensor of full_shap holds the contributions of all features; with the base value they give the margin."""
     hook = full_hook()
     for name in ("average_shap", "full_shap"):
         hook.get_collection(name).include("/bias$")
@@ -145,8 +145,10 @@ def test_contributions_then_are_those_of_each_feature(full_hook, train, data, op
     trial = open_trial(hook)
     expected = model.predict(data.train, pred_contribs=True)
     names = ["f0", "f1", "f2", "f3", "bias"]
-    saved = np.stack([trial.tensor(f"full_shap/{name}").value(3) for name in names], axis=1)
-    assert np.array_equal(saved, expected)
+    for name in names:
+        saved = trial.tensor(f"full_shap/{name}").value(3)
+        assert np.array_equal(saved, expected)
+    assert saved.shape == (data.train.num_row(), 5)
     assert np.allclose(saved.sum(axis=1), model.predict(data.train, output_margin=True), atol=1e-5)
     averages = [trial.tensor(f"average_shap/{name}").value(3).item() for name in names]
     assert averages == expected.mean(axis=0).tolist()

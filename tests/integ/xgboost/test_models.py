@@ -75,7 +75,7 @@ def test_values_when_classes_are_many_then_have_a_column_for_each(class_hook, tr
     trial = open_trial(hook)
     contributions = model.predict(data.train_classes, pred_contribs=True)
     assert trial.tensor("predictions").value(3).shape == (20, 3)
-    assert np.array_equal(trial.tensor("full_shap/f1").value(3), contributions[:, :, 1])
+    assert np.array_equal(trial.tensor("full_shap/f1").value(3), contributions)
     assert trial.tensor("average_shap/f1").value(3) == pytest.approx(contributions[:, :, 1].mean(), rel=1e-5)
 
 
@@ -170,7 +170,7 @@ def test_quantile_matrices_then_all_is_saved(full_hook, train, data, open_trial)
     train(hook, dtrain=matrix, evals=[(matrix, "train")])
     trial = open_trial(hook)
     assert trial.steps() == [0, 1, 2, 3]
-    assert trial.tensor("full_shap/f0").value(0).shape == (80,)
+    assert trial.tensor("full_shap/f0").value(0).shape == (80, 5)
 
 
 def test_stump_when_nothing_can_be_split_then_there_is_no_importance(full_hook, train, open_trial):
