@@ -105,7 +105,7 @@ ALLOWED = {
         "watch",
     },
     "profiler": {"catalog", "config", "store"},
-    "auto": {"hooks"},
+    "auto": {"hooks", "profiler"},
     "lightning": {"hooks"},
     "transformers": {"hooks"},
     "pytorch": {"config", "hooks", "trials"},

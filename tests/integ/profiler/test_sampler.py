@@ -17,10 +17,12 @@ from sagemaker_debug_ext.cli.main import main
 from sagemaker_debug_ext.local import run_training_job
 from sagemaker_debug_ext.profiler import LocalSystemMetricsReader
 from sagemaker_debug_ext.profiler.sampler import start_sampler
+from sagemaker_debug_ext.profiler.sampler.launcher import start_sampler_from_environment
 
 TRAINER = """
 import sys, time
 from sagemaker_debug_ext.profiler.sampler import start_sampler
+from sagemaker_debug_ext.profiler.sampler.launcher import start_sampler_from_environment
 sampler = start_sampler(sys.argv[1], 100)
 print("started", flush=True)
 while True:
@@ -215,3 +217,20 @@ def test_local_job_when_it_has_profiler_rules_then_describes_their_verdicts(tmp_
     assert "CPUBottleneck: no GPU" in status["StatusDetails"]
     (usage,) = (tmp_path / "work").rglob("OverallSystemUsage.json")
     assert "CPU" in json.loads(usage.read_text())["Details"]
+
+
+def test_script_when_the_environment_names_a_folder_then_is_sampled(tmp_path):
+    """One variable is enough for a script that is run unchanged."""
+    script = tmp_path / "train.py"
+    script.write_text("import time; time.sleep(1.5)\n")
+    environment = {**os.environ, "SAGEMAKER_DEBUG_EXT_PROFILE": str(tmp_path / "out"), "SM_CURRENT_HOST": "algo-2"}
+    command = [sys.executable, "-m", "sagemaker_debug_ext.auto", str(script)]
+    assert subprocess.run(command, env=environment, check=False).returncode == 0
+    assert {event.node_id for event in events(tmp_path / "out")} == {"algo-2"}
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/x", ""])
+def test_environment_when_its_value_is_wrong_then_nothing_is_sampled_and_nothing_raised(path, caplog):
+    """A training script never fails because it cannot be sampled."""
+    assert start_sampler_from_environment({"SAGEMAKER_DEBUG_EXT_PROFILE": path}) is None
+    assert ("has no effect" in caplog.text) == bool(path)
