@@ -51,7 +51,8 @@ def status_line(status: RuleStatus, num_shown: int) -> str:
         shown = f" (the first {num_shown} are shown)" if num_shown < status.num_issues else ""
         parts.append(f"{_count(status.num_issues, 'issue')} from step {status.first_issue_step} on{shown}")
     parts += [f"{_count(status.num_steps, 'step')} evaluated", f"{status.num_skipped} without what the rule needs"]
-    if status.details and status.status != "IssuesFound":
+    is_told = status.status == "IssuesFound" or (status.status == "NoIssuesFound" and not status.num_steps)
+    if status.details and not is_told:
         parts.append(status.details)
     return ", ".join(parts)
 
@@ -63,13 +64,18 @@ def verdict(statuses: Sequence[RuleStatus]) -> str:
     others = [status for status in statuses if status.status != "Error"]
     evaluated = [status for status in others if status.num_steps or status in found]
     num_idle = len(others) - len(evaluated)
+    num_judged = sum(status.has_verdict for status in evaluated)
     steps = _count(max((status.num_steps + status.num_skipped for status in statuses), default=0), "step")
     if found:
-        text = f"Issues found by {_count(len(found), 'rule')} of {len(evaluated)} in {steps}"
+        text = f"Issues found by {_count(len(found), 'rule')} of {num_judged} in {steps}"
+    elif num_judged:
+        text = f"No issues found by {_count(num_judged, 'rule')} in {steps}"
     elif evaluated:
-        text = f"No issues found by {_count(len(evaluated), 'rule')} in {steps}"
+        text = f"No verdict in {steps}"
     else:
         text = f"No verdict: nothing was evaluated in {steps}"
+    if len(evaluated) > num_judged:
+        text += f"; {_count(len(evaluated) - num_judged, 'rule')} had too few steps to judge"
     if num_idle and evaluated:
         text += f"; {_count(num_idle, 'rule')} had nothing to evaluate"
     return text + (f"; {_count(len(failed), 'rule')} failed" if failed else "")
@@ -84,8 +90,8 @@ def lacks_tensors(explanation: Explanation) -> bool:
 
 
 def has_news(status: RuleStatus) -> bool:
-    """Return whether a rule has evaluated a step, or has details about its status."""
-    return bool(status.num_steps or status.details)
+    """Return whether a rule has evaluated a step, or has failed or been stopped with details."""
+    return bool(status.num_steps or (status.details and status.status != "NoIssuesFound"))
 
 
 def silent_line(names: Sequence[str]) -> str:

@@ -212,7 +212,7 @@ def _rule_line(number: int, status: RuleStatus, explanation: Explanation | None)
         state=state,
         details=status.details
         if state == "error"
-        else problems
+        else problems or status.details
         if state in ("lacks tensors", "nothing to judge")
         else "",
         num_tensors=len({name for need in needs for name in need.tensors}),
@@ -232,8 +232,10 @@ def _state(status: RuleStatus, explanation: Explanation | None) -> RuleState:
         return "error"
     if status.status == "Stopped":
         return "stopped"
-    if status.num_steps:
+    if status.has_verdict:
         return "nothing found"
+    if status.num_steps:
+        return "nothing to judge"
     lacking = explanation is not None and any(need.problem and not need.tensors for need in explanation.needs)
     return "lacks tensors" if lacking else "nothing to judge"
 

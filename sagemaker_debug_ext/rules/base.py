@@ -98,6 +98,11 @@ class Rule(abc.ABC):
             "RuleParameters": "",
         }
 
+    @property
+    def min_num_steps(self) -> int:
+        """Fewest evaluated steps after which the rule can find something; 1 unless a subclass knows better."""
+        return 1
+
     def set_required_tensors(self, step: int) -> None:  # noqa: B027 - optional, as the docstring says
         """Ask for tensors with ``self.req_tensors.add``; steps that lack one of them are skipped.
 

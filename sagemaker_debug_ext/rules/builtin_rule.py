@@ -60,12 +60,14 @@ class BuiltinRule(Rule):
         selection: The tensors that the rule reads.
         views: Reader of the trial; rules over the same trial share one, so that each tensor is read once.
         evaluates_only_tensors: Whether steps at which none of the rule's tensors was saved can be skipped.
+        fires_after_patience: Whether the rule cannot fire before it has evaluated `patience` steps.
     """
 
     spec_name: ClassVar[str]
     advice: ClassVar[str]
     selection: Selection = Selection()
     evaluates_only_tensors: ClassVar[bool] = False
+    fires_after_patience: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -91,6 +93,11 @@ class BuiltinRule(Rule):
                     self.rule_name, f"one of {', '.join(group)} must be given (got none of them)"
                 )
         self.configure()
+
+    @property
+    def min_num_steps(self) -> int:
+        """Value of `patience` if the rule cannot fire after fewer evaluated steps; 1 otherwise."""
+        return int(self.parameters["patience"]) if self.fires_after_patience else 1
 
     def configure(self) -> None:
         """Derive attributes from the parameters, and reject combinations that make no sense. Optional.

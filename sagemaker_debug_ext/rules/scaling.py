@@ -26,7 +26,7 @@ from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule
 from sagemaker_debug_ext.rules.evaluation.blocks import num_cores
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
-from sagemaker_debug_ext.rules.evaluation.status import RuleStatus, condition_met_details
+from sagemaker_debug_ext.rules.evaluation.status import RuleStatus, condition_met_details, shortfall_details
 from sagemaker_debug_ext.rules.factory.creation import find_rule_class, make_rule
 from sagemaker_debug_ext.rules.factory.reference import RuleReference
 from sagemaker_debug_ext.rules.issue import Issue
@@ -299,7 +299,8 @@ def _status_of_measurements(status: RuleStatus, trial: Trial, num_steps: int, is
     if status.status == "Error":
         return attrs.evolve(status, **counts)  # type: ignore[arg-type]
     if not issues:
-        return attrs.evolve(status, status="NoIssuesFound", details="", first_issue_step=None, **counts)  # type: ignore[arg-type]
+        details = shortfall_details(num_steps, counts["num_skipped"])
+        return attrs.evolve(status, status="NoIssuesFound", details=details, first_issue_step=None, **counts)  # type: ignore[arg-type]
     first = issues[0].step
     return attrs.evolve(
         status,
@@ -322,12 +323,14 @@ def _joined(first: RuleStatus, second: RuleStatus) -> RuleStatus:
 
     worse = min(first, second, key=rank)
     found = [status.first_issue_step for status in (first, second) if status.first_issue_step is not None]
+    num_steps, num_skipped = first.num_steps + second.num_steps, first.num_skipped + second.num_skipped
     return attrs.evolve(
         worse,
+        details=shortfall_details(num_steps, num_skipped) if worse.status == "NoIssuesFound" else worse.details,
         first_issue_step=min(found, default=None),
         num_issues=first.num_issues + second.num_issues,
-        num_steps=first.num_steps + second.num_steps,
-        num_skipped=first.num_skipped + second.num_skipped,
+        num_steps=num_steps,
+        num_skipped=num_skipped,
         modified_at=max(first.modified_at, second.modified_at),
     )
 

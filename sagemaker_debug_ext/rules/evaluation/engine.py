@@ -33,6 +33,7 @@ from sagemaker_debug_ext.rules.evaluation.status import (
     RuleStatus,
     condition_met_details,
     error_details,
+    shortfall_details,
 )
 from sagemaker_debug_ext.rules.evaluation.steps import POLL_SECONDS, iter_steps
 from sagemaker_debug_ext.rules.issue import Issue
@@ -134,6 +135,8 @@ class _Run:
         self.is_active = False
         if status != "Error":
             status, details = self._let_finish(status, details)
+        if status == "NoIssuesFound":
+            details = shortfall_details(self._num_steps, self._num_skipped, self.rule.min_num_steps)
         with self._status_lock:
             if status == "Error" or self._status.status != "IssuesFound":
                 self._update(status=status, details=details)

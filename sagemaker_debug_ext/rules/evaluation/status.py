@@ -23,6 +23,17 @@ def condition_met_details(rule_name: str, step: int) -> str:
     return f"{RuleEvaluationConditionMet.__name__}: {RuleEvaluationConditionMet(rule_name, step)}"
 
 
+def shortfall_details(num_steps: int, num_skipped: int, min_num_steps: int = 1) -> str:
+    """Return the details for a rule that found nothing because it had too little to evaluate; else an empty string."""
+    if num_steps >= min_num_steps:
+        return ""
+    if num_steps:
+        return f"too little to judge: evaluated {num_steps} of at least {min_num_steps} steps"
+    if num_skipped:
+        return f"nothing to judge: none of {num_skipped} steps had what the rule needs"
+    return "nothing to judge: there was no step"
+
+
 def error_details(error: BaseException) -> str:
     """Return the details for a rule that failed: class and text of the error."""
     text = str(error)
@@ -54,6 +65,11 @@ class RuleStatus:
     num_steps: int = 0
     num_skipped: int = 0
     modified_at: float = 0.0
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether the rule found issues, or ended after enough steps to find some."""
+        return self.status == "IssuesFound" or (self.num_steps > 0 and not self.details)
 
     def to_json_dict(self) -> JSONObject:
         """Return the status as a JSON object."""

@@ -59,6 +59,7 @@ class Overfit(BuiltinRule):
     """
 
     spec_name = "Overfit"
+    fires_after_patience = True
     advice = (
         "Stop earlier, regularise (weight decay, dropout, data augmentation), use more training data or a smaller "
         "model, and check that validation data are prepared like training data."

@@ -9,7 +9,9 @@ import sys
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.cli._findings import verdict
 from sagemaker_debug_ext.cli.main import main
+from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
 from sagemaker_debug_ext.testing.trials import write_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
@@ -99,6 +101,40 @@ def test_rules_that_were_not_named_and_find_no_tensors_are_told_in_one_line(tria
     assert lines[0].startswith("DeadRelu: gives no verdict as things stand: ")
     assert "DeadRelu: NoIssuesFound, 0 steps evaluated, 3 without what the rule needs" in lines
     assert verdict.startswith("No issues found by ")
+
+
+def _status(name, status, num_steps, details=""):
+    return RuleStatus(
+        name=name, rule=name, status=status, num_steps=num_steps, num_skipped=9 - num_steps, details=details
+    )
+
+
+@pytest.mark.parametrize(
+    ("statuses", "line"),
+    [
+        (
+            [
+                _status("A", "IssuesFound", 9),
+                _status("B", "NoIssuesFound", 9),
+                _status("C", "NoIssuesFound", 1, "too little to judge: evaluated 1 of at least 4 steps"),
+                _status("D", "NoIssuesFound", 0, "nothing to judge: none of 9 steps had what the rule needs"),
+                _status("E", "Error", 3, "ValueError: no"),
+            ],
+            (
+                "Issues found by 1 rule of 2 in 9 steps; 1 rule had too few steps to judge; "
+                "1 rule had nothing to evaluate; 1 rule failed"
+            ),
+        ),
+        (
+            [_status("C", "NoIssuesFound", 1, "too little to judge: evaluated 1 of at least 4 steps")],
+            "No verdict in 9 steps; 1 rule had too few steps to judge",
+        ),
+    ],
+    ids=["one of each", "too few steps"],
+)
+def test_counts_of_the_verdict_add_up(statuses, line):
+    """Every rule is counted once: it judged, had too little, had nothing, or failed."""
+    assert verdict(statuses) == line
 
 
 def test_chosen_rules_are_told_of_in_three_lines_when_all_is_well(trial, capsys):

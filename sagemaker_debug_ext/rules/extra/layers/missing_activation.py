@@ -45,6 +45,7 @@ class MissingActivation(BuiltinRule):
     """
 
     spec_name = "MissingActivation"
+    fires_after_patience = True
     advice = "Add an activation, such as ReLU, between the layers."
     selection = Selection(collections=(CollectionKeys.WEIGHTS,))
 

@@ -54,6 +54,7 @@ class GeneralizationGap(BuiltinRule):
     """
 
     spec_name = "GeneralizationGap"
+    fires_after_patience = True
     advice = (
         "Stop at the best round, regularise (weight decay, dropout, augmentation), get more data, or use a "
         "smaller model."

@@ -92,6 +92,7 @@ class TreeGrowth(BuiltinRule):
     """
 
     spec_name = "TreeGrowth"
+    fires_after_patience = True
     advice = (
         "If trees have no splits or hardly any gain, lower gamma, lambda and min_child_weight, and check that "
         "the inputs were loaded. If they see few rows, raise subsample. Otherwise prepare validation data and "

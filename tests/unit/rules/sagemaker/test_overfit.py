@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.rules import create_rule, evaluate
 from sagemaker_debug_ext.rules.inference.loss_pairs import Losses
 from sagemaker_debug_ext.rules.sagemaker.overfit import loss_gap
 from sagemaker_debug_ext.testing.trials import SmallTrial
@@ -50,6 +51,24 @@ def test_issue_tells_both_losses(run_rule):
     assert (issue.step, issue.mode, issue.mode_step, issue.tensors) == (2, EVAL, 0, ("loss",))
     assert (issue.value, issue.threshold) == (0.5, 0.3)
     assert "validation loss of 3 against a training loss of 2" in issue.message
+
+
+@pytest.mark.parametrize(
+    ("patience", "rounds", "details"),
+    [
+        (2, 1, "too little to judge: evaluated 1 of at least 2 steps"),
+        (2, 2, ""),
+        (1, 1, ""),
+        (1, 0, "nothing to judge: none of 1 steps had what the rule needs"),
+    ],
+)
+def test_too_few_comparisons_are_told(make_trial, patience, rounds, details):
+    """A rule that could not fire yet says so, rather than that nothing is wrong."""
+    trial = make_trial(loss_history((TRAIN, 1.0), *[(EVAL, 0.5)] * rounds))
+    evaluation = evaluate({"rule": create_rule("Overfit", trial, {"patience": patience})}, trial)
+    assert evaluation.run() == []
+    (status,) = evaluation.statuses
+    assert (status.status, status.details, status.has_verdict) == ("NoIssuesFound", details, not details)
 
 
 def test_patience_counts_exceedances_in_a_row(run_rule):
