@@ -102,7 +102,8 @@ class BackgroundWriter:
         if self._thread is not None and self._has_writer():
             self._thread.join()
         if self._num_dropped:
-            LOG.error("%d steps and other files were lost when writing failed", self._num_dropped)
+            with contextlib.suppress(Exception):  # of a logging handler; the end of the trial is more important
+                LOG.warning("%d steps and other files were lost when writing failed", self._num_dropped)
 
     def _wait(self, seconds: float = _LOOK_SECONDS) -> None:
         """Wait for a change while the lock is held; run the jobs here if no thread does."""
