@@ -13,6 +13,8 @@ import pytest
 from sagemaker_debug_ext.errors import MissingDependencyError
 from sagemaker_debug_ext.migration import table
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # frameworks warn when they are imported
+
 FRAMEWORKS = ("torch", "keras", "tensorflow", "mxnet", "xgboost")
 SAYS_WHAT_TO_USE = "does not exist: "
 
@@ -54,7 +56,7 @@ def public_names(package: str) -> dict[str, set[str]]:
             imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
             own = [node for node in imports if node.level or (node.module or "").startswith(package)]
             names |= {alias.asname or alias.name for node in own for alias in node.names}
-        found[".".join(parts)] = {name for name in names if not name.startswith("_")}
+        found[".".join(parts)] = {name for name in names if not name.startswith(("_", "*"))}
     return found
 
 
