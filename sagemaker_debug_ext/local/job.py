@@ -307,6 +307,10 @@ class LocalTrainingJob:
             raise TrainingJobError(self.name, description["FailureReason"])
         return description
 
+    def __repr__(self) -> str:
+        status = self.describe()["TrainingJobStatus"] if self._started else "not started"
+        return f"<LocalTrainingJob {self.name!r}: {status}, in {os.fspath(self.folder)!r}>"
+
     def __enter__(self) -> LocalTrainingJob:
         return self
 

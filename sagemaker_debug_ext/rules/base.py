@@ -98,6 +98,9 @@ class Rule(abc.ABC):
             "RuleParameters": "",
         }
 
+    def __repr__(self) -> str:
+        return f"<rule {self.rule_name} over {self.base_trial.path!r}>"
+
     @property
     def min_num_steps(self) -> int:
         """Fewest evaluated steps after which the rule can find something; 1 unless a subclass knows better."""

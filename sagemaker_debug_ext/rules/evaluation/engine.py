@@ -245,6 +245,10 @@ class Evaluation(Iterator[Issue]):
         self._blocks.close()
         self._end_all("Stopped")
 
+    def __repr__(self) -> str:
+        lines = [f"{status.name}: {status.status}, {status.num_steps} steps evaluated" for status in self.statuses]
+        return "\n  ".join(["<Evaluation; iterate over it to run it", *lines]) + ">"
+
     def __next__(self) -> Issue:
         return next(self._issues)
 

@@ -368,8 +368,10 @@ def test_trial_of_a_job_that_has_just_started_is_waited_for(
     make_request: MakeRequest, save_steps: str, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A notebook may open the trial right after the start; one line says what it waits for."""
-    trial = start(make_request("import time; time.sleep(1)\n" + save_steps)).trial()
+    job = start(make_request("import time; time.sleep(1)\n" + save_steps + "time.sleep(2)\n"))
+    trial = job.trial()
     assert trial.name == "job-1"
+    assert repr(job).startswith("<LocalTrainingJob 'job-1': InProgress, in '")
     assert [text for text in caplog.messages if "waiting for" in text] == [
         "waiting for training job job-1: it has saved nothing yet; interrupt to stop"
     ]

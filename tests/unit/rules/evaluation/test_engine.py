@@ -325,3 +325,14 @@ def test_statuses_are_values_that_json_can_hold(trial):
     evaluation.run()
     assert snapshot == RuleStatus(name="FiresAt", rule="FiresAt", modified_at=5.0)
     assert json.loads(json.dumps(status_of(evaluation).to_json_dict()))["status"] == "IssuesFound"
+
+
+def test_repr_of_rule_and_evaluation_when_shown_then_name_trial_and_state(make_trial):
+    """A notebook shows what an object is, and how far it has come."""
+    trial = make_trial({(ModeKeys.TRAIN, 0): {"loss": 1.0}})
+    rule = create_rule("Overfit", trial)
+    assert repr(rule) == f"<rule Overfit over {trial.path!r}>"
+    evaluation = evaluate([rule], trial)
+    assert "Overfit: InProgress, 0 steps evaluated>" in repr(evaluation)
+    evaluation.run()
+    assert "Overfit: NoIssuesFound, 0 steps evaluated>" in repr(evaluation)
