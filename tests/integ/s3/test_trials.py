@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tarfile
 import threading
@@ -213,7 +214,11 @@ def small_trial(tmp_path_factory):
     return folder, everything(create_trial(folder))
 
 
-@pytest.mark.parametrize("block", range(10))
+NUM_BLOCKS = int(os.environ.get("CHAOS_BLOCKS", "10"))
+"""Blocks of twenty schedules of faults; 50 for a thousand."""
+
+
+@pytest.mark.parametrize("block", range(NUM_BLOCKS))
 def test_faults_on_the_wire_when_random_then_no_wrong_value_no_hang_and_no_lost_report(
     small_trial, bucket, upload, proxy, block
 ):
