@@ -236,6 +236,11 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         return self._lifecycle.failure
 
     @property
+    def has_trained(self) -> bool:
+        """Whether a training step has begun."""
+        return self._steps.counters.has_trained
+
+    @property
     def num_dropped_steps(self) -> int:
         """How many steps were dropped because the memory limit was reached."""
         return self._dispatcher.num_dropped_steps

@@ -38,6 +38,11 @@ def has_hook() -> bool:
     return _Slot.hook is not None
 
 
+def current_has_trained() -> bool:
+    """Return whether the hook of this process has seen a training step."""
+    return bool(getattr(_Slot.hook, "has_trained", False))
+
+
 def get_hook(
     hook_class: type[_HookT], json_config_path: str | None = None, create_if_not_exists: bool = False
 ) -> _HookT | None:

@@ -6,6 +6,7 @@ train. The first framework that trains gets the hook of the process; a framework
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
 import logging
@@ -17,6 +18,7 @@ from typing import Final
 from sagemaker_debug_ext._imports import when_imported
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
 from sagemaker_debug_ext.errors import JobSpecError
+from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.fail_safe import never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import CONFIG_PATH_VARIABLE, HookConfiguration, load_configuration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
@@ -66,9 +68,21 @@ def attach(json_config_path: str | None = None) -> bool:
     def configure(default_save_interval: int) -> HookConfiguration:
         return load(default_save_interval).relative_to(folder)
 
+    atexit.register(_tell_if_nothing_trained, os.getpid())
     for framework, installer in _INSTALLERS.items():
         when_imported(framework, functools.partial(_install, installer, json_config_path, configure))
     return True
+
+
+def _tell_if_nothing_trained(pid: int) -> None:
+    """Log at exit that the script used a framework, but no training step of it was seen."""
+    if os.getpid() != pid or not _INSTALLED or registry.current_has_trained():
+        return
+    LOG.warning(
+        "no training step was captured: %s. Capture sees the fit and train_on_batch of Keras, modules of PyTorch that "
+        "are called with gradients, and xgboost.train; in other loops, create a hook and register the model with it",
+        "only evaluations were seen" if registry.has_hook() else "the script trained in no way that capture sees",
+    )
 
 
 def _working_folder() -> str:

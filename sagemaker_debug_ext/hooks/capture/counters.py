@@ -44,6 +44,15 @@ class StepCounters:
         """The last step begun; -1 before the first."""
         return self._next_global_step - 1
 
+    @property
+    def has_trained(self) -> bool:
+        """Whether a step has begun in mode TRAIN, or in none."""
+        others = sum(
+            self._next_mode_steps.get(mode, self._first_mode_step) - self._first_mode_step
+            for mode in (ModeKeys.EVAL, ModeKeys.PREDICT)
+        )
+        return ModeKeys.TRAIN in self._next_mode_steps or self._next_global_step - self._first_mode_step > others
+
     def last_mode_steps(self) -> dict[str, int]:
         """Return the last step begun of every mode, as the state file of checkpoints spells it."""
         steps = {mode.name: following - 1 for mode, following in self._next_mode_steps.items()}

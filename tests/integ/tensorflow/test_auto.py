@@ -98,7 +98,34 @@ def test_run_when_script_trains_on_single_batches_then_they_are_steps(script, co
     script.write_text(BATCHES)
     alone, captured = run_python(script), run_captured(script)
     assert (captured.returncode, captured.stdout) == (alone.returncode, alone.stdout), captured.stderr
+    assert "no training step" not in captured.stderr
     trial = create_trial(str(configured))
     assert trial.steps(smd.modes.TRAIN) == [0, 1, 2]
     assert trial.steps(smd.modes.EVAL) == [0]
     assert len(trial.tensor_names(collection="gradients")) == 2
+
+
+LOOP = """
+import tensorflow as tf
+
+weight = tf.Variable(1.0)
+with tf.GradientTape() as tape:
+    loss = weight**2
+weight.assign_sub(0.1 * tape.gradient(loss, weight))
+print(float(weight))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (LOOP, "trained in no way that capture sees"),
+        (BATCHES.replace("train_on_batch", "test_on_batch"), "only evaluations were seen"),
+    ],
+)
+def test_run_when_no_training_step_was_seen_then_says_so_at_exit(text, told, script, configured):
+    """A trial that is missing, or has evaluations only, is no surprise."""
+    script.write_text(text)
+    captured = run_captured(script)
+    assert captured.returncode == 0
+    assert f"no training step was captured: {told}" in captured.stderr.replace("the script ", "")

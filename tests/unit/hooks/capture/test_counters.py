@@ -87,3 +87,25 @@ def test_steps_when_a_tensor_waits_for_its_collection_then_are_looked_at(hook):
     hook.save_tensor("own", [1.0], "losses")
     hook._begin_step()
     assert hook._skipped.num_left == 0
+
+
+@pytest.mark.parametrize(
+    ("modes", "expected"),
+    [
+        ([], False),
+        ([ModeKeys.EVAL, ModeKeys.PREDICT], False),
+        ([ModeKeys.EVAL, ModeKeys.TRAIN], True),
+        ([ModeKeys.GLOBAL], True),
+        ([ModeKeys.EVAL, ModeKeys.GLOBAL], True),
+    ],
+)
+def test_training_when_steps_began_then_is_told_from_evaluation(modes, expected):
+    """Steps without a mode may be training; resumed runs count from where they go on."""
+    for resumed in (False, True):
+        counters = StepCounters()
+        if resumed:
+            counters.resume_after(7, {})
+        for mode in modes:
+            counters.mode = mode
+            counters.advance()
+        assert counters.has_trained is expected
