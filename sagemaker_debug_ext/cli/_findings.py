@@ -64,18 +64,18 @@ def verdict(statuses: Sequence[RuleStatus]) -> str:
     others = [status for status in statuses if status.status != "Error"]
     evaluated = [status for status in others if status.num_steps or status in found]
     num_idle = len(others) - len(evaluated)
-    num_judged = sum(status.has_verdict for status in evaluated)
+    num_evaluated = sum(status.has_verdict for status in evaluated)
     steps = _count(max((status.num_steps + status.num_skipped for status in statuses), default=0), "step")
     if found:
-        text = f"Issues found by {_count(len(found), 'rule')} of {num_judged} in {steps}"
-    elif num_judged:
-        text = f"No issues found by {_count(num_judged, 'rule')} in {steps}"
+        text = f"Issues found by {_count(len(found), 'rule')} of {num_evaluated} in {steps}"
+    elif num_evaluated:
+        text = f"No issues found by {_count(num_evaluated, 'rule')} in {steps}"
     elif evaluated:
         text = f"No verdict in {steps}"
     else:
         text = f"No verdict: nothing was evaluated in {steps}"
-    if len(evaluated) > num_judged:
-        text += f"; {_count(len(evaluated) - num_judged, 'rule')} had too few steps to judge"
+    if len(evaluated) > num_evaluated:
+        text += f"; {_count(len(evaluated) - num_evaluated, 'rule')} had too few steps to evaluate"
     if num_idle and evaluated:
         text += f"; {_count(num_idle, 'rule')} had nothing to evaluate"
     return text + (f"; {_count(len(failed), 'rule')} failed" if failed else "")

@@ -131,7 +131,7 @@ def show(arguments: argparse.Namespace) -> int:
         _output.write(f"{arguments.profile}: no profiler data")
     else:
         for rule in evaluation.rules:
-            reason = rule.not_judged() if rule.verdict is Verdict.NOT_JUDGED else None
+            reason = rule.not_evaluated() if rule.verdict is Verdict.NOT_EVALUATED else None
             _output.write(f"{rule.name}: {rule.verdict.value}{f' ({reason})' if reason else ''}")
             for finding in rule.findings:
                 start, end = (

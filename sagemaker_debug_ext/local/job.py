@@ -220,7 +220,7 @@ class LocalTrainingJob:
         return create_trial(str(self.trial_path), name=self.name, wait_seconds=0)
 
     def write_report(self, path: str | os.PathLike[str]) -> Story:
-        """Write what the job saved so far as a page in one file, judged by the rules that suit most jobs.
+        """Write what the job saved so far as a page in one file, evaluated by the rules that suit most jobs.
 
         Args:
             path: The file to write.

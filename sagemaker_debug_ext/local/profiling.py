@@ -96,7 +96,7 @@ class LocalProfilerEvaluation:
             self._thread.start()
 
     def finish(self) -> None:
-        """Judge the rest of the data, which are complete now."""
+        """Evaluate the rest of the data, which are complete now."""
         self._ended.set()
 
     def cancel(self) -> None:
@@ -166,7 +166,7 @@ class _LocalRule:
         self.status, self.details, self.modified_at = status, details, now()
 
     def advance(self, path: Path | None, is_last: bool) -> None:
-        """Judge new data, and end if there is a verdict."""
+        """Evaluate new data, and end if there is a verdict."""
         evaluation = self._evaluation = self._evaluation or self._make(path)
         if evaluation is not None:
             evaluation.advance(is_last)
@@ -175,10 +175,10 @@ class _LocalRule:
         if any(rule.triggered for rule in rules) and (is_last or not self._is_report):
             self.end("IssuesFound", found[0] if found else "")
         elif is_last:
-            reasons = [f"{rule.name}: {reason}" for rule in rules if (reason := rule.not_judged())]
+            reasons = [f"{rule.name}: {reason}" for rule in rules if (reason := rule.not_evaluated())]
             has_data = evaluation is not None and evaluation.span is not None
             missing = "; ".join(reasons) if has_data else "there are no profiler data"
-            self.end("NoIssuesFound", f"not judged: {missing}" if missing else "")
+            self.end("NoIssuesFound", f"not evaluated: {missing}" if missing else "")
         if is_last and self._is_report and self._output is not None and rules:
             from sagemaker_debug_ext.profiler.rules import write_report  # noqa: PLC0415 - see _make
 

@@ -1,4 +1,4 @@
-"""The evidence of each rule: the measure it judges, and what shows its issue."""
+"""The evidence of each rule: the measure it evaluates, and what shows its issue."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Material:
     ranks: RankDeviations | None
 
 
-def judge(trial: Trial, rules: Mapping[str, Rule], start: int = 0, end: int | None = None) -> Verdict:
+def run_rules(trial: Trial, rules: Mapping[str, Rule], start: int = 0, end: int | None = None) -> Verdict:
     """Run rules over the steps that a trial has so far.
 
     Args:

@@ -61,7 +61,7 @@ def _ratios(first: Material, second: Material) -> list[tuple[str, list[str], lis
         match = losses.get((curve.name, curve.mode)) if curve.is_loss else None
         steps = sorted(set(curve.steps) & set(match.steps)) if match else []
         if match and steps:
-            values = [dict(zip(each.steps, each.values.tolist(), strict=True)) for each in (curve, match)]
+            values = [dict(zip(line.steps, line.values.tolist(), strict=True)) for line in (curve, match)]
             rows = [np.array([[of[step] for step in steps]]) for of in values]
             found.append((f"loss ({curve.mode.name})", [curve.name], steps, _log_ratio(*rows)))
     return found

@@ -14,7 +14,7 @@ import jsonschema
 
 from sagemaker_debug_ext._json import JSONObject
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
-from sagemaker_debug_ext.looking.material import Material, gather, judge
+from sagemaker_debug_ext.looking.material import Material, gather, run_rules
 from sagemaker_debug_ext.looking.page.document import document
 from sagemaker_debug_ext.looking.page.markup import Child, element, shortened
 from sagemaker_debug_ext.looking.story import Story, story_schema
@@ -100,7 +100,7 @@ def read_material(
     chosen = [recommended_rules(trial) for trial in trials] if rules is None else rules
     materials = []
     for trial, of_trial in zip(trials, chosen, strict=True):
-        verdict = judge(trial, of_trial, options.start, options.end) if of_trial is not None else None
+        verdict = run_rules(trial, of_trial, options.start, options.end) if of_trial is not None else None
         materials.append(gather(trial, verdict, options.seconds))
     return tuple(materials)
 

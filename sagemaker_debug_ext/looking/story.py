@@ -18,7 +18,7 @@ FORMAT: Final = 1
 SCHEMA_FILE: Final = "story.schema.json"
 
 PartKind: TypeAlias = Literal["text", "cause", "tensor", "step", "worker", "rule"]
-RuleState: TypeAlias = Literal["found", "nothing found", "nothing to judge", "lacks tensors", "error", "stopped"]
+RuleState: TypeAlias = Literal["found", "nothing found", "nothing to evaluate", "lacks tensors", "error", "stopped"]
 JobStateName: TypeAlias = Literal["running", "ended", "silent"]
 
 
@@ -56,7 +56,7 @@ class Sentence:
 
 @attrs.frozen(kw_only=True)
 class Onset:
-    """Since when the value that a rule judged is unusual.
+    """Since when the value that a rule evaluated is unusual.
 
     Args:
         measure: The measure that was looked at, in words.
@@ -130,14 +130,14 @@ class RuleLine:
         trial: Number of the trial in the story.
         name: Name of the rule.
         state: What came of it.
-        details: The error, or why it judged nothing; empty otherwise.
+        details: The error, or why it evaluated nothing; empty otherwise.
         num_tensors: Number of tensors that it looks at.
         collections: Their collections.
-        num_steps: Number of steps that it judged.
+        num_steps: Number of steps that it evaluated.
         num_skipped: Number of steps without what it needs.
         first_issue_step: The first step with an issue.
         num_issues: Number of issues.
-        save: Collections to save so that it can judge; empty if it lacks nothing that can be named.
+        save: Collections to save so that it can evaluate; empty if it lacks nothing that can be named.
     """
 
     trial: int
@@ -236,13 +236,13 @@ class Coverage:
     """What the story rests on.
 
     Args:
-        judged: Whether rules were run.
+        evaluated: Whether rules were run.
         num_read: Number of steps whose layers were measured, by trial.
         num_steps: Number of steps with layers to measure, by trial.
         notes: What was thinned or left out, in sentences.
     """
 
-    judged: bool
+    evaluated: bool
     num_read: tuple[int, ...]
     num_steps: tuple[int, ...]
     notes: tuple[str, ...]

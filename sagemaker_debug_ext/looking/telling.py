@@ -79,7 +79,7 @@ def tell(materials: Sequence[Material], notes: Sequence[str] = ()) -> Story:
         rules=tuple(rules),
         partings=tuple(find_parting(materials[0], other, (0, n)) for n, other in enumerate(materials[1:], 1)),
         coverage=Coverage(
-            judged=all(material.verdict is not None for material in materials),
+            evaluated=all(material.verdict is not None for material in materials),
             num_read=tuple(material.measures.num_read for material in materials),
             num_steps=tuple(material.measures.num_steps for material in materials),
             notes=(*_reading_notes(materials), *notes),
@@ -169,8 +169,8 @@ def _evidence(material: Material, shown: RuleEvidence, tensors: Sequence[str]) -
 
 
 def _onset(material: Material, shown: RuleEvidence, tensors: Sequence[str], found_at: int) -> Onset | None:
-    """Return since when the value that a rule judged is unusual; None if there is no such value."""
-    for measure, tensor, steps, values in _judged_series(material, shown, tensors):
+    """Return since when the value that a rule evaluated is unusual; None if there is no such value."""
+    for measure, tensor, steps, values in _evaluated_series(material, shown, tensors):
         step = find_onset(steps, values, found_at)
         if step is not None:
             text = f"{measure} of {tensor} left its usual range at step {as_step(step)}"
@@ -180,10 +180,10 @@ def _onset(material: Material, shown: RuleEvidence, tensors: Sequence[str], foun
     return None
 
 
-def _judged_series(
+def _evaluated_series(
     material: Material, shown: RuleEvidence, tensors: Sequence[str]
 ) -> Iterator[tuple[str, str, Sequence[int], Floats]]:
-    """Yield measure, tensor, steps and values of what a rule judged, of the loudest tensor."""
+    """Yield measure, tensor, steps and values of what a rule evaluated, of the loudest tensor."""
     grid = material.measures.grids.get(shown.first)
     if grid is not None:
         for tensor in matching_rows(material, grid, tensors)[:1]:
@@ -213,7 +213,7 @@ def _rule_line(number: int, status: RuleStatus, explanation: Explanation | None)
         details=status.details
         if state == "error"
         else problems or status.details
-        if state in ("lacks tensors", "nothing to judge")
+        if state in ("lacks tensors", "nothing to evaluate")
         else "",
         num_tensors=len({name for need in needs for name in need.tensors}),
         collections=tuple(sorted({name for need in needs for name in need.collections})),
@@ -235,9 +235,9 @@ def _state(status: RuleStatus, explanation: Explanation | None) -> RuleState:
     if status.has_verdict:
         return "nothing found"
     if status.num_steps:
-        return "nothing to judge"
+        return "nothing to evaluate"
     lacking = explanation is not None and any(need.problem and not need.tensors for need in explanation.needs)
-    return "lacks tensors" if lacking else "nothing to judge"
+    return "lacks tensors" if lacking else "nothing to evaluate"
 
 
 def _to_save(rule: str) -> tuple[str, ...]:
@@ -309,15 +309,15 @@ def _verdict(
         losses = [curve for curve in material.curves if curve.is_loss]
         last = f", last loss {as_number(losses[0].values[-1])}" if losses else ""
         steps = f"{as_step(num_steps)} saved steps"
-        return Sentence.of(f"{steps}{so_far}{last}; no rule was run, so nothing was judged.")
-    judged = sum(rule.state in ("nothing found", "found") for rule in rules)
+        return Sentence.of(f"{steps}{so_far}{last}; no rule was run, so nothing was evaluated.")
+    evaluated = sum(rule.state in ("nothing found", "found") for rule in rules)
     failed = sum(rule.state == "error" for rule in rules)
-    idle = len(rules) - judged - failed
-    text = f"Nothing found{so_far} by the {_count(judged, 'rule')} that had what they need"
+    idle = len(rules) - evaluated - failed
+    text = f"Nothing found{so_far} by the {_count(evaluated, 'rule')} that had what they need"
     text += f"; {idle} had not" if idle else ""
     text += f"; {_count(failed, 'rule')} failed" if failed else ""
     return Sentence.of(
-        f"{text}." if judged else f"Nothing was judged: none of {_count(len(rules), 'rule')} had what it needs."
+        f"{text}." if evaluated else f"Nothing was evaluated: none of {_count(len(rules), 'rule')} had what it needs."
     )
 
 

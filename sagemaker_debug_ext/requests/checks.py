@@ -111,7 +111,7 @@ def _text_problems(value: object, path: str = "") -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for number, item in enumerate(value):
             yield from _text_problems(item, f"{path}[{number}]")
-    elif isinstance(value, str) and ("\0" in value or any("\ud800" <= each <= "\udfff" for each in value)):
+    elif isinstance(value, str) and ("\0" in value or any("\ud800" <= character <= "\udfff" for character in value)):
         yield f"{path or 'request'}: must not contain NUL or half of a character (got {brief(value)})"
 
 

@@ -160,7 +160,7 @@ def _part_for(whole: Any, names: Iterable[str]) -> Any:
         name = pending.pop()
         if name not in needed:
             needed.add(name)
-            pending += [each.lstrip("^").partition(":")[0] for each in nodes[name].input]
+            pending += [input_name.lstrip("^").partition(":")[0] for input_name in nodes[name].input]
     part = tf.compat.v1.GraphDef(versions=whole.versions, library=whole.library)
     part.node.extend(node for node in whole.node if node.name in needed)
     return part
@@ -177,8 +177,10 @@ def _changes(part: Any, graph: Any) -> bool:
     changes = False
     while pending:
         for node in pending.pop():
-            called = [each for value in node.attr.values() for each in (value.func, *value.list.func) if each.name]
-            pending += [functions.pop(each.name).node_def for each in called if each.name in functions]
+            called = [
+                callee for value in node.attr.values() for callee in (value.func, *value.list.func) if callee.name
+            ]
+            pending += [functions.pop(callee.name).node_def for callee in called if callee.name in functions]
             if node.op in functions:
                 pending.append(functions.pop(node.op).node_def)
             elif _is_stateful(node.op, graph):

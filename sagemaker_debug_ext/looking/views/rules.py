@@ -14,7 +14,7 @@ from sagemaker_debug_ext.looking.views.parts import Content
 _SIGNS: Final = {
     "found": "●",
     "nothing found": "○",
-    "nothing to judge": "–",
+    "nothing to evaluate": "–",
     "lacks tensors": "–",
     "error": "✕",
     "stopped": "◐",
@@ -33,7 +33,7 @@ def rules_view(content: Content) -> Element:
         inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
         rows = [_rule(line) for line in sorted(lines, key=lambda line: _ORDER.index(line.state))]
         if rows:
-            inner.append(table(("", "rule", "state", "looked at", "steps judged", "why, and what to save"), rows))
+            inner.append(table(("", "rule", "state", "looked at", "steps evaluated", "why, and what to save"), rows))
         else:
             inner.append(element("p", "No rule was run.", class_="quiet"))
     return element("section", element("h2", "Rules"), inner, id="rules")
@@ -48,7 +48,7 @@ def _rule(line: RuleLine) -> tuple[Child, ...]:
         state_text = state
     groups = f" ({', '.join(line.collections)})" if line.collections else ""
     looked = f"{line.num_tensors} tensor{'s' * (line.num_tensors != 1)}{groups}" if line.num_tensors else ""
-    judged = as_step(line.num_steps) + (f", {as_step(line.num_skipped)} skipped" if line.num_skipped else "")
+    evaluated = as_step(line.num_steps) + (f", {as_step(line.num_skipped)} skipped" if line.num_skipped else "")
     save = [{"CollectionName": name} for name in line.save]
     why: list[Child] = [line.details[:_MAX_CHARACTERS]]
     if save:
@@ -58,7 +58,7 @@ def _rule(line: RuleLine) -> tuple[Child, ...]:
         shortened(line.name),
         state_text,
         looked,
-        judged,
+        evaluated,
         element("span", why),
     )
 

@@ -69,10 +69,10 @@ def _facts_line(content: Content, number: int) -> Element:
 
 
 def _headline(content: Content, first: Finding | None) -> Child:
-    judged = content.story.coverage.judged
-    mark = "✖" if content.story.has_issues else "○" if judged else "–"
+    evaluated = content.story.coverage.evaluated
+    mark = "✖" if content.story.has_issues else "○" if evaluated else "–"
     if first is None:
-        return element("h1", f"{mark} ", str(content.story.headline), class_="good" if judged else None)
+        return element("h1", f"{mark} ", str(content.story.headline), class_="good" if evaluated else None)
     cause, *rest = finding_sentence(first).parts
     where = _capitalised(rest)
     return [
@@ -146,11 +146,11 @@ def _summary(content: Content) -> Element:
     story = content.story
     parts: list[Child] = []
     if story.rules:
-        judged = sum(rule.state in ("found", "nothing found") for rule in story.rules)
+        evaluated = sum(rule.state in ("found", "nothing found") for rule in story.rules)
         found = sum(rule.state == "found" for rule in story.rules)
         lacking = sum(rule.state == "lacks tensors" for rule in story.rules)
         failed = [rule.name for rule in story.rules if rule.state == "error"]
-        parts.append(f"{judged} rules judged, {found} found something")
+        parts.append(f"{evaluated} rules evaluated, {found} found something")
         if lacking:
             parts += [f", {lacking} lacked tensors: ", element("a", "what to save", href="#rules")]
         if failed:

@@ -26,7 +26,7 @@ class Verdict(enum.Enum):
 
     NO_ISSUES = "NoIssuesFound"
     ISSUES = "IssuesFound"
-    NOT_JUDGED = "NotJudged"
+    NOT_EVALUATED = "NotEvaluated"
 
 
 @attrs.frozen(kw_only=True)
@@ -119,7 +119,7 @@ class ProfilerRule(abc.ABC):
     def details(self) -> dict[str, Any]:
         """Return the evidence in the form of the report file."""
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         """Return why the rule cannot decide; None if it can."""
         return None
 
@@ -128,7 +128,7 @@ class ProfilerRule(abc.ABC):
         """What the rule says so far."""
         if self.triggered:
             return Verdict.ISSUES
-        return Verdict.NOT_JUDGED if self.not_judged() else Verdict.NO_ISSUES
+        return Verdict.NOT_EVALUATED if self.not_evaluated() else Verdict.NO_ISSUES
 
     def report(self) -> dict[str, Any]:
         """Return the content of ``profiler-reports/<Rule>.json`` (profiler format, section 3.1)."""

@@ -17,7 +17,7 @@ from sagemaker_debug_ext.profiler.rules.slices import Slice, group_rows
 
 SCAN_INTERVAL_US: Final = 60_000_000
 _SETTLE_US: Final = 15_000_000
-"""Files of a running job are published some seconds late; a slice is judged when data from after it are there."""
+"""Files of a running job are published some seconds late; a slice is evaluated when data from after it are there."""
 
 _GAP_US: Final = 600_000_000
 """Events of a file may end some minutes before the time in its name."""
@@ -51,7 +51,7 @@ class ProfileEvaluation:
 
     Attributes:
         rules: The rules, which hold what they found.
-        span: Start and end of the data that were judged, in microseconds since 1970; None before there are any.
+        span: Start and end of the data that were evaluated, in microseconds since 1970; None before there are any.
 
     Raises:
         SMDebugValueError: `scan_interval_us` is not above 0.
@@ -84,13 +84,13 @@ class ProfileEvaluation:
         return any(mark in keys for mark in END_MARKS)
 
     def advance(self, has_ended: bool = True) -> bool:
-        """Judge the slices that are complete.
+        """Evaluate the slices that are complete.
 
         Args:
-            has_ended: Whether the job has ended, so that the last slice is judged although it is not full.
+            has_ended: Whether the job has ended, so that the last slice is evaluated although it is not full.
 
         Returns:
-            Whether there was a slice to judge.
+            Whether there was a slice to evaluate.
         """
         advanced = False
         for piece in self._slices(has_ended):
@@ -105,10 +105,10 @@ class ProfileEvaluation:
     def follow(
         self, on_advance: Callable[[], object] = lambda: None, is_stopped: Callable[[], bool] = lambda: False
     ) -> None:
-        """Judge slices until the job has ended.
+        """Evaluate slices until the job has ended.
 
         Args:
-            on_advance: Called after new slices were judged.
+            on_advance: Called after new slices were evaluated.
             is_stopped: Returns whether to stop waiting for more data.
         """
         while True:
@@ -177,7 +177,7 @@ class ProfileEvaluation:
 def evaluate_profile(
     path: str | os.PathLike[str], rules: Iterable[ProfilerRule | str], scan_interval_us: int = SCAN_INTERVAL_US
 ) -> list[ProfilerRule]:
-    """Judge the data of a job that has ended, or what is there of one that runs.
+    """Evaluate the data of a job that has ended, or what is there of one that runs.
 
     Args:
         path: The folder ``profiler-output``, or its address on S3.
@@ -202,7 +202,7 @@ def summarize(rules: Iterable[ProfilerRule]) -> list[dict[str, Any]]:
         {
             "rule": rule.name,
             "verdict": rule.verdict.value,
-            "not_judged": None if rule.triggered else rule.not_judged(),
+            "not_evaluated": None if rule.triggered else rule.not_evaluated(),
             "triggered": rule.triggered,
             "findings": [finding.to_json_dict() for finding in rule.findings],
         }

@@ -19,7 +19,7 @@ MAX_COST: Final = 0.005
 """Share of one core that sampling may cost."""
 
 _COST_SECONDS: Final = 10.0
-"""The cost is judged over this time, so that one slow sample does not count."""
+"""The cost is evaluated over this time, so that one slow sample does not count."""
 
 _ALL_ERRORS: Final = (Exception,)
 
@@ -68,7 +68,7 @@ class SamplingLoop:
         self._slow = list(slow)
         self._clock, self._cpu_clock, self._monotonic = clock, cpu_clock, monotonic
         self._slow_at = -math.inf
-        self._judged_at, self._judged_cpu = monotonic(), cpu_clock()
+        self._evaluated_at, self._evaluated_cpu = monotonic(), cpu_clock()
 
     def run(self, wait: Callable[[float], bool]) -> None:
         """Sample until the job ends.
@@ -80,7 +80,7 @@ class SamplingLoop:
         goes_on = True
         while goes_on:
             self.sample()
-            self._judge_cost()
+            self._check_cost()
             goes_on = wait(max(next_tick(self._clock(), self.interval) - self._clock(), 0.0))
         self._writer.flush()
 
@@ -114,14 +114,14 @@ class SamplingLoop:
             _LOG.warning("a sensor is no longer sampled: %s: %s", type(error).__name__, error)
             return []
 
-    def _judge_cost(self) -> None:
+    def _check_cost(self) -> None:
         """Halve the rate if sampling costs more than it may, and record the cost."""
         now, cpu = self._monotonic(), self._cpu_clock()
-        span = now - self._judged_at
+        span = now - self._evaluated_at
         if span < max(_COST_SECONDS, self.interval):
             return
-        cost = (cpu - self._judged_cpu) / span
-        self._judged_at, self._judged_cpu = now, cpu
+        cost = (cpu - self._evaluated_cpu) / span
+        self._evaluated_at, self._evaluated_cpu = now, cpu
         if cost > MAX_COST and self.interval * 2000 <= MAX_INTERVAL_MILLIS:
             self.interval *= 2
             _LOG.warning("sampling costs %.2f %% of a core: a sample every %g s from now on", 100 * cost, self.interval)

@@ -28,10 +28,10 @@ def shortfall_details(num_steps: int, num_skipped: int, min_num_steps: int = 1) 
     if num_steps >= min_num_steps:
         return ""
     if num_steps:
-        return f"too little to judge: evaluated {num_steps} of at least {min_num_steps} steps"
+        return f"too little to evaluate: evaluated {num_steps} of at least {min_num_steps} steps"
     if num_skipped:
-        return f"nothing to judge: none of {num_skipped} steps had what the rule needs"
-    return "nothing to judge: there was no step"
+        return f"nothing to evaluate: none of {num_skipped} steps had what the rule needs"
+    return "nothing to evaluate: there was no step"
 
 
 def error_details(error: BaseException) -> str:

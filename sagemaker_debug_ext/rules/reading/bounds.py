@@ -63,7 +63,7 @@ def num_leading_samples(threshold_inactivity: float, num_samples: int) -> int:
 def active_units(
     series: TensorSeries, is_active: Callable[[Array], Flags], threshold_inactivity: float, threshold_layer: float
 ) -> Flags:
-    """Return which values certainly have enough active units, judged by their leading samples.
+    """Return which values certainly have enough active units, evaluated by their leading samples.
 
     Args:
         series: Outputs or inputs of a layer, whose first axis is the batch.

@@ -347,7 +347,7 @@ _KNOWN: Final[weakref.WeakKeyDictionary[Trial, NamingScheme]] = weakref.WeakKeyD
 
 
 def naming_scheme_of(trial: Trial) -> NamingScheme:
-    """Return the naming scheme of the hook that wrote a trial, judging by its collections."""
+    """Return the naming scheme of the hook that wrote a trial, evaluating by its collections."""
     known = _KNOWN.get(trial)
     if known is not None:
         return known

@@ -39,7 +39,7 @@ def worst_misprediction(counts: Mapping[int, int], wrong: Mapping[int, int]) -> 
 
 
 def _is_per_sample(view: StepView, name: str) -> bool:
-    """Return whether each sample has one label, judging by shapes and by the inputs of the model."""
+    """Return whether each sample has one label, evaluating by shapes and by the inputs of the model."""
     value, labels = view.value(name), class_labels(view, name)
     if value is None or value.ndim == 0 or labels is None:
         return True
@@ -47,7 +47,7 @@ def _is_per_sample(view: StepView, name: str) -> bool:
 
 
 def is_weighed(view: StepView, labels: str) -> bool:
-    """Return whether a loss differs from the mean cross entropy of its labels, judging by the saved predictions."""
+    """Return whether a loss differs from the mean cross entropy of its labels, evaluating by the saved predictions."""
     for loss in observed_losses(view):
         if loss.targets_name == labels and math.isfinite(loss.value):
             plain = loss.cross_entropy() if loss.num_classes is not None else None

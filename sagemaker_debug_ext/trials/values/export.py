@@ -65,7 +65,7 @@ def scalar_values(
 
 
 def _small(trial: ReadableTrial, names: Iterable[str]) -> list[str]:
-    """Return the tensors that may have one element, judging by the record sizes in the index."""
+    """Return the tensors that may have one element, evaluating by the record sizes in the index."""
     reader = trial.index_reader
     with reader.lock:
         return [name for name in names if reader.index.smallest_value_bytes(name) <= 4096]

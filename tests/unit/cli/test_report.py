@@ -38,7 +38,7 @@ def test_report_when_a_rule_finds_something_then_a_page_and_status_1(trial, tmp_
 def test_report_when_no_rules_are_run_then_status_0(trial, tmp_path, capsys):
     """What was saved is shown without a verdict."""
     assert main(["report", "--no-rules", trial, "-o", str(tmp_path / "page.html")]) == 0
-    assert "nothing was judged" in capsys.readouterr().out
+    assert "nothing was evaluated" in capsys.readouterr().out
 
 
 def test_report_when_a_name_holds_control_characters_then_the_terminal_does_not_see_them(tmp_path, capsys):
@@ -88,7 +88,7 @@ def test_report_when_wrongly_used_then_one_sentence_and_status_2(trial, tmp_path
 
 
 def test_rules_run_when_issues_are_found_then_a_report_is_named(trial, tmp_path, capsys):
-    """The page has the evidence of the issues that were just printed, without judging again."""
+    """The page has the evidence of the issues that were just printed, without evaluating again."""
     assert main(["rules", "run", trial, "ExplodingTensor"]) == 1
     assert f"sagemaker-debug report {trial} writes a page" in capsys.readouterr().err
     page = tmp_path / "page.html"

@@ -116,24 +116,24 @@ def _status(name, status, num_steps, details=""):
             [
                 _status("A", "IssuesFound", 9),
                 _status("B", "NoIssuesFound", 9),
-                _status("C", "NoIssuesFound", 1, "too little to judge: evaluated 1 of at least 4 steps"),
-                _status("D", "NoIssuesFound", 0, "nothing to judge: none of 9 steps had what the rule needs"),
+                _status("C", "NoIssuesFound", 1, "too little to evaluate: evaluated 1 of at least 4 steps"),
+                _status("D", "NoIssuesFound", 0, "nothing to evaluate: none of 9 steps had what the rule needs"),
                 _status("E", "Error", 3, "ValueError: no"),
             ],
             (
-                "Issues found by 1 rule of 2 in 9 steps; 1 rule had too few steps to judge; "
+                "Issues found by 1 rule of 2 in 9 steps; 1 rule had too few steps to evaluate; "
                 "1 rule had nothing to evaluate; 1 rule failed"
             ),
         ),
         (
-            [_status("C", "NoIssuesFound", 1, "too little to judge: evaluated 1 of at least 4 steps")],
-            "No verdict in 9 steps; 1 rule had too few steps to judge",
+            [_status("C", "NoIssuesFound", 1, "too little to evaluate: evaluated 1 of at least 4 steps")],
+            "No verdict in 9 steps; 1 rule had too few steps to evaluate",
         ),
     ],
     ids=["one of each", "too few steps"],
 )
 def test_counts_of_the_verdict_add_up(statuses, line):
-    """Every rule is counted once: it judged, had too little, had nothing, or failed."""
+    """Every rule is counted once: it evaluated, had too little, had nothing, or failed."""
     assert verdict(statuses) == line
 
 

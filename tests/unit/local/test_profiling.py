@@ -59,7 +59,7 @@ def test_rules_when_the_job_ends_then_have_verdicts_with_reasons(evaluate):
     assert [status for status, _ in found] == ["IssuesFound", "NoIssuesFound", "NoIssuesFound", "Error"]
     assert "GPUs waited for the CPU" in found[0][1]
     assert found[1][1] == ""
-    assert found[2][1].startswith("not judged: LowGPUUtilization: 30 of 1000 points")
+    assert found[2][1].startswith("not evaluated: LowGPUUtilization: 30 of 1000 points")
     assert "NoSuchRule" in found[3][1]
     assert [event.rule for event in events] == ["rule-0", "rule-1", "rule-2", "rule-3"]
     assert statuses[0]["RuleEvaluationJobArn"].endswith(statuses[0]["RuleEvaluationJobArn"].rpartition("/")[2])
@@ -79,7 +79,7 @@ def test_rules_when_there_are_no_data_then_say_so(evaluate, case):
     """A job that is not sampled is not called sound."""
     statuses, _ = evaluate(case, {"rule_to_invoke": "CPUBottleneck"})
     assert statuses[0]["RuleEvaluationStatus"] == "NoIssuesFound"
-    assert statuses[0]["StatusDetails"] == "not judged: there are no profiler data"
+    assert statuses[0]["StatusDetails"] == "not evaluated: there are no profiler data"
 
 
 def test_rules_when_cancelled_then_are_stopped(evaluate):

@@ -68,19 +68,19 @@ def test_story_when_nothing_is_found_then_by_how_many_rules(sound):
     counts = re.fullmatch(
         r"Nothing found by the (\d+) rules that had what they need; (\d+) had not\.", str(story.headline)
     )
-    judged = [rule for rule in story.rules if rule.state == "nothing found"]
-    assert (int(counts[1]), int(counts[2])) == (len(judged), len(story.rules) - len(judged))
+    evaluated = [rule for rule in story.rules if rule.state == "nothing found"]
+    assert (int(counts[1]), int(counts[2])) == (len(evaluated), len(story.rules) - len(evaluated))
     assert not story.findings
     assert any(rule.state == "lacks tensors" and rule.details for rule in story.rules)
     valid(story)
 
 
-def test_story_when_no_rule_is_run_then_nothing_was_judged(sound):
-    """Without rules the state and the last loss are told, and that nothing was judged."""
+def test_story_when_no_rule_is_run_then_nothing_was_evaluated(sound):
+    """Without rules the state and the last loss are told, and that nothing was evaluated."""
     story = tell_story([sound], [None])
-    assert str(story.headline).endswith("no rule was run, so nothing was judged.")
+    assert str(story.headline).endswith("no rule was run, so nothing was evaluated.")
     assert "last loss" in str(story.headline)
-    assert not story.coverage.judged
+    assert not story.coverage.evaluated
     valid(story)
 
 

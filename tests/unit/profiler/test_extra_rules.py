@@ -17,7 +17,7 @@ from support.profiler import unpack
 START = 1_700_000_040
 
 
-def judge(path, name, **parameters):
+def evaluate(path, name, **parameters):
     (rule,) = evaluate_profile(path, [create_profiler_rule(name, parameters)])
     return rule
 
@@ -76,7 +76,7 @@ def test_dataloader_stall_when_steps_wait_then_names_the_workers_that_would_do(
 ):
     """Loading time over training time, for loading in the main process and by starved workers."""
     write_steps(tmp_path, loader_job(waiting, training, workers))
-    rule = judge(tmp_path, "DataloaderStall")
+    rule = evaluate(tmp_path, "DataloaderStall")
     if needed is None:
         assert rule.verdict is Verdict.NO_ISSUES
         return
@@ -85,16 +85,16 @@ def test_dataloader_stall_when_steps_wait_then_names_the_workers_that_would_do(
     assert f"{needed} workers would do" in rule.findings[-1].message
 
 
-def test_dataloader_stall_when_there_are_few_steps_then_is_not_judged(tmp_path):
+def test_dataloader_stall_when_there_are_few_steps_then_is_not_evaluated(tmp_path):
     """Too little data are no verdict."""
     write_steps(tmp_path, loader_job(300, 100, 0, num_steps=10))
-    assert judge(tmp_path, "DataloaderStall").not_judged() == "9 of 20 steps"
+    assert evaluate(tmp_path, "DataloaderStall").not_evaluated() == "9 of 20 steps"
 
 
 def test_idle_gpu_when_it_stops_working_then_says_for_how_long_and_why(tmp_path):
     """Idle time before the first work does not count, and the finding spans all of the idle time."""
     write_rows(tmp_path, [0] * 400 + [90] * 60 + [1] * 420 + [90] * 10)
-    rule = judge(tmp_path, "IdleGPU")
+    rule = evaluate(tmp_path, "IdleGPU")
     (finding,) = rule.findings
     assert (finding.start - START, finding.end - START) == (460.5, 879.5)
     assert "idle for 7 minutes." in finding.message
@@ -111,7 +111,7 @@ def test_idle_gpu_when_steps_are_recorded_then_names_the_cause(mode, cause, tmp_
     if mode:
         steps += [(f"Step:ModeKeys.{mode}", second * 1000, 900, {"step_num": second}) for second in range(61, 459)]
     write_steps(tmp_path, steps)
-    (finding,) = judge(tmp_path, "IdleGPU").findings
+    (finding,) = evaluate(tmp_path, "IdleGPU").findings
     assert cause in finding.message
 
 
@@ -119,7 +119,7 @@ def test_idle_gpu_when_steps_are_recorded_then_names_the_cause(mode, cause, tmp_
 def test_idle_gpu_when_it_works_or_has_not_begun_then_is_silent(values, tmp_path):
     """A short pause, and the time before training, are sound."""
     write_rows(tmp_path, values)
-    assert judge(tmp_path, "IdleGPU").verdict is Verdict.NO_ISSUES
+    assert evaluate(tmp_path, "IdleGPU").verdict is Verdict.NO_ISSUES
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_gpu_throttled_when_heat_or_power_lower_the_clock_then_says_which(bits, 
     """Other reasons, such as an idle GPU, do not count."""
     values = np.where(np.arange(200) < 200 * share, bits, 0).tolist()
     write_rows(tmp_path, values, dimension="GPUThrottleReasons")
-    rule = judge(tmp_path, "GPUThrottled")
+    rule = evaluate(tmp_path, "GPUThrottled")
     assert (rule.triggered > 0) == (cause is not None)
     if cause:
         assert f"throttled by {cause}" in rule.findings[-1].message
@@ -147,7 +147,7 @@ def test_gpu_throttled_when_heat_or_power_lower_the_clock_then_says_which(bits, 
 def test_host_memory_pressure_when_memory_is_nearly_used_up_then_fires(name, dimension, value, fires, tmp_path):
     """Memory and shared memory have limits of their own; swap has none."""
     write_rows(tmp_path, [50.0] * 30 + [value] * 5, "memory", name, dimension)
-    rule = judge(tmp_path, "HostMemoryPressure")
+    rule = evaluate(tmp_path, "HostMemoryPressure")
     assert (rule.triggered > 0) == fires
     if fires:
         assert (rule.findings[0].start - START, rule.findings[0].end - START) == (30.5, 34.5)

@@ -50,7 +50,7 @@ def two_nodes(golden) -> Path:
     return golden / "gpu_two_nodes" / "profiler-output"
 
 
-def judge(path, name, **parameters):
+def evaluate(path, name, **parameters):
     (rule,) = evaluate_profile(path, [create_profiler_rule(name, parameters)])
     return rule
 
@@ -58,7 +58,7 @@ def judge(path, name, **parameters):
 @pytest.mark.parametrize(("threshold", "fires"), [(19, True), (20, False), (50, False)])
 def test_cpu_bottleneck_when_a_fifth_of_all_snapshots_is_one_then_fires_below_that(two_nodes, threshold, fires):
     """Six of thirty ticks per node are bottlenecks; the share has to be above the threshold in a slice that fires."""
-    rule = judge(two_nodes, "CPUBottleneck", threshold=threshold, patience=59)
+    rule = evaluate(two_nodes, "CPUBottleneck", threshold=threshold, patience=59)
     assert (rule.datapoints, rule.violations, rule.triggered > 0) == (60, 12, fires)
     details = rule.details()
     assert details["low_gpu_utilization"] == 36
@@ -68,7 +68,7 @@ def test_cpu_bottleneck_when_a_fifth_of_all_snapshots_is_one_then_fires_below_th
 
 def test_io_bottleneck_when_three_ticks_per_node_wait_for_a_disk_then_names_them(two_nodes):
     """The share after the first step is reported beside the original's share."""
-    rule = judge(two_nodes, "IOBottleneck", threshold=9, patience=1)
+    rule = evaluate(two_nodes, "IOBottleneck", threshold=9, patience=1)
     assert (rule.violations, rule.triggered) == (6, 1)
     (finding,) = rule.findings
     assert finding.numbers["share"] == pytest.approx(10)
@@ -76,9 +76,9 @@ def test_io_bottleneck_when_three_ticks_per_node_wait_for_a_disk_then_names_them
     assert 1700000100 <= finding.start <= finding.end <= 1700000111
 
 
-def test_low_gpu_utilization_when_judged_over_all_points_then_tells_fluctuating_from_underused(two_nodes):
+def test_low_gpu_utilization_when_evaluated_over_all_points_then_tells_fluctuating_from_underused(two_nodes):
     """Percentiles are those of all thirty points; one of eight GPUs is underused."""
-    rule = judge(two_nodes, "LowGPUUtilization", patience=29, window=30)
+    rule = evaluate(two_nodes, "LowGPUUtilization", patience=29, window=30)
     found = {(finding.node, finding.device): finding for finding in rule.findings}
     assert len(found) == 8
     assert [key for key, finding in found.items() if "underused" in finding.message] == [("algo-2", "gpu3")]
@@ -92,7 +92,7 @@ def test_low_gpu_utilization_when_judged_over_all_points_then_tells_fluctuating_
 
 def test_gpu_memory_increase_when_memory_rises_twice_then_reports_two_episodes_per_gpu(two_nodes):
     """The largest rise is that at the start of training, and the points of one rise are one finding."""
-    rule = judge(two_nodes, "GPUMemoryIncrease", patience=1, window=2)
+    rule = evaluate(two_nodes, "GPUMemoryIncrease", patience=1, window=2)
     episodes = [finding for finding in rule.findings if (finding.node, finding.device) == ("algo-1", "gpu0")]
     assert [round(finding.start - 1700000010) for finding in episodes] == [15, 90]
     assert rule.details()["algo-1"]["gpu0"]["increase"] == pytest.approx(45, abs=2)
@@ -100,7 +100,7 @@ def test_gpu_memory_increase_when_memory_rises_twice_then_reports_two_episodes_p
 
 def test_load_balancing_when_one_gpu_has_half_the_work_then_every_pair_with_it_is_unequal(two_nodes):
     """The pairs above the limit are those of the one GPU, on its own machine and across machines."""
-    rule = judge(two_nodes, "LoadBalancing", threshold=0.6, patience=1)
+    rule = evaluate(two_nodes, "LoadBalancing", threshold=0.6, patience=1)
     assert rule.triggered > 0
     details = rule.details()
     pairs = {
@@ -113,11 +113,11 @@ def test_load_balancing_when_one_gpu_has_half_the_work_then_every_pair_with_it_i
     assert all(("algo-2", "gpu3") in pair for pair in pairs)
 
 
-def test_step_outlier_when_there_are_too_few_steps_then_is_not_judged(two_nodes):
+def test_step_outlier_when_there_are_too_few_steps_then_is_not_evaluated(two_nodes):
     """Twenty-five steps are below the original's hundred; the outlier is in the evidence all the same."""
-    rule = judge(two_nodes, "StepOutlier")
-    assert rule.verdict is Verdict.NOT_JUDGED
-    assert rule.not_judged() == "25 of 100 steps"
+    rule = evaluate(two_nodes, "StepOutlier")
+    assert rule.verdict is Verdict.NOT_EVALUATED
+    assert rule.not_evaluated() == "25 of 100 steps"
     steps = rule.details()["step_details"]
     assert set(steps) == {f"{worker}/{mode}" for worker in ("algo-1-41", "algo-2-52") for mode in ("TRAIN", "EVAL")}
     assert steps["algo-1-41/TRAIN"]["step_numbers"] == ["17"]
@@ -158,24 +158,24 @@ def test_rule_when_made_alone_then_has_the_catalogs_defaults(name):
 
 
 @pytest.mark.parametrize("name", sorted({*GPU_RULES, "StepOutlier"}))
-def test_rule_when_data_are_too_short_then_is_not_judged(two_nodes, name):
+def test_rule_when_data_are_too_short_then_is_not_evaluated(two_nodes, name):
     """Too little data are no sound verdict, and the reason says how much is there and needed."""
-    rule = judge(two_nodes, name)
-    assert rule.verdict is Verdict.NOT_JUDGED
-    assert " of " in rule.not_judged()
+    rule = evaluate(two_nodes, name)
+    assert rule.verdict is Verdict.NOT_EVALUATED
+    assert " of " in rule.not_evaluated()
 
 
 @pytest.mark.parametrize("name", GPU_RULES)
-def test_rule_when_there_is_no_gpu_then_is_not_judged(golden, name):
+def test_rule_when_there_is_no_gpu_then_is_not_evaluated(golden, name):
     """Rules on GPUs say that there is none, whatever the patience."""
-    rule = judge(golden / "measured_host" / "profiler-output", name, patience=1)
-    assert (rule.verdict, rule.not_judged()) == (Verdict.NOT_JUDGED, "no GPU")
+    rule = evaluate(golden / "measured_host" / "profiler-output", name, patience=1)
+    assert (rule.verdict, rule.not_evaluated()) == (Verdict.NOT_EVALUATED, "no GPU")
 
 
 def test_patience_when_given_in_seconds_then_wins_over_points(two_nodes):
     """A length of time does not depend on the interval."""
-    assert judge(two_nodes, "CPUBottleneck", threshold=19, patience=10_000, patience_seconds=30).triggered > 0
-    assert judge(two_nodes, "CPUBottleneck", threshold=19, patience=1, patience_seconds=600).triggered == 0
+    assert evaluate(two_nodes, "CPUBottleneck", threshold=19, patience=10_000, patience_seconds=30).triggered > 0
+    assert evaluate(two_nodes, "CPUBottleneck", threshold=19, patience=1, patience_seconds=600).triggered == 0
 
 
 @pytest.mark.parametrize(
@@ -215,23 +215,23 @@ def busy_job(num_minutes: int, start: int = 1_700_000_040) -> dict[int, list[Sys
 
 
 def test_evaluation_when_data_arrive_minute_by_minute_then_ends_as_if_they_had_all_been_there(tmp_path):
-    """Live and afterwards give the same counts, and a full slice is judged before the job ends."""
+    """Live and afterwards give the same counts, and a full slice is evaluated before the job ends."""
     start, minutes = 1_700_000_040, busy_job(6)
     rule = create_profiler_rule("CPUBottleneck", {"threshold": 40, "patience": 100})
     write_minutes(tmp_path / "live", start, {0: minutes[0]})
     live = ProfileEvaluation(tmp_path / "live", [rule])
-    judged = []
+    evaluated = []
     for minute in range(1, 6):
         live.advance(has_ended=False)
-        judged.append(rule.datapoints)
+        evaluated.append(rule.datapoints)
         write_minutes(tmp_path / "live", start, {minute: minutes[minute]})
-    assert judged == [0, 60, 120, 180, 240]
+    assert evaluated == [0, 60, 120, 180, 240]
     assert rule.triggered > 0
     (tmp_path / "live" / "system" / "training_job_end.ts").touch()
     assert live.has_ended()
     live.follow()
     shutil.copytree(tmp_path / "live", tmp_path / "after")
-    after = judge(tmp_path / "after", "CPUBottleneck", threshold=40, patience=100)
+    after = evaluate(tmp_path / "after", "CPUBottleneck", threshold=40, patience=100)
     assert rule.report() == after.report()
 
 
@@ -266,7 +266,7 @@ def test_evaluation_when_the_clock_jumps_by_years_then_skips_the_gap(tmp_path):
     early, late = busy_job(2), busy_job(2, 1_800_000_000)
     write_minutes(tmp_path, 1_700_000_040, early)
     write_minutes(tmp_path, 1_800_000_000, late)
-    rule = judge(tmp_path, "CPUBottleneck", patience=10)
+    rule = evaluate(tmp_path, "CPUBottleneck", patience=10)
     assert rule.datapoints == 240
 
 

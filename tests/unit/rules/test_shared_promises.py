@@ -110,7 +110,7 @@ def test_a_rule_fires_where_its_condition_holds_and_describes_the_issue(run, nam
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_steps_without_the_rules_tensors_are_skipped_not_judged(run, name):
+def test_steps_without_the_rules_tensors_are_skipped_not_evaluated(run, name):
     """A step at which none of the rule's tensors was saved is skipped, and does not count as sound."""
     if name in {"ExplodingTensor", "SimilarAcrossRuns", "NonFiniteOrigin"}:
         pytest.skip("looks at all tensors")
@@ -147,7 +147,7 @@ def test_nan_fires_only_rules_that_say_so(run, name):
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_reductions_without_values_are_judged_only_by_rules_that_can(run, name):
+def test_reductions_without_values_are_evaluated_only_by_rules_that_can(run, name):
     """Reductions give no verdict, unless the rule reads them."""
     steps = [
         (

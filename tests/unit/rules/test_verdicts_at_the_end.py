@@ -12,7 +12,7 @@ from support.rule_trials import classification_steps, fired_at
 
 
 @pytest.mark.parametrize("rule", ["NoSkill", "LossPlateau"])
-def test_a_job_that_was_followed_is_judged_at_its_end(tmp_path, rule):
+def test_a_job_that_was_followed_is_evaluated_at_its_end(tmp_path, rule):
     """A followed job is evaluated once at its end, as one that has ended before."""
     job = SmallTrial(tmp_path)
     for (mode, step), tensors in classification_steps(0.0).items():
@@ -24,7 +24,7 @@ def test_a_job_that_was_followed_is_judged_at_its_end(tmp_path, rule):
 
 
 @pytest.mark.parametrize("rule", ["NoSkill", "LossPlateau", "PredictionCollapse"])
-def test_steps_that_come_together_with_the_end_are_judged_before_it(tmp_path, rule):
+def test_steps_that_come_together_with_the_end_are_evaluated_before_it(tmp_path, rule):
     """Steps that are written together with the end are evaluated before the end is."""
     job = SmallTrial(tmp_path)
     for (mode, step), tensors in classification_steps(0.0).items():

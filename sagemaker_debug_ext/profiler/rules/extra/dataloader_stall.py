@@ -54,7 +54,7 @@ class DataloaderStall(ProfilerRule):
             if self._take(event):
                 touched.add(event.node_id)
         for node in sorted(touched):
-            self._judge(node, self._workers[node], piece)
+            self._evaluate(node, self._workers[node], piece)
 
     def _take(self, event: TraceEvent) -> bool:
         """Return whether the event is a training step."""
@@ -72,7 +72,7 @@ class DataloaderStall(ProfilerRule):
             return True
         return False
 
-    def _judge(self, node: str, worker: _Worker, piece: Slice) -> None:
+    def _evaluate(self, node: str, worker: _Worker, piece: Slice) -> None:
         if not self.datapoints or len(worker.intervals) < _MIN_STEPS:
             return
         middle = sorted(worker.intervals)[len(worker.intervals) // 2]
@@ -102,7 +102,7 @@ class DataloaderStall(ProfilerRule):
             numbers={"wait_percent": share, "workers": float(worker.num_workers), "workers_needed": float(needed)},
         )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         if not self.datapoints:
             return "no data loader events"
         most = max(len(worker.intervals) for worker in self._workers.values())

@@ -15,7 +15,7 @@ _REASONS: Final = {"heat": 0x20 | 0x40, "power": 0x04 | 0x80, "a hardware fault,
 
 _MIN_POINTS: Final = 60
 _MIN_POINTS_LIVE: Final = 600
-"""A share is judged while the job runs only after some minutes, since it may be large at the start by chance."""
+"""A share is evaluated while the job runs only after some minutes, since it may be large at the start by chance."""
 
 
 class GPUThrottled(ProfilerRule):
@@ -47,9 +47,9 @@ class GPUThrottled(ProfilerRule):
             least = _MIN_POINTS if piece.is_last else _MIN_POINTS_LIVE
             first = self._first.setdefault(sensor, float(times[0]))
             if counts["points"] >= least:
-                self._judge(sensor, counts, first, float(times[-1]))
+                self._evaluate(sensor, counts, first, float(times[-1]))
 
-    def _judge(self, sensor: Sensor, counts: dict[str, int], start: float, end: float) -> None:
+    def _evaluate(self, sensor: Sensor, counts: dict[str, int], start: float, end: float) -> None:
         reason = max(_REASONS, key=lambda name: counts[name])
         share = 100 * counts[reason] / counts["points"]
         if share > self.parameters["threshold"]:
@@ -65,7 +65,7 @@ class GPUThrottled(ProfilerRule):
                 numbers={"share": share, "limit": self.parameters["threshold"]},
             )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         if not self._counts:
             return "no throttle reasons of GPUs"
         most = max(counts["points"] for counts in self._counts.values())

@@ -52,7 +52,7 @@ class HostMemoryPressure(ProfilerRule):
                 numbers={"largest": largest, "limit": limit},
             )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         return None if self.datapoints else "no system metrics"
 
     def details(self) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class IdleGPU(ProfilerRule):
             return " during evaluation"
         return " while steps went on" if during else " without any step: a checkpoint, or a process that hangs"
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         return None if self._gpus else "no GPU"
 
     def details(self) -> dict[str, Any]:

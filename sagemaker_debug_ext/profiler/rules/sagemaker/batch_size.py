@@ -60,7 +60,7 @@ class BatchSize(ProfilerRule):
             return
         self._waiting = ""
         for gpu in gpus:
-            self._judge(piece, node, gpu.name, cpu)
+            self._evaluate(piece, node, gpu.name, cpu)
 
     def _add(self, node: str, name: str, times: Any, values: Any) -> Window:
         window = self._windows.setdefault((node, name), Window(self.parameters["window"]))
@@ -68,7 +68,7 @@ class BatchSize(ProfilerRule):
         self._boxes.setdefault((node, name), PercentHistogram()).add(values)
         return window
 
-    def _judge(self, piece: Slice, node: str, gpu: str, cpu: Window) -> None:
+    def _evaluate(self, piece: Slice, node: str, gpu: str, cpu: Window) -> None:
         memory = self._windows.get((node, f"{gpu}_memory"))
         window = self._windows[node, gpu]
         if memory is None or min(window.count, memory.count) <= self.parameters["window"]:
@@ -93,7 +93,7 @@ class BatchSize(ProfilerRule):
                 numbers=used,
             )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         if not self._has_gpu:
             return "no GPU"
         return self._waiting or None

@@ -40,7 +40,7 @@ class _Bottleneck(ProfilerRule):
             found += [snapshot.time for snapshot in snapshots if self._observe_snapshot(snapshot)]
         if found:
             self._breakdown.add(events_at(piece.events, [time * 1e6 for time in found]))
-        self._judge(found)
+        self._evaluate(found)
 
     def _observe_snapshot(self, snapshot: Snapshot) -> bool:
         self.datapoints += 1
@@ -65,8 +65,8 @@ class _Bottleneck(ProfilerRule):
                 self._entries[f"{snapshot.time:.6f}"] = {"GPUs": num_gpus, "CPUs": num_cores}
         return is_bottleneck
 
-    def _judge(self, times: list[float]) -> None:
-        if self.not_judged() or not self.datapoints:
+    def _evaluate(self, times: list[float]) -> None:
+        if self.not_evaluated() or not self.datapoints:
             return
         share = 100 * self.violations / self.datapoints
         if share <= self.parameters["threshold"]:
@@ -86,7 +86,7 @@ class _Bottleneck(ProfilerRule):
             numbers=numbers,
         )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         if not self._has_gpu:
             return "no GPU"
         span = self._last - (self._first or self._last)

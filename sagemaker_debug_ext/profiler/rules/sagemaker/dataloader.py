@@ -49,7 +49,7 @@ class Dataloader(ProfilerRule):
                 self._workers.setdefault(event.node_id.rpartition("-")[0], set()).add(event.node_id)
             elif event.event_phase in _PHASES:
                 self._observe_event(event)
-        self._judge()
+        self._evaluate()
 
     def _observe_event(self, event: TraceEvent) -> None:
         self.datapoints += 1
@@ -74,8 +74,8 @@ class Dataloader(ProfilerRule):
     def _cores_per_process(self) -> float:
         return self._cores / max(max(map(len, self._workers.values()), default=1), 1)
 
-    def _judge(self) -> None:
-        if self.not_judged():
+    def _evaluate(self) -> None:
+        if self.not_evaluated():
             return
         low, high = (self._cores_per_process * self.parameters[f"{side}_threshold"] / 100 for side in ("min", "max"))
         loaders = self._num_loaders
@@ -91,7 +91,7 @@ class Dataloader(ProfilerRule):
             numbers={"loaders": float(loaders), "cores": self._cores_per_process},
         )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         if not self._seconds:
             return "no data loader events"
         if not self._cores:

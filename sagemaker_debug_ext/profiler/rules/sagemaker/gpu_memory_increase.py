@@ -82,7 +82,7 @@ class GPUMemoryIncrease(ProfilerRule):
             numbers={"increase": rise, "limit": float(self.parameters["increase"])},
         )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         return "no GPU" if not self._windows else self._waiting or None
 
     def details(self) -> dict[str, Any]:

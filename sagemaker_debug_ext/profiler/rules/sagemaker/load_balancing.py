@@ -54,7 +54,7 @@ class LoadBalancing(ProfilerRule):
             self._add(piece, min(starts) / 1e6)
         else:
             self._add(piece, -math.inf)
-        self._judge()
+        self._evaluate()
 
     def _add(self, piece: Slice, since: float) -> None:
         for node in piece.nodes:
@@ -66,8 +66,8 @@ class LoadBalancing(ProfilerRule):
                 self._last = max(self._last, float(times[-1]))
                 self._histograms.setdefault(gpu, PercentHistogram()).add(values[times >= since])
 
-    def _judge(self) -> None:
-        if self.not_judged():
+    def _evaluate(self) -> None:
+        if self.not_evaluated():
             return
         counts = {gpu: histogram.counts(_WIDTH) for gpu, histogram in self._histograms.items()}
         self._distances = {
@@ -91,7 +91,7 @@ class LoadBalancing(ProfilerRule):
             numbers={"distance": distance, "limit": float(self.parameters["threshold"]), "pairs": float(len(unequal))},
         )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         if not self._histograms:
             return "no GPU"
         span = self._last - (self._first or self._last)

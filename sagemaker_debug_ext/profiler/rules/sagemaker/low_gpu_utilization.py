@@ -65,7 +65,7 @@ class LowGPUUtilization(ProfilerRule):
             numbers={"p95": high, "p5": low},
         )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         return "no GPU" if not self._windows else self._waiting or None
 
     def details(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from sagemaker_debug_ext.profiler.rules.slices import Slice
 
 
 class MaxInitializationTime(ProfilerRule):
-    """No step for some minutes after the first sample. A job that records no framework events is not judged."""
+    """No step for some minutes after the first sample. A job that records no framework events is not evaluated."""
 
     name = "MaxInitializationTime"
     order = ("threshold",)
@@ -35,9 +35,9 @@ class MaxInitializationTime(ProfilerRule):
         if steps:
             first, last = min(step.start_time for step in steps), max(step.end_time for step in steps)
             self._steps = (first, last) if self._steps is None else (self._steps[0], max(self._steps[1], last))
-        self._judge(piece)
+        self._evaluate(piece)
 
-    def _judge(self, piece: Slice) -> None:
+    def _evaluate(self, piece: Slice) -> None:
         if self._start is None:
             return
         limit = 60.0 * self.parameters["threshold"]
@@ -57,7 +57,7 @@ class MaxInitializationTime(ProfilerRule):
                     numbers={"minutes": (until - begin) / 60},
                 )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         return None if self._has_events else "the job records no steps"
 
     def details(self) -> dict[str, Any]:

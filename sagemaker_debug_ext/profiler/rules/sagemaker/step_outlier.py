@@ -60,9 +60,9 @@ class StepOutlier(ProfilerRule):
                 self.datapoints += 1
                 touched.add(key)
         for key in sorted(touched):
-            self._judge(key, piece)
+            self._evaluate(key, piece)
 
-    def _judge(self, key: tuple[str, str], piece: Slice) -> None:
+    def _evaluate(self, key: tuple[str, str], piece: Slice) -> None:
         steps = self._steps[key]
         if len(steps.lengths) <= _MIN_STEPS:
             return
@@ -100,7 +100,7 @@ class StepOutlier(ProfilerRule):
             },
         )
 
-    def not_judged(self) -> str | None:
+    def not_evaluated(self) -> str | None:
         if not self._steps:
             return "the job records no steps"
         longest = max(len(steps.lengths) for steps in self._steps.values())

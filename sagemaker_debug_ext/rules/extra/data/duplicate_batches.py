@@ -139,7 +139,7 @@ class DuplicateBatches(TensorRule):
         return Measurement(share, fires=share <= limit, threshold=limit, severity=-share, text=text)
 
     def _may_be_all(self, name: str) -> bool:
-        """Return whether the latest batches may be the whole data set, judging by evaluation."""
+        """Return whether the latest batches may be the whole data set, evaluating by evaluation."""
         known = [batch for batch in self._samples[name] if batch]
         return self.parameters["unless_all"] and len(self._of_evaluation[name]) <= len(set().union(*known))
 

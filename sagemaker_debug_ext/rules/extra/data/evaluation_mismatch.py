@@ -275,7 +275,7 @@ class EvaluationMismatch(BuiltinRule):
                 kept.append(error)
 
     def _is_widespread(self, loss: str) -> bool:
-        """Return whether more than a few evaluation samples are off, judging by saved predictions and targets."""
+        """Return whether more than a few evaluation samples are off, evaluating by saved predictions and targets."""
         training, evaluation = (self._medians.get((loss, mode)) for mode in (ModeKeys.TRAIN, ModeKeys.EVAL))
         if not training or not evaluation:
             return True

@@ -97,7 +97,7 @@ class GeneralizationGap(BuiltinRule):
         course, pair = self._courses[names[0]], compared[names[0]]
         limit: float = self.parameters["ratio_threshold"]
         text = (
-            f"The model memorizes its training data, judging by {describe_tensors(names)}: the validation loss rose "
+            f"The model memorizes its training data, evaluating by {describe_tensors(names)}: the validation loss rose "
             f"from {course.best:.4g} at best to {pair.validation:.4g}, while the training loss fell from "
             f"{course.training_at_best:.4g} to {pair.training:.4g}."
         )

@@ -237,7 +237,7 @@ class LossInputMismatch(TensorRule):
 
     It fires immediately if a loss of differences gets outputs and targets of different shapes, which are broadcast.
 
-    If the hook recorded the program, loss and last activation are known, and the rule judges them with the targets of
+    If the hook recorded the program, loss and last activation are known, and the rule checks them with the targets of
     the first batch. It fires for softmax or a cross entropy of classes on a single unit, a cross entropy of outputs
     that are no probabilities, a binary cross entropy of quantities, and targets that the activation cannot reach. It
     also fires for one-hot classes with a loss of differences and no activation, and for dropout between the last layer

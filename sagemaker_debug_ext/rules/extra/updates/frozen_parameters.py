@@ -235,7 +235,7 @@ class FrozenParameters(TensorRule):
         return sum(value.size for value in values) < SLIVER * sum(everything)
 
     def _are_meant(self, view: StepView, frozen: Mapping[str, Measurement]) -> bool:
-        """Return whether layers are frozen on purpose, judging by the saved values."""
+        """Return whether layers are frozen on purpose, evaluating by the saved values."""
         reasons = {reading.text for reading in frozen.values()}
         is_all = HAS_GRADIENT in reasons and all(name in frozen for name in view.selected(self.selection))
         if is_all or not reasons <= ON_PURPOSE:

@@ -1,4 +1,4 @@
-"""GPUs are read through NVML; here a library with recorded answers stands for a driver and its devices."""
+"""GPUs are read through NVML; here a library written for the tests stands for a driver and its devices."""
 
 from __future__ import annotations
 

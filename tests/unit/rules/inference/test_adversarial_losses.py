@@ -37,7 +37,7 @@ def test_losses_of_discriminator_and_generator_need_not_fall(run_rule, rule, tar
     assert bool(run_rule(rule, steps_on_targets(*targets), **options)) == fires
 
 
-def test_real_and_made_points_may_be_judged_one_after_the_other(run_rule):
+def test_real_and_made_points_may_be_evaluated_one_after_the_other(run_rule):
     """Real and generated samples one after the other are adversarial with a generator, and alone are not."""
     for targets, fires in (([[1], [0], [1]], False), ([[1], [0]], True), ([[1], [0], [0]], True)):
         issues = run_rule("LossPlateau", steps_on_targets(*targets), tensor_regex="Loss_output_")

@@ -116,5 +116,5 @@ def test_output_when_in_a_record_then_has_its_last_activation(tail, activation, 
     ],
 )
 def test_output_when_record_does_not_tell_then_is_none(losses):
-    """A loss of the script's own, or a model that calls its layers itself, is not judged."""
+    """A loss of the script's own, or a model that calls its layers itself, is not evaluated."""
     assert output_of(ProgramRecord(framework="Keras", losses=losses), "predictions", SHARES) is None

@@ -63,7 +63,7 @@ def test_screening_of_a_block_finds_the_same_as_evaluating_each_step(steps, cate
         assert screened == found()
 
 
-def test_sound_steps_are_not_judged_one_by_one(make_trial, monkeypatch):
+def test_sound_steps_are_not_evaluated_one_by_one(make_trial, monkeypatch):
     """Sound steps are screened as a block, even when not each class occurs at each step."""
     rng = np.random.default_rng(0)
     classes = [rng.integers(0, 6, 5) for _ in range(20)]
@@ -140,7 +140,7 @@ def test_a_class_that_is_never_predicted_is_never_right(run_rule):
     assert "class 2" in issue.message
 
 
-def test_each_step_is_judged_by_itself(run_rule):
+def test_each_step_is_evaluated_by_itself(run_rule):
     """Counts are not carried to the next step, and labels without as many predictions give no verdict."""
     bad, good = np.array([0, 1]), np.array([1, 0])
     steps = {

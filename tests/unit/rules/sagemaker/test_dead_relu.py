@@ -102,7 +102,7 @@ def test_parameters_choose_layers_and_limits(run_rule, parameters, fires_at):
     [np.zeros((0, 4)), np.zeros((4, 0)), np.array(["a", "b"]), np.zeros((1, 4))],
     ids=["no samples", "no units", "text", "one sample"],
 )
-def test_tensors_that_cannot_be_judged_do_not_fire(run_rule, value):
+def test_tensors_that_cannot_be_evaluated_do_not_fire(run_rule, value):
     """Empty tensors, texts and single samples give no verdict."""
     assert run_rule("DeadRelu", {(TRAIN, 0): {"relu_output": value}}) == []
 

@@ -81,7 +81,7 @@ def test_checks_of_a_loss_saved_every_three_steps_are_twelve_apart(run_rule):
     ("values", "fires"),
     [([100, 99.89], False), ([100, 99.91], True), ([100, 104], False), ([100, 106], True), ([100, NAN], True)],
 )
-def test_decrease_and_increase_are_judged_by_their_own_parameters(run_rule, values, fires):
+def test_decrease_and_increase_are_evaluated_by_their_own_parameters(run_rule, values, fires):
     """By default a fall of 0.1 % is required, or a rise of no more than 5 %."""
     assert bool(run_rule("LossNotDecreasing", losses(values, interval=10))) == fires
 

@@ -56,10 +56,10 @@ def test_issue_tells_both_losses(run_rule):
 @pytest.mark.parametrize(
     ("patience", "rounds", "details"),
     [
-        (2, 1, "too little to judge: evaluated 1 of at least 2 steps"),
+        (2, 1, "too little to evaluate: evaluated 1 of at least 2 steps"),
         (2, 2, ""),
         (1, 1, ""),
-        (1, 0, "nothing to judge: none of 1 steps had what the rule needs"),
+        (1, 0, "nothing to evaluate: none of 1 steps had what the rule needs"),
     ],
 )
 def test_too_few_comparisons_are_told(make_trial, patience, rounds, details):

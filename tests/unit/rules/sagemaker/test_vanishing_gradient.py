@@ -46,7 +46,7 @@ def test_threshold_is_a_strict_limit(run_rule, value, fires):
 
 
 @pytest.mark.parametrize("mode", list(ModeKeys))
-def test_steps_of_every_mode_are_judged(run_rule, mode):
+def test_steps_of_every_mode_are_evaluated(run_rule, mode):
     """Gradients of every mode are evaluated."""
     assert len(run_rule("VanishingGradient", {(mode, 0): {"gradient/a": TINY}})) == 1
 
@@ -77,7 +77,7 @@ def test_a_trial_without_the_collection_gives_no_verdict(make_trial, run_rule):
     assert run_rule("VanishingGradient", trial) == []
 
 
-def test_a_trial_of_reductions_is_judged_by_its_mean_of_absolute_values(run_rule):
+def test_a_trial_of_reductions_is_evaluated_by_its_mean_of_absolute_values(run_rule):
     """The reduction `abs_mean` stands for the gradient, and without it there is no verdict."""
     steps = {
         (TRAIN, 0): {reduction_tensor_name("mean", True, "gradient/a"): np.array(1e-9)},

@@ -25,7 +25,7 @@ def test_first_numbers_must_be_about_as_large_as_targets(run_rule, size, fires):
 
 
 @pytest.mark.parametrize(("size", "fires"), [(2.0, False), (12.0, True)])
-def test_logits_of_two_classes_are_judged_by_their_cross_entropy(run_rule, size, fires):
+def test_logits_of_two_classes_are_evaluated_by_their_cross_entropy(run_rule, size, fires):
     """Logits are evaluated by their binary cross entropy, and outputs from 0 to 1 give no verdict."""
     scores, labels = np.linspace(-1, 1, 40)[:, None] * size, np.tile([0.0, 1.0], 20)[:, None]
     assert bool(run_rule("InitialLoss", {(TRAIN, 0): loss_tensors(scores, labels)})) == fires

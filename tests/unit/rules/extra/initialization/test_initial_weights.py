@@ -51,7 +51,7 @@ def test_issue_when_a_gain_is_beyond_a_limit_then_has_that_limit(run_rule, size,
 
 
 @pytest.mark.parametrize(("factor", "fires_at"), [(1.09, [1]), (1.11, [])], ids=["a small update", "a large update"])
-def test_weights_saved_after_the_update_are_judged_if_updates_are_small(make_trial, run_rule, factor, fires_at):
+def test_weights_saved_after_the_update_are_evaluated_if_updates_are_small(make_trial, run_rule, factor, fires_at):
     """A weight that MXNet saved after the first update is evaluated if the second changed it by a tenth at most."""
     weight = RNG.normal(size=(5, 16)) * 50
     steps = steps_with("dense0_weight", [weight, weight * factor])

@@ -23,7 +23,7 @@ def test_a_loss_that_falls_while_answers_get_worse_fires(run_rule, sign, fires):
 
 
 @pytest.mark.parametrize(("sign", "factor", "fires"), [(1, 1, False), (-1, 1, True), (-1, 3, False)])
-def test_numbers_are_judged_if_the_value_shows_that_the_loss_is_a_squared_error(run_rule, sign, factor, fires):
+def test_numbers_are_evaluated_if_the_value_shows_that_the_loss_is_a_squared_error(run_rule, sign, factor, fires):
     """Predictions of numbers are evaluated if the loss value is a squared error, but for its sign."""
     targets = np.linspace(-1, 1, 10)[:, None]
     steps = {}

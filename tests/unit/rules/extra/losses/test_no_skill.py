@@ -25,7 +25,7 @@ def test_a_model_may_begin_to_learn_late(run_rule, num, fires):
     assert bool(run_rule("NoSkill", steps, patience_running=35, patience=20)) == fires
 
 
-def test_losses_that_end_at_different_steps_are_judged_each_at_its_own(tmp_path):
+def test_losses_that_end_at_different_steps_are_evaluated_each_at_its_own(tmp_path):
     """Each loss is evaluated at its own last step, in a followed job as in a replay."""
     job = SmallTrial(tmp_path)
     steps = list(classification_steps(0.0, num=80).values())
@@ -88,7 +88,7 @@ def test_soft_labels_are_probabilities(run_rule, confidence, fires):
 
 
 @pytest.mark.parametrize(("best", "fires"), [(0.7, True), (0.6, False)])
-def test_boosted_trees_are_judged_by_their_validation_loss(run_rule, best, fires):
+def test_boosted_trees_are_evaluated_by_their_validation_loss(run_rule, best, fires):
     """Boosted trees are evaluated by the best validation loss of fifteen rounds."""
     labels = np.array([0.0, 1.0] * 10)
     steps = {(GLOBAL, n): {"validation-logloss": 0.8, "labels": labels} for n in range(15)}
