@@ -16,6 +16,8 @@ from sagemaker_debug_ext.local.paths import Locations
 from sagemaker_debug_ext.profiler.sampler import Sampler, start_sampler
 from sagemaker_debug_ext.profiler.sampler.launcher import is_available
 from sagemaker_debug_ext.requests import artifact_paths
+from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
+from sagemaker_debug_ext.rules.evaluation.status import error_details
 
 _LOG: Final = logging.getLogger(__name__)
 _DEFAULT_INTERVAL_MILLIS: Final = 500
@@ -123,12 +125,13 @@ class LocalProfilerEvaluation:
             rule.end("Stopped")
         else:
             try:
-                rule.advance(self._path, is_last)
-            except (DebugExtError, OSError) as error:
-                rule.end("Error", str(error))
-            except Exception as error:  # noqa: BLE001 - a defect of a rule must not end the job
-                _LOG.exception("profiler rule %s of training job %s failed", rule.name, self._job_name)
-                rule.end("Error", f"{type(error).__name__}: {error}")
+                call_rule(rule.advance, self._path, is_last, expected=(DebugExtError, OSError))
+            except (DebugExtError, OSError) as problem:
+                rule.end("Error", str(problem))
+            except RuleFailure as failure:
+                error = failure.error
+                _LOG.warning("profiler rule %s of job %s failed", rule.name, self._job_name, exc_info=error)
+                rule.end("Error", error_details(error))
         if rule.status != _OPEN:
             self._publish()
             changed = RuleStatusChanged(

@@ -22,6 +22,8 @@ from sagemaker_debug_ext.rules.action import (
     aws_client,
     builtin_handlers,
 )
+from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
+from sagemaker_debug_ext.rules.evaluation.status import error_details
 from sagemaker_debug_ext.store.backends import Backend
 
 if TYPE_CHECKING:
@@ -101,10 +103,10 @@ class _Once:
             self._conclude(key, "not repeated: an earlier watcher of this job has carried it out", write=False)
             return
         try:
-            self._handler(parameters, rule_name, message)
-        except Exception as error:
-            self._conclude(key, f"failed: {type(error).__name__}: {error}")
-            raise
+            call_rule(self._handler, parameters, rule_name, message)
+        except RuleFailure as failure:
+            self._conclude(key, f"failed: {error_details(failure.error)}")
+            raise failure.error from None
         self._conclude(key, "done")
 
     def _is_unfinished_stop(self, key: str) -> bool:

@@ -31,7 +31,7 @@ def hook_class(monkeypatch):
     """The hook, which takes the CPU for a device."""
     import sagemaker_debug_ext.pytorch as smd
 
-    monkeypatch.setattr("sagemaker_debug_ext.hooks.pytorch.hook.plain_tensor", lambda _: None)
+    monkeypatch.setattr("sagemaker_debug_ext.hooks.pytorch.capture.plain_tensor", lambda _: None)
     monkeypatch.setattr("sagemaker_debug_ext.hooks.pytorch.statistics.reducer.Reducer._is_on_device", lambda *_: True)
     return smd.Hook
 
