@@ -17,7 +17,7 @@ from sagemaker_debug_ext import (
     TensorBoardOutputConfig,
     rule_configs,
 )
-from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugTypeError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugTypeError
 from sagemaker_debug_ext.sdk import (
     TrainingJob,
     attach_debugger,
@@ -114,13 +114,14 @@ def test_requests_with_debugger_members_are_left_alone_unless_replaced(aws, requ
     assert replaced["DebugHookConfig"]["S3OutputPath"] == "s3://my-bucket/out"
 
 
-def test_attached_clients_refuse_what_cannot_work_before_anything_is_sent(aws, request_members):
-    """Tools see the error at their call."""
+def test_attached_clients_warn_of_or_refuse_what_cannot_work_before_anything_is_sent(aws, request_members):
+    """Jobs that would train without Debugger still train; tools see errors at their call."""
     client = aws.client("sagemaker")
     request_members["ResourceConfig"]["InstanceCount"] = 2
     request_members["CheckpointConfig"] = {"S3Uri": "s3://my-bucket/c", "LocalPath": "/opt/ml/checkpoints"}
-    with attach_debugger(client, rules=RULES), pytest.raises(SMDebugValueError, match="would never see data"):
-        client.create_training_job(**request_members)
+    with attach_debugger(client, rules=RULES), pytest.warns(DebugExtWarning, match="left out: VanishingGradient"):
+        client.create_training_job(**{**request_members, "TrainingJobName": "no-rules"})
+    assert "DebugRuleConfigurations" not in client.describe_training_job(TrainingJobName="no-rules")
     with attach_debugger(client), pytest.warns(DebugExtWarning, match="distributed jobs that write checkpoints"):
         client.create_training_job(**{**request_members, "TrainingJobName": "no-hook"})
     with attach_debugger(client, rules=RULES * 2), pytest.raises(RequestValidationError, match="must be unique"):

@@ -61,7 +61,7 @@ def at(request, *path):
 
 VIOLATIONS = {
     "DebugHookConfig.S3OutputPath": lambda r: at(r, "DebugHookConfig").update(S3OutputPath="ftp://x"),
-    "DebugHookConfig.HookParameters": lambda r: at(r, "DebugHookConfig").update(HookParameters={"save_intervall": "5"}),
+    "DebugHookConfig.HookParameters": lambda r: at(r, "DebugHookConfig").update(HookParameters={"save_interval": "x"}),
     "DebugHookConfig.CollectionConfigurations": lambda r: at(r, "DebugHookConfig").update(
         CollectionConfigurations=[{"CollectionName": f"c{n}"} for n in range(21)]
     ),
