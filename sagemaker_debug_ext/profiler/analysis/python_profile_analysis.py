@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import json
 import os
 import pstats
@@ -50,7 +51,7 @@ _Stats = TypeVar("_Stats")
 _Choice = Callable[[StepPythonProfileStats], bool]
 
 
-class PythonProfileAnalysis(Generic[_Stats]):
+class PythonProfileAnalysis(abc.ABC, Generic[_Stats]):
     """Selects spans of Python profiles. Use one of the subclasses.
 
     Every query takes `node_id`, a worker such as ``41-algo-1`` or ``any`` for the first one with such a span, and
@@ -173,8 +174,9 @@ class PythonProfileAnalysis(Generic[_Stats]):
             return None
         return self._combine([span for span in chosen if span.node_id == chosen[0].node_id])
 
+    @abc.abstractmethod
     def _combine(self, spans: Sequence[StepPythonProfileStats]) -> _Stats:
-        raise NotImplementedError
+        """Return the statistics of several spans together."""
 
 
 class cProfileAnalysis(PythonProfileAnalysis[cProfileStats]):  # noqa: N801 - smdebug's name
