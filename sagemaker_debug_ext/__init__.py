@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from sagemaker_debug_ext._lazy import install_face_finder, lazy_names
+from sagemaker_debug_ext._imports.lazy import install_face_finder, lazy_names
 from sagemaker_debug_ext.vocabulary import ModeKeys as modes  # noqa: N813 - the name that scripts import
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 
 import_optional("torch", "The callback", extra="torch")
 import_optional("lightning", "The callback")

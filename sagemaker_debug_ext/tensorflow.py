@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sagemaker_debug_ext._lazy import lazy_names
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.lazy import lazy_names
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 

@@ -1,6 +1,6 @@
 """Public face of collections."""
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.config.collection import Collection
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 

@@ -1,6 +1,6 @@
 """Public face of the collections of a trial."""
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.trials.collections import CollectionManager
 
 __all__ = ["CollectionManager"]

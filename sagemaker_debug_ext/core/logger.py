@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 
 __all__ = ["get_logger"]
 

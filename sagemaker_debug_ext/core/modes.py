@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.vocabulary import ModeKeys
 

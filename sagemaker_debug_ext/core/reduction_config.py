@@ -1,6 +1,6 @@
 """Public face of `ReductionConfig`."""
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.config.reductions import ReductionConfig
 
 __all__ = ["ReductionConfig"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name, split_reduction_name
 from sagemaker_debug_ext.store.format.messages import to_array

@@ -1,6 +1,6 @@
 """Public face of `SaveConfig` and `SaveConfigMode`."""
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.config.saving import SaveConfig, SaveConfigMode
 
 __all__ = ["SaveConfig", "SaveConfigMode"]

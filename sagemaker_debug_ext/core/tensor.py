@@ -1,6 +1,6 @@
 """Public face of `StepState`."""
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.trials.index.completeness import StepState
 
 __all__ = ["StepState"]

@@ -16,7 +16,7 @@ import attrs
 
 import sagemaker_debug_ext
 from sagemaker_debug_ext import rule_configs
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.config.actions import StopTraining
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.looking.report import read_report, tell_story, write_report

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.profiler.format.system_rows import SystemRow, parse_rows
 from sagemaker_debug_ext.profiler.format.times import TimeUnits, convert_utc_timestamp_to_nanoseconds
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sagemaker_debug_ext._lazy import lazy_names
+from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.profiler.format.file_names import (
     get_node_id_from_system_profiler_filename,
     get_node_id_from_tracefilename,

@@ -19,8 +19,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import attrs
 
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext._json import JSONObject
-from sagemaker_debug_ext._optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.rules.base import Rule
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule

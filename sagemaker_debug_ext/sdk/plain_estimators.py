@@ -11,7 +11,7 @@ import functools
 from types import ModuleType
 from typing import Any, Final
 
-from sagemaker_debug_ext._imports import when_imported
+from sagemaker_debug_ext._imports.callbacks import when_imported
 
 _MODULE: Final = "sagemaker.estimator"
 _METHODS: Final = ("_prepare_rules", "update_profiler")

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Final
 
-from sagemaker_debug_ext._imports import when_imported
+from sagemaker_debug_ext._imports.callbacks import when_imported
 from sagemaker_debug_ext.config.saving import DEFAULT_SAVE_INTERVAL
 from sagemaker_debug_ext.errors import JobSpecError
 from sagemaker_debug_ext.hooks import registry

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import MissingDependencyError, SMDebugTypeError
 from sagemaker_debug_ext.store.format.messages import Array

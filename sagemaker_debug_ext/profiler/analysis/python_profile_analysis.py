@@ -9,7 +9,7 @@ import pstats
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.profiler.analysis.python_stats_reader import (
     LocalPythonStatsReader,

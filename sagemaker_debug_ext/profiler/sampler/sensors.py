@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.profiler.sampler.cgroup import Cgroup
 
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - data loader workers pass batches here

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugTypeError
 from sagemaker_debug_ext.store.format import records
 from sagemaker_debug_ext.vocabulary import ModeKeys

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from sagemaker_debug_ext import _imports, rule_configs
+from sagemaker_debug_ext import rule_configs
+from sagemaker_debug_ext._imports import callbacks
 from sagemaker_debug_ext.config import DebuggerHookConfig, Rule
 from sagemaker_debug_ext.errors import SMDebugRuntimeError, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.sdk import DebuggerMixin, TrainerDebuggerMixin, with_debugger
@@ -199,7 +200,7 @@ def fake_sdk(tmp_path, monkeypatch):
         "        pass\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", [f for f in sys.meta_path if not isinstance(f, _imports._Finder)])
+    monkeypatch.setattr(sys, "meta_path", [f for f in sys.meta_path if not isinstance(f, callbacks._Finder)])
     for name in [name for name in sys.modules if name.partition(".")[0] == "sagemaker"]:
         monkeypatch.delitem(sys.modules, name)
     yield

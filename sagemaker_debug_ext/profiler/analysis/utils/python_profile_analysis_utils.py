@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.profiler.python_profile_utils import PythonProfileModes, StepPhase, str_to_python_profile_mode
 

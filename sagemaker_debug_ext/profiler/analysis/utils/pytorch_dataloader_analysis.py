@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.profiler.format.times import TEXT_FORMAT
 
 if TYPE_CHECKING:

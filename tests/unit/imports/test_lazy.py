@@ -1,4 +1,4 @@
-"""`_lazy.lazy_names`: names of a module that are loaded once they are asked for."""
+"""`lazy_names`: names of a module that are loaded once they are asked for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import types
 import pytest
 
 from sagemaker_debug_ext import vocabulary
-from sagemaker_debug_ext._lazy import FaceFinder, install_face_finder, lazy_names
+from sagemaker_debug_ext._imports.lazy import FaceFinder, install_face_finder, lazy_names
 
 
 @pytest.fixture

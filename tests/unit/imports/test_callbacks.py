@@ -1,4 +1,4 @@
-"""`_imports.when_imported`: told once about a module, whenever it comes."""
+"""`when_imported`: told once about a module, whenever it comes."""
 
 import importlib
 import importlib.util
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sagemaker_debug_ext._imports import when_imported
+from sagemaker_debug_ext._imports.callbacks import when_imported
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import MissingDependencyError
 
 

@@ -1,0 +1,1 @@
+"""Imports: callbacks after an import, names that are imported on first use, and optional packages."""
