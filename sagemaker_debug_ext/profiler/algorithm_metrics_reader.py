@@ -16,8 +16,7 @@ from sagemaker_debug_ext.profiler.format.file_names import (
     parse_tensorflow_metadata,
     tensorflow_profile_folder,
 )
-from sagemaker_debug_ext.profiler.format.times import TimeUnits, convert_utc_timestamp_to_microseconds
-from sagemaker_debug_ext.profiler.metrics_reader_base import MetricsReaderBase, TimedFile, has_suffix
+from sagemaker_debug_ext.profiler.metrics_reader_base import FolderReader, MetricsReaderBase, Query, S3Reader, TimedFile
 from sagemaker_debug_ext.profiler.profiler_constants import (
     DEFAULT_PREFIX,
     HOROVODTIMELINE_SUFFIX,
@@ -26,7 +25,6 @@ from sagemaker_debug_ext.profiler.profiler_constants import (
     SMDATAPARALLELTIMELINE_SUFFIX,
     TENSORBOARDTIMELINE_SUFFIX,
 )
-from sagemaker_debug_ext.profiler.profiler_files import LocalProfilerFiles, S3ProfilerFiles
 from sagemaker_debug_ext.profiler.tf_profiler_parser import (
     HorovodProfilerEvents,
     SMDataParallelProfilerEvents,
@@ -38,17 +36,18 @@ from sagemaker_debug_ext.profiler.tf_profiler_parser import (
 from sagemaker_debug_ext.profiler.trace_event_file_parser import TraceEvent, TraceEventParser
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.store.backends.base import ObjectInfo
+    from sagemaker_debug_ext.store.backends.base import Backend, ObjectInfo
 
 _ALL_TIME: Final = 1 << 62
 
 
 class AlgorithmMetricsReader(MetricsReaderBase[list[TraceEvent], TraceEvent]):
-    """Reads framework metrics. Use one of the subclasses."""
+    """Reads framework metrics; the arguments are those of `MetricsReaderBase`."""
 
     prefix = FRAMEWORK_PREFIX
+    prefix_sorted_by_time = f"{DEFAULT_PREFIX}/"
 
-    def __init__(self, files: LocalProfilerFiles | S3ProfilerFiles, use_in_memory_cache: bool = False) -> None:
+    def __init__(self, files: Backend, use_in_memory_cache: bool = False) -> None:
         self._parsers: dict[str, TraceEventParser] = {
             PYTHONTIMELINE_SUFFIX: SMProfilerEvents(),
             MODELTIMELINE_SUFFIX: SMProfilerEvents("DetailedframeworkMetrics"),
@@ -57,14 +56,6 @@ class AlgorithmMetricsReader(MetricsReaderBase[list[TraceEvent], TraceEvent]):
             SMDATAPARALLELTIMELINE_SUFFIX: SMDataParallelProfilerEvents(),
         }
         super().__init__(files, use_in_memory_cache)
-
-    def _listings(self) -> Iterator[tuple[str, str]]:
-        restart = self._restart_key()
-        if restart.startswith(f"{DEFAULT_PREFIX}/"):
-            yield f"{DEFAULT_PREFIX}/", restart
-            yield f"{FRAMEWORK_PREFIX}tensorflow/", ""
-        else:
-            yield self.prefix, ""
 
     def _find_timed(self, known: dict[str, ObjectInfo]) -> Iterator[TimedFile]:
         for key, info in known.items():
@@ -94,44 +85,23 @@ class AlgorithmMetricsReader(MetricsReaderBase[list[TraceEvent], TraceEvent]):
             return list(parser.parse([base_time_entry(start_us), *entries], host_of(key)))
         return list(parser.parse(entries, get_node_id_from_tracefilename(key) or ""))
 
-    def get_events(
-        self,
-        start_time: float,
-        end_time: float,
-        unit: TimeUnits = TimeUnits.MICROSECONDS,
-        event_type: str | None = None,
-        file_suffix_filter: Sequence[str] | None = None,
-    ) -> list[TraceEvent]:
-        """Return the events that overlap a time range, by kind of file, then by file.
-
-        Args:
-            start_time: Start since 1970, inclusive.
-            end_time: End since 1970, inclusive.
-            unit: Unit of both times.
-            event_type: Must be None, because trace events have no type.
-            file_suffix_filter: Only files whose names end with one of these, such as ``pythontimeline.json``.
-
-        Raises:
-            SMDebugTypeError: `event_type` is given.
-        """
-        if event_type is not None:
-            raise SMDebugTypeError(f"event_type must be None for framework metrics (got {event_type!r})")
-        start_us, end_us = (convert_utc_timestamp_to_microseconds(time, unit) for time in (start_time, end_time))
-        self._refresh_if_newer_than_known(end_us)
-        # Names say when a file ends. Files from long before the start are left out.
+    def _find_events(self, query: Query) -> list[TraceEvent]:
+        if query.event_type is not None:
+            raise SMDebugTypeError(f"event_type must be None for framework metrics (got {query.event_type!r})")
+        start_us, end_us = query.range_us
+        # A name says when its file ends, so files from long before the start hold nothing of the range.
         chosen = [
-            file for file in self._up_to(end_us) if file.time_us >= start_us - self._buffer_us or not file.time_us
+            file
+            for file in self._files_until(end_us)
+            if (file.time_us >= start_us - self._buffer_us or not file.time_us) and query.has_suffix_of(file.key)
         ]
-        found: list[TraceEvent] = []
-        for suffix in self._parsers:
-            files = [
-                file
-                for file in chosen
-                if self._suffix_of(file.key) == suffix and has_suffix(file.key, file_suffix_filter)
-            ]
-            for _, events in self._read(files):
-                found.extend(event for event in events if event.end_time >= start_us and event.start_time <= end_us)
-        return found
+        return [
+            event
+            for suffix in self._parsers
+            for _, events in self._read([file for file in chosen if self._suffix_of(file.key) == suffix])
+            for event in events
+            if event.end_time >= start_us and event.start_time <= end_us
+        ]
 
     def get_all_events(self) -> list[TraceEvent]:
         """Return all events, by kind of file, then by file."""
@@ -184,25 +154,9 @@ class AlgorithmMetricsReader(MetricsReaderBase[list[TraceEvent], TraceEvent]):
         return list(self._parsers.values())
 
 
-class LocalAlgorithmMetricsReader(AlgorithmMetricsReader):
-    """Reads framework metrics from a folder.
-
-    Args:
-        trace_root_folder: The folder ``profiler-output``.
-        use_in_memory_cache: Keep what was read, so that an unchanged file is read once.
-    """
-
-    def __init__(self, trace_root_folder: str | os.PathLike[str], use_in_memory_cache: bool = False) -> None:
-        super().__init__(LocalProfilerFiles(os.fspath(trace_root_folder)), use_in_memory_cache)
+class LocalAlgorithmMetricsReader(FolderReader[list[TraceEvent], TraceEvent], AlgorithmMetricsReader):
+    """Reads framework metrics from a folder; the arguments are those of `FolderReader`."""
 
 
-class S3AlgorithmMetricsReader(AlgorithmMetricsReader):
-    """Reads framework metrics from S3.
-
-    Args:
-        s3_trial_path: Address of the folder ``profiler-output``.
-        use_in_memory_cache: Keep what was read, so that an unchanged file is read once.
-    """
-
-    def __init__(self, s3_trial_path: str, use_in_memory_cache: bool = False) -> None:
-        super().__init__(S3ProfilerFiles(s3_trial_path), use_in_memory_cache)
+class S3AlgorithmMetricsReader(S3Reader[list[TraceEvent], TraceEvent], AlgorithmMetricsReader):
+    """Reads framework metrics from S3; the arguments are those of `S3Reader`."""

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import os
 
-from sagemaker_debug_ext.profiler.algorithm_metrics_reader import (
-    AlgorithmMetricsReader,
-    LocalAlgorithmMetricsReader,
-    S3AlgorithmMetricsReader,
-)
-from sagemaker_debug_ext.profiler.system_metrics_reader import (
-    LocalSystemMetricsReader,
-    S3SystemMetricsReader,
-    SystemMetricsReader,
-)
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
+from sagemaker_debug_ext.profiler.algorithm_metrics_reader import AlgorithmMetricsReader
+from sagemaker_debug_ext.profiler.profiler_files import open_files
+from sagemaker_debug_ext.profiler.system_metrics_reader import SystemMetricsReader
 
 
 def open_readers(
@@ -24,9 +16,7 @@ def open_readers(
 
     Args:
         path: The folder ``profiler-output``, or its address on S3.
-        use_in_memory_cache: Keep what was read, so that an unchanged file is read once.
+        use_in_memory_cache: Keep parsed files in memory, so that an unchanged file is read once.
     """
-    text = os.fspath(path)
-    if text.startswith(SCHEME):
-        return S3SystemMetricsReader(text, use_in_memory_cache), S3AlgorithmMetricsReader(text, use_in_memory_cache)
-    return LocalSystemMetricsReader(text, use_in_memory_cache), LocalAlgorithmMetricsReader(text, use_in_memory_cache)
+    files = open_files(path)
+    return SystemMetricsReader(files, use_in_memory_cache), AlgorithmMetricsReader(files, use_in_memory_cache)

@@ -20,7 +20,8 @@ from sagemaker_debug_ext.profiler.profiler_constants import (
     PYINSTRUMENT_JSON_FILENAME,
     PYINSTRUMENT_NAME,
 )
-from sagemaker_debug_ext.profiler.profiler_files import S3ProfilerFiles
+from sagemaker_debug_ext.profiler.profiler_files import open_s3_files
+from sagemaker_debug_ext.store.backends.base import ByteRange
 from sagemaker_debug_ext.store.backends.fileio import atomic_write
 
 _LOG: Final = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class S3PythonStatsReader(PythonStatsReader):
 
     def __init__(self, profile_dir: str, s3_path: str) -> None:
         super().__init__(profile_dir)
-        self._files = S3ProfilerFiles(s3_path)
+        self._files = open_s3_files(s3_path)
 
     def load_python_profile_stats(self) -> list[StepPythonProfileStats]:
         """Fetch new profiles, and return the spans of all workers, sorted by time.
@@ -84,17 +85,17 @@ class S3PythonStatsReader(PythonStatsReader):
             if info.key.endswith(_FILES) and any(f"/{profiler}/" in info.key for profiler in _PROFILERS)
         ]
         missing = [key for key in keys if not os.path.exists(self._local_path(key))]
-        for key, content in zip(missing, self._files.read(missing), strict=True):
+        for key, content in zip(missing, self._files.read_many(map(ByteRange, missing)), strict=True):
             if isinstance(content, OSError):
                 raise content
             if content is not None:
                 path = self._local_path(key)
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                atomic_write(path, content)
+                atomic_write(path, bytes(content))
         return LocalPythonStatsReader(self.profile_dir).load_python_profile_stats()
 
     def _local_path(self, key: str) -> str:
         path = os.path.normpath(os.path.join(self.profile_dir, *key.split("/")))
         if not path.startswith(os.path.normpath(self.profile_dir) + os.sep):
-            raise SMDebugValueError(f"a key must stay below its prefix (got {self._files.full_path(key)!r})")
+            raise SMDebugValueError(f"a key must stay below its prefix (got {f'{self._files.url}/{key}'!r})")
         return path

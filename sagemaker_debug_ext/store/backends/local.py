@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -78,6 +78,9 @@ class LocalBackend(Backend):
         root: The folder; it need not exist before the first write.
     """
 
+    hidden_suffixes: ClassVar[tuple[str, ...]] = (_TEMPORARY_SUFFIX,)
+    """Files whose names end with one of these are not listed."""
+
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root).expanduser().absolute()
         self.url = str(self.root)
@@ -92,7 +95,7 @@ class LocalBackend(Backend):
         if not self._is_plain(folder):
             return []
         base = self._path(folder) if folder else self.url
-        return sorted(_walk(base, f"{folder}/" if folder else "", start))
+        return sorted(_walk(base, f"{folder}/" if folder else "", start, self.hidden_suffixes))
 
     def read(self, key: str, start: int = 0, length: int | None = None) -> bytes | None:
         if length is not None and 0 <= length <= _SMALL_BYTES and 0 <= start <= _MOST_START:
@@ -258,13 +261,13 @@ def _create_whole(name: str, content: bytes, folder: int) -> None:
         os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
 
 
-def _walk(root: str, key_prefix: str, name_prefix: str = "") -> Iterator[ObjectInfo]:
+def _walk(root: str, key_prefix: str, name_prefix: str, hidden_suffixes: tuple[str, ...]) -> Iterator[ObjectInfo]:
     """Yield the files below a folder; its own entries only if their names start with `name_prefix`."""
     folders = [(root, key_prefix)]
     while folders:
         folder, prefix = folders.pop()
         for entry in _entries(folder):
-            if entry.name.endswith(_TEMPORARY_SUFFIX) or not (folder != root or entry.name.startswith(name_prefix)):
+            if entry.name.endswith(hidden_suffixes) or not (folder != root or entry.name.startswith(name_prefix)):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 folders.append((entry.path, f"{prefix}{entry.name}/"))

@@ -106,9 +106,8 @@ def summary_of(path: str) -> dict[str, Any]:
 def namespace(root: Path, case: str, variant: str, tmp_path: Path) -> dict[str, Any]:
     """Return the names that recorded expressions use."""
     output = str(root / case / "profiler-output")
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {name: getattr(profiler, name) for name in profiler.__all__}
     for module in (
-        profiler,
         utils,
         python_profile_utils,
         python_profile_analysis,

@@ -9,20 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugValueError
-from sagemaker_debug_ext.profiler.algorithm_metrics_reader import (
-    AlgorithmMetricsReader,
-    LocalAlgorithmMetricsReader,
-    S3AlgorithmMetricsReader,
-)
 from sagemaker_debug_ext.profiler.format.times import TEXT_FORMAT, parse_time, us_since_epoch_to_human_readable_time
-from sagemaker_debug_ext.profiler.system_metrics_reader import (
-    LocalSystemMetricsReader,
-    S3SystemMetricsReader,
-    SystemMetricsReader,
-)
-from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
+from sagemaker_debug_ext.profiler.open_readers import open_readers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,14 +86,7 @@ class PandasFrame:
     ) -> None:
         self._pandas: Any = import_optional("pandas", "PandasFrame", "analysis")
         self.path = os.fspath(path)
-        self.system_metrics_reader: SystemMetricsReader
-        self.framework_metrics_reader: AlgorithmMetricsReader
-        if self.path.startswith(SCHEME):
-            self.system_metrics_reader = S3SystemMetricsReader(self.path, use_in_memory_cache)
-            self.framework_metrics_reader = S3AlgorithmMetricsReader(self.path, use_in_memory_cache)
-        else:
-            self.system_metrics_reader = LocalSystemMetricsReader(self.path, use_in_memory_cache)
-            self.framework_metrics_reader = LocalAlgorithmMetricsReader(self.path, use_in_memory_cache)
+        self.system_metrics_reader, self.framework_metrics_reader = open_readers(self.path, use_in_memory_cache)
         self.start_time = self.system_metrics_reader.get_timestamp_of_first_available_file()
         self._system_frames: list[pd.DataFrame] = []
         self._framework_frames: list[pd.DataFrame] = []

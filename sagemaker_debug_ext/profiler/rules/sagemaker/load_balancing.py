@@ -21,8 +21,8 @@ def histogram_distance(one: list[int], other: list[int]) -> float:
     middle = (p + q) / 2
     total = 0.0
     for part in (p, q):
-        some = part > 0
-        total += float(np.sum(part[some] * np.log(part[some] / middle[some]))) / 2
+        is_filled = part > 0
+        total += float(np.sum(part[is_filled] * np.log(part[is_filled] / middle[is_filled]))) / 2
     return math.sqrt(max(total, 0.0))
 
 
