@@ -10,6 +10,7 @@ No other module of `requests` needs botocore and jsonschema. Import it where it 
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
@@ -99,6 +100,10 @@ def _is_identifying(error: jsonschema.ValidationError) -> bool:
     return bool(error.absolute_path and missing & _IDENTIFYING)
 
 
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+"""NUL and halves of surrogate pairs."""
+
+
 def _text_problems(value: object, path: str = "") -> Iterator[str]:
     """Yield the texts that neither a file nor the environment of a process can hold, and keys that are no texts."""
     if isinstance(value, Mapping):
@@ -111,7 +116,7 @@ def _text_problems(value: object, path: str = "") -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for number, item in enumerate(value):
             yield from _text_problems(item, f"{path}[{number}]")
-    elif isinstance(value, str) and ("\0" in value or any("\ud800" <= character <= "\udfff" for character in value)):
+    elif isinstance(value, str) and _UNSTORABLE.search(value):
         yield f"{path or 'request'}: must not contain NUL or half of a character (got {brief(value)})"
 
 

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sagemaker_debug_ext.config.job_spec import decode_job_spec
-from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.errors import SMDebugValueError
 from sagemaker_debug_ext.requests.explain import JobExplanation
 from sagemaker_debug_ext.requests.from_sdk import rules_from_sdk
 from sagemaker_debug_ext.requests.outputs import ArtifactPaths, artifact_paths
-from sagemaker_debug_ext.requests.self_managed import MAX_ENTRIES, MAX_TUNING_ENTRIES, self_managed_request
 from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS
 from sagemaker_debug_ext.requests.updates import profiler_off_request, profiler_on_request, profiler_update_request
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, build_members
 from sagemaker_debug_ext.sdk._uploads import SessionBucket, SourceUploads
 from sagemaker_debug_ext.sdk.jobs import RuleStatuses, TrainingJob
-from sagemaker_debug_ext.sdk.self_managed import members_of_spec, to_self_managed
+from sagemaker_debug_ext.sdk.self_managed import debugger_members, to_self_managed, with_environment
 
 if TYPE_CHECKING:
+    from sagemaker_debug_ext.config.self_managed import SelfManaged
     from sagemaker_debug_ext.trials.trial import Trial
 
 
@@ -183,18 +181,15 @@ class JobAccessors:
         """Return the environment of a self-managed job that is about to be sent, and upload the code of its rules."""
         settings = self._debugger_settings()
         uploads = SourceUploads.plan(settings.rules, SessionBucket(self.sagemaker_session))
-        request = self_managed_request(
+        request = with_environment(
             {"OutputDataConfig": {"S3OutputPath": facts.output_path}, "Environment": environment or {}},
-            debugger_hook_config=settings.hook,
-            rules=settings.rules,
-            tensorboard_output_config=settings.tensorboard_output_config,
-            source_uris=uploads.uris,
-            self_managed=options,
-            max_entries=MAX_TUNING_ENTRIES if facts.is_tuning else MAX_ENTRIES,
+            attrs.evolve(settings, debugger_hook_config=settings.hook),
+            options,
+            uploads.uris,
+            is_tuning=facts.is_tuning,
         )
         uploads.send()
-        spec = decode_job_spec(request["Environment"])
-        self._remember_request(facts.job_name, facts.output_path, members_of_spec(spec) if spec is not None else {})
+        self._remember_request(facts.job_name, facts.output_path, debugger_members(request))
         return dict(request["Environment"])
 
     # The profiler of a running job.

@@ -1,7 +1,7 @@
 """Debugger for plain boto3: `debugger_request` for own requests, `attach_debugger` for requests of other tools.
 
-Everything that sends jobs through boto3 can be reached so: the estimators of SDK v2, the trainers of SDK v3, tuners and
-tools of others.
+This covers everything that sends jobs through boto3: the estimators of SDK v2, the trainers of SDK v3, tuners and
+third-party tools.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.errors import SMDebugTypeError
-from sagemaker_debug_ext.requests.self_managed import MAX_TUNING_ENTRIES, self_managed_request
 from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, build_members, facts_of_request
 from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
-from sagemaker_debug_ext.sdk.self_managed import to_self_managed
+from sagemaker_debug_ext.sdk.self_managed import to_self_managed, with_environment
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.config.self_managed import SelfManaged
 
 __all__ = ["AttachedDebugger", "attach_debugger", "debugger_request", "upload_rule_sources"]
 
@@ -72,22 +73,24 @@ class AttachedDebugger:
     def _add_members(self, params: Mapping[str, Any], context: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
         if not self._is_attached:
             return None
+        kept = self._without_members(params)
+        if kept is None:
+            return None
+        facts = facts_of_request(kept, context["client_region"])
+        return {**kept, **build_members(self._settings, facts, self._source_uris)}
+
+    def _without_members(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return a request without Debugger members; None if it keeps its own."""
         present = [name for name in DEBUGGER_MEMBERS if name in params]
         if present and not self._replace:
             _LOG.debug("job %r keeps its own %s", params.get("TrainingJobName"), ", ".join(present))
             return None
-        rest = {name: value for name, value in params.items() if name not in DEBUGGER_MEMBERS}
-        facts = facts_of_request(rest, context["client_region"])
-        return {**rest, **build_members(self._settings, facts, self._source_uris)}
+        return {name: value for name, value in params.items() if name not in present}
 
     def _add_environment(self, params: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
         """Add the settings of a self-managed job to its environment."""
-        present = [name for name in DEBUGGER_MEMBERS if name in params]
-        if not self._is_attached or (present and not self._replace):
-            if present:
-                _LOG.debug("job %r keeps its own %s", params.get("TrainingJobName"), ", ".join(present))
-            return None
-        return self._self_managed_request({name: value for name, value in params.items() if name not in present})
+        kept = self._without_members(params) if self._is_attached else None
+        return None if kept is None else self._with_environment(kept)
 
     def _add_environments(self, params: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
         """Add the settings to every definition of the jobs of a tuning job."""
@@ -95,25 +98,15 @@ class AttachedDebugger:
             return None
         changed: dict[str, Any] = dict(params)
         if "TrainingJobDefinition" in params:
-            changed["TrainingJobDefinition"] = self._definition(params["TrainingJobDefinition"])
+            changed["TrainingJobDefinition"] = self._with_environment(params["TrainingJobDefinition"], is_tuning=True)
         if "TrainingJobDefinitions" in params:
-            changed["TrainingJobDefinitions"] = list(map(self._definition, params["TrainingJobDefinitions"]))
+            changed["TrainingJobDefinitions"] = [
+                self._with_environment(definition, is_tuning=True) for definition in params["TrainingJobDefinitions"]
+            ]
         return changed
 
-    def _definition(self, definition: Mapping[str, Any]) -> dict[str, Any]:
-        return self._self_managed_request(definition, max_entries=MAX_TUNING_ENTRIES)
-
-    def _self_managed_request(self, request: Mapping[str, Any], **limits: int) -> dict[str, Any]:
-        settings = self._settings
-        return self_managed_request(
-            request,
-            debugger_hook_config=settings.debugger_hook_config,
-            rules=settings.rules,
-            tensorboard_output_config=settings.tensorboard_output_config,
-            source_uris=self._source_uris,
-            self_managed=self._self_managed or True,
-            **limits,
-        )
+    def _with_environment(self, request: Mapping[str, Any], is_tuning: bool = False) -> dict[str, Any]:
+        return with_environment(request, self._settings, self._self_managed or True, self._source_uris, is_tuning)
 
     def __enter__(self) -> AttachedDebugger:
         return self
@@ -143,8 +136,8 @@ def attach_debugger(
 
     Region, job name and output path are those of the request. Requests with Debugger members are not changed.
 
-    Self-managed jobs get environment variables instead, and need no part of the Debugger service. Then the jobs of
-    tuning jobs are reached, too.
+    With `self_managed`, environment variables are added instead, also to the jobs of tuning jobs. Such jobs need no
+    part of the Debugger service.
 
     Example:
         >>> client = boto3.client("sagemaker")  # doctest: +SKIP

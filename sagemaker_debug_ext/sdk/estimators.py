@@ -12,14 +12,16 @@ import sys
 import warnings
 from collections.abc import Mapping
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.catalog.images import framework_of_image
-from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.errors import DebugExtError, DebugExtWarning, SMDebugValueError
 from sagemaker_debug_ext.requests.from_sdk import settings_of_job
 from sagemaker_debug_ext.sdk._job_accessors import JobAccessors
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, JobDescription, total_instances
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.config.self_managed import SelfManaged
 
 MANAGED_ATTRIBUTES: Final = {
     "debugger_hook_config": "DebugHookConfig",

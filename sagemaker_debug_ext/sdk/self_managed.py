@@ -1,27 +1,31 @@
-"""Self-managed jobs: the argument ``self_managed``, and descriptions in the form in which the service describes jobs.
+"""Self-managed jobs: the argument ``self_managed``, requests, and descriptions in the service's form.
 
-The settings of a self-managed job lie in its ``Environment``, and the statuses of its rules in ``status.json`` on S3.
+The settings of a self-managed job are in its ``Environment``, and the statuses of its rules in ``status.json`` on S3.
 `with_rule_statuses` merges both into a DescribeTrainingJob response, so that all code that reads such a response works
 for both kinds of jobs.
+
+Few jobs are self-managed, so the modules for them are imported on first use.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sagemaker_debug_ext.config.job_spec import JobSpec, decode_job_spec
-from sagemaker_debug_ext.config.self_managed import SelfManaged
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.config.job_spec import JobSpec
+    from sagemaker_debug_ext.config.self_managed import SelfManaged
 
 EVALUATOR_IMAGE: Final = "self-managed"
 """Shown as ``RuleEvaluatorImage``, because no image evaluates the rules."""
 
 
 def to_self_managed(self_managed: Any, settings: DebuggerSettings) -> SelfManaged | None:
-    """Return the meaning of an argument ``self_managed``: True is ``SelfManaged()``, False is None.
+    """Return the options of an argument ``self_managed``: ``SelfManaged()`` for True, None for False.
 
     Raises:
         SMDebugTypeError: The argument is neither a boolean nor a `SelfManaged`.
@@ -29,11 +33,46 @@ def to_self_managed(self_managed: Any, settings: DebuggerSettings) -> SelfManage
     """
     if self_managed is False or self_managed is None:
         return None
+    from sagemaker_debug_ext.config.self_managed import SelfManaged  # noqa: PLC0415
+
     if self_managed is not True and not isinstance(self_managed, SelfManaged):
         raise SMDebugTypeError(f"self_managed must be True, False or a SelfManaged (got {self_managed!r})")
     if settings.asks_for_profiler:
         raise SMDebugValueError("self-managed jobs have no profiler: leave out profiler_config and profiler rules")
     return SelfManaged() if self_managed is True else self_managed
+
+
+def with_environment(
+    request: Mapping[str, Any],
+    settings: DebuggerSettings,
+    options: SelfManaged | bool,
+    source_uris: Mapping[str, str] | None,
+    is_tuning: bool = False,
+) -> dict[str, Any]:
+    """Return a request with the settings of a self-managed job in its ``Environment``.
+
+    Args:
+        request: A CreateTrainingJob request, or a definition of the jobs of a tuning job.
+        settings: The user's settings.
+        options: How the job is watched; True means ``SelfManaged()``.
+        source_uris: Uploaded files with rule code.
+        is_tuning: Whether the limits of tuning jobs apply.
+
+    Raises:
+        SMDebugTypeError: A setting has the wrong type.
+        RequestValidationError: The settings conflict, or need too much room.
+    """
+    from sagemaker_debug_ext.requests import self_managed  # noqa: PLC0415
+
+    return self_managed.self_managed_request(
+        request,
+        debugger_hook_config=settings.debugger_hook_config,
+        rules=settings.rules,
+        tensorboard_output_config=settings.tensorboard_output_config,
+        source_uris=source_uris,
+        self_managed=options,
+        max_entries=self_managed.MAX_TUNING_ENTRIES if is_tuning else self_managed.MAX_ENTRIES,
+    )
 
 
 def with_rule_statuses(description: Mapping[str, Any], now: dt.datetime | None = None) -> dict[str, Any]:
@@ -50,14 +89,35 @@ def with_rule_statuses(description: Mapping[str, Any], now: dt.datetime | None =
         StorageError: The statuses cannot be read.
         SMDebugValueError: The file with the statuses is damaged.
     """
-    spec = decode_job_spec(description.get("Environment") or {})
+    spec = _spec_of(description)
     if spec is None:
         return dict(description)
-    return {**description, **members_of_spec(spec), **_statuses(spec, description, now)}
+    return {**description, **_members(spec), **_statuses(spec, description, now)}
 
 
-def members_of_spec(spec: JobSpec) -> dict[str, Any]:
-    """Return the settings of a self-managed job as members of a description."""
+def debugger_members(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a self-managed job as members of a description; none for other jobs.
+
+    Args:
+        job: A request or a description.
+
+    Raises:
+        JobSpecError: The environment of the job holds a damaged job spec.
+    """
+    spec = _spec_of(job)
+    return {} if spec is None else _members(spec)
+
+
+def _spec_of(job: Mapping[str, Any]) -> JobSpec | None:
+    environment = job.get("Environment")
+    if not environment:
+        return None
+    from sagemaker_debug_ext.config.job_spec import decode_job_spec  # noqa: PLC0415
+
+    return decode_job_spec(environment)
+
+
+def _members(spec: JobSpec) -> dict[str, Any]:
     members: dict[str, Any] = {"DebugHookConfig": dict(spec.hook)}
     if spec.rules:
         members["DebugRuleConfigurations"] = [{**rule, "RuleEvaluatorImage": EVALUATOR_IMAGE} for rule in spec.rules]
@@ -69,7 +129,7 @@ def members_of_spec(spec: JobSpec) -> dict[str, Any]:
 def _statuses(spec: JobSpec, description: Mapping[str, Any], now: dt.datetime | None) -> dict[str, Any]:
     if not spec.rules:
         return {}
-    from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415  # most jobs need neither
+    from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
     from sagemaker_debug_ext.watch.status import WatchStatus, derive  # noqa: PLC0415
 
     status = WatchStatus.read(open_backend(spec.state_location(description["TrainingJobName"])))
