@@ -6,13 +6,13 @@ numbers of buckets whose width is about an eighth of the value. Counting them ta
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from sagemaker_debug_ext._row_sums import ROW, sum_all, sum_squares
 from sagemaker_debug_ext.hooks.statistics.numba_loader import kernels_for
 from sagemaker_debug_ext.store.format.messages import Array
 
@@ -25,12 +25,6 @@ _SHIFT_SECOND: Final = np.uint64(_SHIFT)
 """The number of bits to cut off a pair of float32 that is read as one integer."""
 
 _PIECE: Final = 1 << 18
-_ROW: Final = 1 << 13
-"""Maximum size for which numpy's dot product stays on the calling thread."""
-
-_ONES: Final = np.ones((1, _ROW), np.float32)
-_DOTS: Final[Any] = getattr(np, "vecdot", None) or functools.partial(np.einsum, "ij,ij->i")
-"""Row-wise dot products; versions of numpy before 2.0 lack the faster `vecdot`."""
 
 
 def _edge(bucket: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -136,13 +130,7 @@ def _look_through_in_pieces(values: Array) -> tuple[_Numbers, npt.NDArray[np.int
 
 def _sums(values: Array) -> tuple[float, float]:
     """Return the sums of the values and of their squares, in double precision if single precision overflows."""
-    num_rows = values.size // _ROW
-    rest = values[num_rows * _ROW :]
-    total, squares = float(np.add.reduce(rest)), float(np.dot(rest, rest))
-    if num_rows:
-        rows = values[: num_rows * _ROW].reshape(num_rows, _ROW)
-        total += float(np.add.reduce(_DOTS(rows, _ONES), dtype=np.float64))
-        squares += float(np.add.reduce(_DOTS(rows, rows), dtype=np.float64))
+    total, squares = sum_all(values), sum_squares(values)
     if math.isfinite(total) and math.isfinite(squares):
         return total, squares
     wide = values.astype(np.float64)
@@ -151,7 +139,7 @@ def _sums(values: Array) -> tuple[float, float]:
 
 def _bucket_numbers(values: Array, room: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the bucket of each value, unordered; `room` is a buffer of the same size that is overwritten."""
-    if values.size < _ROW or values.size % 2:
+    if values.size < ROW or values.size % 2:
         return (values.view(np.uint32) >> _SHIFT).astype(np.int64)
     pairs = values.view(np.uint64)  # two values at a time, in the integer width that bincount needs
     numbers = room.view(np.uint64)

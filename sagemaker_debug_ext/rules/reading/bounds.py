@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from sagemaker_debug_ext._row_sums import row_dots
 from sagemaker_debug_ext.rules.reading.numeric import Array
 from sagemaker_debug_ext.rules.reading.series import (
     Chunk,
@@ -23,7 +24,6 @@ from sagemaker_debug_ext.rules.reading.series import (
     precise_mean_squares,
     square_sums,
 )
-from sagemaker_debug_ext.trials.values.series_summary import row_dots
 
 MARGIN: Final = 1e-2
 """Relative error that bounds allow for; the statistics of `TensorSeries` are ten times as precise."""

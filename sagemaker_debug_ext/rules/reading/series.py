@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sagemaker_debug_ext._row_sums import row_dots
 from sagemaker_debug_ext.rules.reading.numeric import Array, is_numeric
-from sagemaker_debug_ext.trials.values.series_summary import SeriesSummary, row_dots
+from sagemaker_debug_ext.trials.values.series_summary import SeriesSummary
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 ModeStep: TypeAlias = tuple[ModeKeys, "int | None"]

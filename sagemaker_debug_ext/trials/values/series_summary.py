@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from sagemaker_debug_ext._row_sums import ROW, Floats, row_dots
 from sagemaker_debug_ext.store.format.index import IndexContent, Location
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.format.templates import RecordTemplate
@@ -23,18 +24,10 @@ from sagemaker_debug_ext.store.reader import EventReader
 from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 from sagemaker_debug_ext.trials.values.bulk_reader import WantedFile
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Scratch: TypeAlias = npt.NDArray[np.uint8]
 
 _ROOM_BYTES: Final = 1 << 22
 """Bytes read by one call: few enough for the processor's cache, and enough to keep the number of calls low."""
-
-_PIECE: Final = 1 << 13
-"""Number of elements summed in their own precision, before the partial sums are added in double precision.
-
-It is small enough that linear algebra libraries use the calling thread only, and that the error is below a
-thousandth for any order of summation.
-"""
 
 _SAMPLE_PLACES: Final = 64
 _SAMPLE_AT_PLACE: Final = 16
@@ -69,29 +62,6 @@ class SeriesSummary(NamedTuple):
         """Return the summary of the chosen values."""
         leading, sample, sums, squares = (array[chosen] for array in self[2:])
         return SeriesSummary(np.asarray(self.steps)[chosen].tolist(), self.shape, leading, sample, sums, squares)
-
-
-def row_dots(flat: Array, other: Array | None) -> Floats:
-    """Return the scalar product of each row with that of `other`, or with ones.
-
-    Rows are processed in chunks as scalar products, which linear algebra libraries compute several times as fast as
-    NumPy adds.
-    """
-    num_rows, size = flat.shape
-    total = np.zeros(num_rows)
-    whole = size - size % _PIECE
-    for columns, length in ((slice(0, whole), _PIECE), (slice(whole, size), size - whole)):
-        if columns.stop > columns.start:
-            pieces = flat[:, columns].reshape(num_rows, -1, length)
-            factors = _ones(length, flat.dtype) if other is None else other[:, columns].reshape(num_rows, -1, length)
-            products = np.matmul(pieces[..., np.newaxis, :], factors[..., np.newaxis])
-            total += np.add.reduce(products.reshape(num_rows, -1), axis=1, dtype=np.float64)
-    return total
-
-
-@functools.lru_cache(maxsize=16)
-def _ones(length: int, dtype: np.dtype[Any]) -> Array:
-    return np.ones(length, dtype)
 
 
 class SummaryRequest(NamedTuple):
@@ -199,8 +169,8 @@ class _Values:
         self.first = first
         self.samples = samples
         self.places = places
-        whole = flat.size - flat.size % _PIECE
-        chunks = [flat[:whole].reshape(-1, _PIECE), flat[whole:].reshape(1, -1)]
+        whole = flat.size - flat.size % ROW
+        chunks = [flat[:whole].reshape(-1, ROW), flat[whole:].reshape(1, -1)]
         self._factors = [(rows[:, np.newaxis, :], rows[:, :, np.newaxis]) for rows in chunks if rows.size]
 
     def sum_squares(self) -> float:

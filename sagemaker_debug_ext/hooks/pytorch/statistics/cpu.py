@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sagemaker_debug_ext._row_sums import sum_all, sum_squares
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.hooks.pytorch.tensors import array_over
 from sagemaker_debug_ext.hooks.statistics.numba_loader import kernels_for
@@ -26,10 +27,6 @@ from sagemaker_debug_ext.store.format.messages import Array
 _PIECE: Final = 1 << 16
 _NUMPY_IS_FASTER_UP_TO: Final = 4096
 """Up to this many elements NumPy's calls cost less than PyTorch's, and its dot product runs on one thread."""
-
-_ROW: Final = 1 << 13
-_VECDOT: Final[Any] = getattr(np, "vecdot", None)
-"""Row-wise dot product on one thread; None in older NumPy versions."""
 
 _LIMITS: Final = {torch.float32: (LEAST_SQUARES, MOST_SQUARES), torch.float64: (1e-200, 1e300)}
 """Sums of squares outside these limits have lost precision, or underflow or overflow, in the dtype."""
@@ -86,7 +83,7 @@ class TensorSummary:
     def __init__(self, tensor: Tensor, reductions: Sequence[Reduction], is_alone: bool = False) -> None:
         plain, absolute = _wanted(tuple(reductions))
         self._tensor = tensor
-        self._sum = _sum_alone if is_alone else _sum
+        self._sum = sum_all if is_alone else _sum
         self._needs_squares = bool((plain | absolute) & _NEEDS_SQUARES)
         self._needs_order = bool(plain & _NEEDS_ORDER)
         self._needs_abs = "l1" in plain or bool(absolute - {"l2"})
@@ -161,7 +158,7 @@ class TensorSummary:
         self._absolute.add(count, total, _spread(magnitudes, total, squares, magnitudes) if squares else 0.0)
 
     def _sum_squares(self, values: Array) -> float:
-        squares = _dot(values)
+        squares = sum_squares(values)
         if squares > self._huge or (squares < self._tiny and values.any()):
             raise PrecisionLossError
         return squares
@@ -201,41 +198,12 @@ def _sum(values: Array) -> float:
     return float(torch.sum(torch.from_numpy(values)).item())
 
 
-def _sum_alone(values: Array) -> float:
-    if _VECDOT is None or values.size <= _ROW:
-        return float(np.add.reduce(values))
-    rows, rest = _rows(values)
-    sums = _VECDOT(rows, _ones(values.dtype))  # takes two thirds of the time of `np.sum`
-    return float(np.add.reduce(sums, dtype=np.float64)) + float(np.add.reduce(rest))
-
-
-def _dot(values: Array) -> float:
-    if values.size <= _ROW:
-        return float(np.dot(values, values))
-    if _VECDOT is None:
-        tensor = torch.from_numpy(values)
-        return float(torch.dot(tensor, tensor).item())
-    rows, rest = _rows(values)
-    return float(np.add.reduce(_VECDOT(rows, rows), dtype=np.float64)) + _dot(rest)
-
-
-def _rows(values: Array) -> tuple[Array, Array]:
-    """Split values into a matrix that can be summed row by row, and the remaining values."""
-    whole = values.size - values.size % _ROW
-    return values[:whole].reshape(-1, _ROW), values[whole:]
-
-
-@functools.lru_cache
-def _ones(dtype: np.dtype[Any]) -> Array:
-    return np.ones(_ROW, dtype)
-
-
 def _spread(values: Array, total: float, squares: float, scratch: Array) -> float:
     """Return the sum of squared distances from the mean without losing precision; may overwrite `scratch`."""
     spread = squares - total * total / values.size
     if spread >= CANCELLING * squares:
         return spread
-    return _dot(np.subtract(values, values.dtype.type(total / values.size), out=scratch[: values.size]))
+    return sum_squares(np.subtract(values, values.dtype.type(total / values.size), out=scratch[: values.size]))
 
 
 def can_summarise(tensor: Tensor) -> bool:
