@@ -1,4 +1,4 @@
-"""`ScriptCalls`: the calls of a training script that have a hook save something, or say what to save."""
+"""`ScriptCalls`: the methods that a training script calls to choose what a hook saves, and to save custom values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 
 
 class ScriptCalls:
-    """The calls of scripts written for `smdebug`: modes, collections, and scalars and tensors of the script's own.
+    """The methods for scripts, as in `smdebug`: modes, collections, and custom scalars and tensors.
 
     The hook sets the attributes.
     """
@@ -43,7 +43,7 @@ class ScriptCalls:
 
     @property
     def should_stop(self) -> bool:
-        """Whether a rule of a self-managed job has asked to stop training. Own training loops stop themselves."""
+        """Whether a rule of a self-managed job has asked to stop training; a custom training loop has to check it."""
         return self._watcher.should_stop
 
     def get_collection(self, name: str, create: bool = True) -> Collection:
@@ -104,20 +104,20 @@ class ScriptCalls:
         sm_metric: bool = False,
         timestamp: float | None = None,
     ) -> None:
-        """Save a number as ``scalar/<name>``, at every call, whatever the save intervals say.
+        """Save a number as ``scalar/<name>`` at every call, independent of the save intervals.
 
-        It belongs to the step that is open. If there is none, or the mode has been changed since that step began, it
-        belongs to the next step; should that one be of another mode, or never come, to the open step after all, and
-        to step 0 if there never is any. Of several values in one step the last counts.
+        The number belongs to the open step. If no step is open, or if the mode has changed since it began, the number
+        belongs to the next step. If the next step has another mode or never comes, the number belongs to the open step,
+        or to step 0 if there is none. Of several values in one step, the last one counts.
 
         Args:
             name: Name of the number.
-            value: A number, or an array or tensor of one element.
-            sm_metric: Whether the number is a metric of the job, to be told to SageMaker.
-            timestamp: When the value was taken, in seconds since the epoch; now when not given.
+            value: A number, or an array or tensor with one element.
+            sm_metric: Whether to report the number to SageMaker as a metric of the job.
+            timestamp: Time of the value in seconds since the epoch; the current time by default.
 
         Raises:
-            SMDebugTypeError: The name is no text, or the value is not exactly one number.
+            SMDebugTypeError: The name is not a text, or the value is not exactly one number.
         """
         if not isinstance(name, str):
             raise SMDebugTypeError(f"name must be a text (got {brief(name)})")
@@ -133,22 +133,22 @@ class ScriptCalls:
     def save_tensor(
         self, tensor_name: str, tensor_value: Any, collections_to_write: str | Sequence[str] = CollectionKeys.DEFAULT
     ) -> None:
-        """Save a tensor of the script's own, as a member of all the collections named.
+        """Save a custom tensor as a member of collections.
 
-        It is saved with the open step or a later one, the first at which one of these collections is due and the
-        framework captures something: a value given before the forward or backward pass of a step belongs to that step,
-        one given after both to the next one that is saved. Until then a later value of the same name replaces it; the
-        oldest values give way when more than `memory_limit_bytes` wait.
+        The tensor is saved with the open step, or with the first later one, at which one of the collections is due and
+        the framework captures a tensor. A value given before the forward or backward pass of a step belongs to that
+        step, and a value given after both belongs to the next saved step. Until then, a later value of the same name
+        replaces it. If more than `memory_limit_bytes` are waiting, the oldest values are dropped.
 
         A value that cannot be saved is skipped with a warning.
 
         Args:
-            tensor_name: Name to save it under.
-            tensor_value: An array, tensor, number, text, or list of numbers or texts; a copy is taken.
-            collections_to_write: A collection, or several; those that do not exist are created.
+            tensor_name: Name of the tensor.
+            tensor_value: An array, tensor, number, text, or list of numbers or texts; it is copied.
+            collections_to_write: One or several names of collections; missing collections are created.
 
         Raises:
-            SMDebugTypeError: The name is no text, or the collections are not named by texts.
+            SMDebugTypeError: `tensor_name` is not a text, or a name of a collection is not a text.
         """
         if not isinstance(tensor_name, str):
             raise SMDebugTypeError(f"tensor_name must be a text (got {brief(tensor_name)})")
@@ -168,5 +168,5 @@ class ScriptCalls:
                 if name not in self._collections:
                     self._steps.invalidate_plan()
                 self._collections.get(name).add_tensor_name(tensor_name)
-            self._skipped.forget()  # its collections may be due when none of those to be saved is
+            self._skipped.forget()  # because its collections may be due at steps that are being skipped
             self._recorder.tensors.add(tensor_name, captured, names)

@@ -1,4 +1,4 @@
-"""The actions of rules in a watched job: each is carried out once, whatever restarts.
+"""The actions of rules in a watched job. Each action is carried out once, even if the watcher restarts.
 
 Before an action a token is created exclusively in the job's state, so that a watcher that takes over does not repeat
 it. A message is therefore sent at most once. Stopping a job twice does no harm, so an action that stops is repeated if
@@ -37,14 +37,14 @@ STOP: Final = "stoptraining"
 
 
 class JobActions:
-    """Makes the handlers for the actions of a job's rules.
+    """Creates the handlers for the actions of a job's rules.
 
     Args:
         job_name: Name of the training job.
         state: The folder of the job's state.
         options: How actions are carried out.
         ask_script: Asks the training script to stop, with the name of the rule; None if there is no way to.
-        client_factory: Makes the AWS client of a service, by name.
+        client_factory: Creates the AWS client of a service, by name.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class JobActions:
             builtin_handlers(self._client)[STOP](parameters, rule_name, message)
             return
         if self._options.stop == "off":
-            LOG.info("%s: actions do not stop jobs here, as stop='off' says", rule_name)
+            LOG.info("%s: the job goes on, because stop='off' is set", rule_name)
             return
         if self._ask_script is not None:
             self._ask_script(rule_name)
@@ -92,7 +92,7 @@ class _Once:
         self._state = state
 
     def prepare(self, parameters: ActionParameters) -> None:
-        """Prepare the action, if there is something to do before."""
+        """Prepare the action, if its handler needs preparation."""
         if isinstance(self._handler, PreparedHandler):
             self._handler.prepare(parameters)
 

@@ -51,13 +51,13 @@ class WatchedJob:
 
 
 class Listener(Protocol):
-    """Hears what happens to the rules of a job; called on the evaluating thread."""
+    """Receives the issues and statuses of a job's rules; called on the evaluating thread."""
 
     def issue_found(self, issue: Issue) -> None:
-        """Take an issue; `Issue.rule` is the ``RuleConfigurationName``."""
+        """Handle an issue; `Issue.rule` is the ``RuleConfigurationName``."""
 
     def status_changed(self, record: RuleRecord) -> None:
-        """Take a rule whose status has changed."""
+        """Handle a change of a rule's status."""
 
 
 def _now() -> dt.datetime:
@@ -94,13 +94,13 @@ class RuleRecord:
 class RuleEvaluations:
     """Evaluates the debugger rules of a job over its trial.
 
-    As on SageMaker a rule ends at the first step at which its condition is met, its actions run then, and a rule that
-    cannot run has the status ``Error`` while the others go on. Custom rules run in processes of their own, where
-    ``import smdebug`` gives this package, as files of rules for SageMaker expect.
+    As on SageMaker, a rule ends at the first step at which its condition is met, and its actions run then. A rule that
+    cannot run gets the status ``Error``, and the others continue. Custom rules run in separate processes, in which
+    ``import smdebug`` imports this package, because rule files for SageMaker contain it.
 
     Args:
         job: The job.
-        listener: Hears of issues and of changes of status.
+        listener: Receives issues and changes of status.
         handlers: Returns the handlers of a rule's actions, by name of the action; they may add to its `actions`.
         poll_seconds: Time between two looks for new steps.
     """
@@ -132,7 +132,7 @@ class RuleEvaluations:
         self._cancelled.set()
 
     def abandon(self) -> None:
-        """End the evaluation without another status or result, because somebody else evaluates the rules now."""
+        """Stop without writing another status or result, because another process evaluates the rules now."""
         self._is_abandoned = True
         self._cancelled.set()
 

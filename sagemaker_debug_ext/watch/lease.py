@@ -96,7 +96,7 @@ class Lease:
         return True
 
     def release(self) -> None:
-        """Let another watcher take over at once."""
+        """Release the lease, so that another watcher may acquire it without waiting."""
         if self.is_held():
             self._write(released=True)
 

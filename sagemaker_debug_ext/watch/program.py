@@ -52,7 +52,7 @@ _MIB: Final = 1 << 20
 
 
 class Watcher:
-    """Evaluates the rules of one self-managed job and reports.
+    """Evaluates the rules of one self-managed job, and reports their statuses.
 
     Args:
         spec: The settings of the job.
@@ -98,7 +98,7 @@ class Watcher:
         return EXIT_DONE
 
     def training_ended(self, seconds: float) -> None:
-        """Give the rules some time for the last steps, then end them; called when the training process is gone.
+        """Evaluate the last steps for a limited time, then end the rules. Called when the training process has ended.
 
         Args:
             seconds: Time for the last steps.
@@ -107,7 +107,7 @@ class Watcher:
         try:
             self._mark_end(min(seconds, _OTHER_WORKERS_SECONDS))
         except (OSError, DebugExtError):
-            LOG.warning("the end of the trial of job %s could not be marked", self._name, exc_info=True)
+            LOG.warning("cannot mark the trial of job %s as ended", self._name, exc_info=True)
         timer = threading.Timer(seconds, self._rules.cancel, ["the training process has ended"])
         timer.daemon = True
         timer.start()
@@ -142,7 +142,7 @@ class Watcher:
                 self._sequence += 1
                 self._state.write(STATUS_KEY, [json.dumps(self._document()).encode()])
             except (OSError, DebugExtError):
-                LOG.warning("the status of job %s could not be written", self._name, exc_info=True)
+                LOG.warning("cannot write the status of job %s", self._name, exc_info=True)
 
     def _document(self) -> JSONObject:
         return {
@@ -170,7 +170,7 @@ class Watcher:
                 try:
                     self._lease.renew()
                 except (OSError, DebugExtError):
-                    LOG.warning("the lease of job %s could not be renewed", self._name, exc_info=True)
+                    LOG.warning("cannot renew the lease of job %s", self._name, exc_info=True)
                 self._report()
 
         thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
@@ -253,7 +253,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
 
 
 def _yield_to_training(memory_mib: int) -> None:
-    """Give this process less processor time, less memory and an earlier end than training has."""
+    """Limit the memory of this process, lower its priority, and let the kernel kill it before training."""
     with contextlib.suppress(OSError):
         os.nice(_NICENESS)
     with contextlib.suppress(OSError):

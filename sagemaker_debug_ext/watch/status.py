@@ -1,4 +1,4 @@
-"""The status of a watched job, ``status.json``: what the watcher knows, and what readers make of it."""
+"""The status of a watched job, ``status.json``, and the statuses of rules that readers derive from it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The watcher of a self-managed job: a child of the first worker that evaluates the rules of the job.
 
-It is a process of its own, so that rules never wait for the interpreter that trains. Whatever goes wrong with it is
+It is a separate process, so that rules do not compete with training for the interpreter. An error of the watcher is
 logged once, and training goes on.
 """
 
@@ -21,16 +21,16 @@ from sagemaker_debug_ext.hooks.process.fork import fork_token
 LOG = logging.getLogger(__name__)
 
 WATCHER_VARIABLE: Final = "SAGEMAKER_DEBUG_EXT_WATCHER"
-"""Set for the watcher and its children, so that a hook there starts no watcher of its own."""
+"""Set for the watcher and its children, so that a hook in them does not start another watcher."""
 
 _PROGRAM: Final = "import sys; sys.path.pop(0); from sagemaker_debug_ext.watch.program import main; sys.exit(main())"
-"""The folder of the script is no place to import from: its modules may have the names of others."""
+"""The program drops the current folder from the import path, because modules there may shadow installed ones."""
 
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class WatcherProcess:
-    """Starts the watcher, takes its requests to stop training, and waits for it when training ends."""
+    """Starts the watcher, receives its requests to stop training, and waits for it when training ends."""
 
     def __init__(self) -> None:
         self.should_stop = False
@@ -47,13 +47,13 @@ class WatcherProcess:
         try:
             self._launch(self.options)
         except (OSError, MemoryError, RuntimeError) as error:
-            LOG.warning("no rule is evaluated: the watcher could not be started: %s", error)
+            LOG.warning("no rule is evaluated, because the watcher cannot be started: %s", error)
 
     def drain(self, limit_seconds: float | None = None) -> None:
         """Wait until the watcher has evaluated the last steps and exits.
 
         Args:
-            limit_seconds: Maximum time, in place of the settings' own if it is shorter; 0 does not wait.
+            limit_seconds: Maximum time if it is shorter than `drain_seconds` of the settings; 0 does not wait.
         """
         process = self._process
         if self.options is None or process is None or fork_token() is not self._fork_token:
@@ -92,7 +92,7 @@ class WatcherProcess:
         threading.Thread(target=self._take_requests, args=(requests,), name="watcher-requests", daemon=True).start()
 
     def _take_requests(self, requests: int) -> None:
-        """Take the requests of the watcher until it ends: one line with the name of the rule for each."""
+        """Read the requests of the watcher until it ends; each is one line with the name of a rule."""
         with os.fdopen(requests) as lines:
             for line in lines:
                 LOG.warning("rule %s asks to stop training", line.strip())
@@ -101,7 +101,7 @@ class WatcherProcess:
 
 def _environment(num_threads: int) -> dict[str, str]:
     limits = dict.fromkeys(_THREAD_VARIABLES, str(num_threads))
-    # The script may have found the package through a change of its own to sys.path.
+    # The script may have found this package because it changed sys.path, which children do not inherit.
     places = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
     own = {"PYTHONPATH": os.pathsep.join(filter(None, places)), "CUDA_VISIBLE_DEVICES": "", WATCHER_VARIABLE: "1"}
     return {**os.environ, **limits, **own}

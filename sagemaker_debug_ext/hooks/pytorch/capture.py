@@ -40,7 +40,7 @@ LOG = logging.getLogger(__name__)
 
 
 class TensorHook(BaseHook):
-    """Saves the PyTorch tensors that it is given: parameters, gradients, and numbered values of modules.
+    """Saves PyTorch tensors: parameters, gradients, and inputs and outputs of modules.
 
     Args:
         args: As for `BaseHook`.

@@ -1,1 +1,1 @@
-"""What several rules derive from a step: losses, activations, class labels, samples and updates."""
+"""Inference shared by several rules: losses, activations, class labels, samples and updates of a step."""

@@ -24,7 +24,7 @@ ANSWERS: Final = Selection(roles=(Role.PREDICTION,))
 LAYER_INPUTS: Final = Selection(roles=(Role.LAYER_INPUT,))
 SURE: Final = 0.9999
 CLOSE: Final = 1e-3
-"""How far, relative to the largest output, a product may be from what the layer has computed."""
+"""Maximum difference between a product and the layer's output, relative to the largest output."""
 
 
 def is_inferred(selection: Selection, role: Role, trial: Trial) -> bool:
@@ -47,9 +47,9 @@ def may_be_rectified(view: StepView, name: str) -> bool:
 
 
 def infer_preactivation(view: StepView, name: str) -> tuple[str, Array] | None:
-    """Return which of tanh and sigmoid a layer's output seems to be of, and what went into it; None if of neither.
+    """Return the likely activation of a layer, tanh or sigmoid, and its input; None if the output fits neither.
 
-    The model's own answers are left out: to be sure of those is what training is for.
+    The model's predictions are left out, because training makes them confident.
     """
     output = view.value(name)
     if output is None or output.dtype not in (np.float32, np.float64) or not _has_activation(view, name):
@@ -91,9 +91,9 @@ def is_plain(view: StepView, weight: str, given: str, output: str) -> bool:
 
 
 def reaches_layer_unchanged(view: StepView, name: str) -> bool:
-    """Return whether an input of the model goes into a layer with a matrix of weights as it is, as far as was saved.
+    """Return whether an input of the model reaches a layer with a weight matrix unchanged, as far as was saved.
 
-    Where layers may prepare what they are given, an input that is not scaled is no fault if such a layer comes first.
+    An unscaled input is no fault if another layer, such as a normalization, comes first.
     """
     given = view.value(name)
     if given is None:

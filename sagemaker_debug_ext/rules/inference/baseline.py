@@ -13,15 +13,15 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 
 FEWEST_TARGETS: Final = 200
-"""How many targets there must be for the error of a constant to be known."""
+"""Minimum number of targets for the error of a constant prediction."""
 WEIGHED: Final = 0.01
-"""Part of the mean cross entropy by which a loss differs from it if it weighs what it adds up."""
+"""Relative difference from the mean cross entropy beyond which a loss has weights."""
 GAIN: Final = 4.0
-"""By how many percent answers must be better than the best constant for the model to have learnt something."""
+"""Percentage by which the error of a model that has learnt is below that of the best constant prediction."""
 
 
 def error_of(loss: LossObservation) -> float | None:
-    """Return what can be compared with the best constant; None if there is no telling what the loss wants."""
+    """Return the error to compare with that of the best constant; None if the kind of loss is unknown."""
     if loss.num_classes is not None:
         return loss.cross_entropy()
     if loss.expects_logits:
@@ -33,10 +33,10 @@ def error_of(loss: LossObservation) -> float | None:
 
 
 class BaselineComparison:
-    """By how much answers of the latest steps are better than the best constant answer.
+    """Compares the predictions of the latest steps with the best constant prediction.
 
     Args:
-        window: How many steps are averaged; more if they have fewer than `FEWEST_TARGETS` targets together.
+        window: Number of steps to average; more if they have fewer than `FEWEST_TARGETS` targets together.
     """
 
     def __init__(self, window: int) -> None:
@@ -58,7 +58,7 @@ class BaselineComparison:
             if error is None:
                 continue
             targets = loss.targets.reshape(-1)
-            if loss.num_classes is not None:  # others are ignored, as padding is
+            if loss.num_classes is not None:  # other targets are padding
                 targets = targets[(targets >= 0) & (targets < loss.num_classes)]
             self._keep(loss.name, _Answered(error, targets, of_classes))
             self._seen[loss.name] += 1
@@ -66,9 +66,9 @@ class BaselineComparison:
         return names
 
     def _error_of(self, loss: LossObservation) -> float | None:
-        """Return the error of answers; of those that a loss weighs, what goes with the targets counts.
+        """Return the error of predictions. For a loss with weights, it is the residual variance of the targets.
 
-        Where yes counts more than no, answers lean towards it.
+        Weights of classes shift the predictions, so that their cross entropy is no measure of success.
         """
         if loss.name not in self._weighed and is_weighed(loss):
             self._weighed.add(loss.name)
@@ -88,9 +88,9 @@ class BaselineComparison:
         return self._seen[name]
 
     def gain(self, name: str) -> float | None:
-        """Return by how many percent the error behind a loss is below that of a constant; None if that cannot be told.
+        """Return the percentage by which the error behind a loss is below that of the best constant prediction.
 
-        Few targets tell nothing, nor do those that are all the same.
+        None if there are too few targets, or if all of them are equal.
         """
         kept = self._answered.get(name)
         if not kept or self._num_targets[name] < FEWEST_TARGETS:
@@ -114,14 +114,14 @@ def error_of_constant(targets: Array, of_classes: bool) -> float:
         return float(np.var(to_float64(targets), ddof=1)) if targets.size > 1 else 0.0
     if targets.dtype.kind in "iu" or np.array_equal(targets, np.trunc(targets)):
         entropy_of_sample = label_entropy(targets)
-        # of a small sample it is too small; Miller and Madow's correction
+        # The entropy of a small sample is too small: the correction of Miller and Madow.
         return entropy_of_sample + (len(np.unique(targets)) - 1) / (2 * targets.size) if entropy_of_sample else 0.0
-    mean = float(np.mean(to_float64(targets)))  # shares of class 1
+    mean = float(np.mean(to_float64(targets)))  # of the probabilities of class 1
     return entropy(np.array([mean, 1 - mean]))
 
 
 def is_weighed(loss: LossObservation) -> bool:
-    """Return whether a loss of yes and no with margins is another number than their mean cross entropy."""
+    """Return whether a binary cross entropy of logits differs from the mean, because it weighs classes or samples."""
     if loss.num_classes is not None or not loss.is_binary or loss.kind != "BCEWithLogits":
         return False
     plain = loss.bce_with_logits()

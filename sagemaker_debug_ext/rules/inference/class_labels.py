@@ -84,7 +84,7 @@ def confusion_matrix(labels: ClassIds, predictions: ClassIds, category_no: int |
     Raises:
         SMDebugCustomerError: A class is negative, or not below `category_no`.
     """
-    # negative numbers are the highest of all without their sign
+    # as unsigned numbers, negative ones are the largest
     highest = int(max(labels.view(np.uint64).max(), predictions.view(np.uint64).max()))
     number = highest + 1 if category_no is None else category_no
     if highest >= min(number, 2**63):
@@ -98,9 +98,9 @@ def confusion_matrix(labels: ClassIds, predictions: ClassIds, category_no: int |
 
 
 def has_one_for_each_sample(view: StepView, targets: Array) -> bool:
-    """Return whether the targets are one for each sample of the model's inputs; True if no input was saved."""
+    """Return whether there is one target for each sample of the model's inputs; True if no input was saved."""
     inputs = [value for name in view.selected(MODEL_INPUTS) if (value := view.value(name)) is not None]
-    # the second axis may be that of the batch, as of recurrent layers
+    # recurrent layers may have the batch on the second axis
     return targets.ndim == 1 and (not inputs or any(len(targets) in value.shape[:2] for value in inputs))
 
 

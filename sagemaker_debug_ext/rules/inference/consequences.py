@@ -1,8 +1,8 @@
-"""Which signs can follow from which, and when: `follows`.
+"""Signs that can be consequences of other signs: `follows`.
 
-A sign that can follow from an earlier one points at its own cause only after that one. Units that an enormous update
-has killed give gradients of 0, but the parameters before them are not what is wrong. The model is the table
-`CONSEQUENCES`; signs that are on no row never follow from others.
+A consequence says little about its own cause. For example, units that an enormous update has killed give gradients of
+0, but the parameters before them are not at fault. `CONSEQUENCES` lists all consequences; other signs never follow from
+others.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import attrs
 from sagemaker_debug_ext.rules.issue import Issue
 
 GROWTH: Final = frozenset({"GradientOutlier", "LossDivergence", "LossSpike"})
-"""Rules that find values that have grown; what they find takes effect with the next step."""
+"""Rules that find values that have grown, which affect the next step."""
 COLLAPSE: Final = frozenset({"ActivationCollapse", "DeadRelu"})
 """Rules that find units that give the same answer to everything."""
 AS_BUILT: Final = frozenset({"InputScale", "LossInputMismatch"})
-"""Rules that find what is there before the first step, whenever they report it."""
+"""Rules that find faults from before the first step, at whichever step they report them."""
 
 
 @attrs.frozen

@@ -23,7 +23,7 @@ class Losses(NamedTuple):
 
 
 def loss_pairs(names: Iterable[str]) -> dict[str, str]:
-    """Return which validation loss belongs to which training loss, by name.
+    """Return the pairs of validation and training losses, by name.
 
     ``validation-X`` (also ``valid``, ``val``, ``eval``, ``test``, and ``_`` for ``-``) belongs to ``train-X``, else to
     ``training-X``, else to ``X``.
@@ -54,7 +54,7 @@ class _Mean:
 
 
 class EvaluationRounds:
-    """Mean losses by evaluation round, for each loss by itself.
+    """Mean losses by evaluation round, separately for each loss.
 
     A round is a run of EVAL steps without a TRAIN step in between. Its validation loss is the mean over its EVAL steps
     so far, its training loss the mean over the TRAIN steps since the round before. Other modes do not count.

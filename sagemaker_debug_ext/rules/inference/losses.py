@@ -1,7 +1,7 @@
 """`LossObservation`: a loss with its inputs, and the loss of the best constant prediction.
 
-PyTorch wants classes as whole numbers along the first axis; where a framework is less strict, answers and targets are
-brought into that form, and probabilities into that of scores.
+PyTorch expects classes as whole numbers along the first axis. Predictions and targets of less strict frameworks are
+converted to that form, and probabilities to scores.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class LossObservation:
     Args:
         name: Name of the loss itself.
         value: The loss.
-        scores: What the model answered, one row for each sample.
-        targets: What it should have.
-        answers_name: Name of the tensor that holds the answers.
-        targets_name: Name of the tensor that holds the targets.
-        kind: PyTorch's name, without ``Loss``, for the kind of loss; None if names do not tell.
+        scores: Predictions of the model, one row for each sample.
+        targets: Targets of the predictions.
+        answers_name: Name of the tensor with the predictions.
+        targets_name: Name of the tensor with the targets.
+        kind: PyTorch's name for the kind of loss, without ``Loss``; None if tensor names do not show it.
     """
 
     name: str
@@ -114,13 +114,13 @@ class LossObservation:
         return float((targets @ targets - explained) / (len(targets) - 2))
 
     def cross_entropy(self) -> float | None:
-        """Return the mean cross entropy of the scores, whatever the loss computes; None without classes."""
+        """Return the mean cross entropy of the scores, independent of the kind of loss; None without classes."""
         if self.num_classes is None:
             return None
         scores = np.moveaxis(to_float64(self.scores), 1, -1)
         targets = self.targets.reshape(-1)
         rows = scores.reshape(-1, scores.shape[-1])
-        known = (targets >= 0) & (targets < rows.shape[1])  # others are ignored, as padding is
+        known = (targets >= 0) & (targets < rows.shape[1])  # other targets are padding
         if not known.any():
             return None
         rows, targets = rows[known], targets[known]
@@ -130,11 +130,11 @@ class LossObservation:
 
 
 def observed_losses(view: StepView, *, keeps_shares: bool = False) -> Iterator[LossObservation]:
-    """Yield the losses of a step whose two inputs were saved, and are numbers of a batch.
+    """Yield the losses of a step whose predictions and targets were saved, if these are numbers of a batch.
 
     Args:
         view: The step.
-        keeps_shares: Leave probabilities as they are, where they would be brought into the form of scores.
+        keeps_shares: Do not convert probabilities to scores.
     """
     scheme = naming_scheme_of(view.trial)
     for names in scheme.answers(view.tensor_names):
@@ -157,10 +157,9 @@ def observed_losses(view: StepView, *, keeps_shares: bool = False) -> Iterator[L
 class AdversarialLosses:
     """Detects adversarial losses (generator against discriminator), which need not decrease.
 
-    There a loss of yes and no is computed more than once a step: on what is to be told apart, which has both answers as
-    its targets, and after it on what shall be taken for real, all of whose targets are 1. What one side gains the other
-    loses, so no loss of a game needs to fall, and a side that wins is no better than one that holds out. Where each
-    computation is a step of its own, all targets of a step are the same, 0 or 1 by turns.
+    Such a binary loss is computed more than once a step. The discriminator's computation has targets 0 and 1, and the
+    generator's, after it, has only targets 1. One side loses what the other gains, so neither loss needs to fall.
+    If each computation is a step of its own, all targets of a step are equal, and alternate between 0 and 1.
     """
 
     def __init__(self) -> None:
@@ -177,7 +176,7 @@ class AdversarialLosses:
         self._observe_turns(view)
 
     def _observe_turns(self, view: StepView) -> None:
-        """Note which losses of yes and no have had one of them only as the target, at each step by itself."""
+        """Note for each binary loss which targets it has had at steps with a single target value."""
         for name in view.tensor_names:
             stem = name.removesuffix("_input_1")
             targets = view.value(name) if stem != name and "BCE" in stem and stem not in self._mixed else None
@@ -194,7 +193,7 @@ class AdversarialLosses:
 
 
 def _wants_both_ways(view: StepView, stem: str) -> bool:
-    """Return whether all of something shall be 1 after both 0 and 1 were targets of the same loss at the same step."""
+    """Return whether a loss has only targets 1 after targets 0 and 1 at the same step."""
     before: set[float] = set()
     for number in range(1, len(view.tensor_names), 2):
         targets = view.value(f"{stem}_input_{number}") if f"{stem}_input_{number}" in view.tensor_names else None
@@ -208,7 +207,7 @@ def _wants_both_ways(view: StepView, stem: str) -> bool:
 
 
 def class_labels(view: StepView, name: str) -> Array | None:
-    """Return labels as they were saved; None if neither their names nor their values show that they are classes."""
+    """Return labels as saved; None if neither their names nor their values show that they are classes."""
     if not naming_scheme_of(view.trial).hides_kinds:
         return view.value(name)
     for loss in observed_losses(view):
@@ -218,7 +217,7 @@ def class_labels(view: StepView, name: str) -> Array | None:
 
 
 def class_answers(view: StepView, name: str) -> Array | None:
-    """Return answers as they were saved; where names do not tell whether they are of classes, a row for each label."""
+    """Return predictions as saved; with one row for each label if names do not show that they are class scores."""
     if not naming_scheme_of(view.trial).hides_kinds:
         return view.value(name)
     for loss in observed_losses(view):
@@ -243,10 +242,10 @@ def to_class_index_form(
     """Return scores and targets in the form of PyTorch.
 
     Args:
-        scores: What the model answered.
-        targets: What it should have.
-        has_classes: Whether targets may be of classes.
-        may_be_shares: Whether scores that look like probabilities are such.
+        scores: Predictions of the model.
+        targets: Targets of the predictions.
+        has_classes: Whether targets may be classes.
+        may_be_shares: Whether scores in the range of probabilities are probabilities.
     """
     are_shares = may_be_shares and sums_to_one(scores)
     classes = as_class_ids(scores, targets) if has_classes else None
@@ -263,7 +262,7 @@ def to_class_index_form(
 
 
 def as_class_ids(scores: Array, targets: Array) -> Array | None:
-    """Return targets as class indices, one for each row of scores; None if they are something else."""
+    """Return targets as class indices, one for each row of scores; None if they are not classes."""
     num_classes = scores.shape[-1] if scores.ndim > 1 else 1
     if num_classes == 1 or targets.dtype.kind not in "biuf":
         return None

@@ -1,7 +1,7 @@
-"""Pairings of a loss, the activation before it and its targets: which of them cannot work.
+"""Pairings of a loss, the activation before it and its targets that cannot work.
 
-The program record tells loss and activation, the first batch the form and range of the targets. Every pairing that
-cannot work is one row of `PAIRINGS`; no training is needed to decide it.
+The program record holds loss and activation, and the first batch shows the form and range of the targets. Each row of
+`PAIRINGS` is a pairing that cannot work; it is found before training.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_OUT_OF_REACH: Final = 0.1
 """Fraction of targets that may be outside the range of an activation, because targets may be rescaled later."""
 MOST_NO_YES_OR_NO: Final = 0.02
 DROPPED_ANSWERS: Final = "dropout sets some answers of the last layer to 0 before its activation"
-"""Text of the pairing that is no fault of the loss."""
+"""Text of the pairing in which the loss is not at fault."""
 
 KERAS_NAMES: Final = {
     "mse": "mean_squared_error",
@@ -34,7 +34,7 @@ KERAS_NAMES: Final = {
 
 @attrs.frozen
 class Output:
-    """What is known of one output of a model when training begins.
+    """Known properties of one output of a model when training begins.
 
     Args:
         loss: Name of the loss function.
@@ -99,8 +99,8 @@ class Pairing:
     """A pairing that cannot work.
 
     Args:
-        text: What is wrong, as the end of "The loss does not suit the output: …".
-        holds: Whether an output has it.
+        text: The fault, as the end of "The loss does not suit the output: …".
+        holds: Returns whether an output has it.
     """
 
     text: str
@@ -149,12 +149,12 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
 
 
 def problem_of_pairing(output: Output) -> str:
-    """Return what is wrong with an output; empty if nothing is."""
+    """Return the text of the pairing that an output has; empty if it has none."""
     return next((pairing.text for pairing in PAIRINGS if pairing.holds(output)), "")
 
 
 def output_of(program: ProgramRecord | None, name: str, targets: Array) -> Output | None:
-    """Return what the record of a program tells of the output with the given name; None if that is not enough."""
+    """Return the output with the given name, from the record of a program; None if the record lacks part of it."""
     loss = next((loss for loss in (program.losses if program else ()) if loss.name == name), None)
     if loss is None or not loss.type or not loss.tail or targets.dtype.kind not in "biuf":
         return None

@@ -1,4 +1,4 @@
-"""Single samples of a batch, told apart by hashes: what rules over the data share."""
+"""Hashes that identify single samples of a batch, for rules over the data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIN_ELEMENTS: Final = 4
 
 
 def sample_hashes(batch: Array) -> tuple[bytes, ...] | None:
-    """Return a hash of each sample, axis 0 being the batch; None for samples too small to be told apart."""
+    """Return a hash of each sample along axis 0; None for samples that are so small that several may be equal."""
     if batch.ndim < 2 or len(batch) == 0 or batch.size // len(batch) < MIN_ELEMENTS:
         return None
     return tuple(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in batch)

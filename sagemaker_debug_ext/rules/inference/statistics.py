@@ -46,7 +46,7 @@ def find_counter(name: str, ignores_masks: bool) -> Callable[[Array], int]:
 
     Args:
         name: The tensor.
-        ignores_masks: Whether masks of attention are no fault, as where nothing has selected them.
+        ignores_masks: Whether to accept attention masks, which are minus infinity in places.
     """
     return count_non_finite_of_input if ignores_masks and _INPUT.search(name) else count_non_finite
 
@@ -64,7 +64,7 @@ def count_non_finite(value: Array) -> int:
 
 
 def count_non_finite_of_input(value: Array) -> int:
-    """Return the same of an input of a layer: a mask, 0 or minus infinity everywhere, has none that are a fault."""
+    """Return the same for a layer's input; 0 for an attention mask, whose elements are all 0 or minus infinity."""
     count = count_non_finite(value)
     is_mask = count > 0 and value.dtype.kind != "c" and bool(((value == 0) | (value == -np.inf)).all())
     return 0 if is_mask else count

@@ -37,10 +37,7 @@ def is_training(view: StepView) -> bool:
 
 
 def is_final(view: StepView, name: str) -> bool:
-    """Return whether the job has ended, and saved a tensor at no later step of the same mode.
-
-    What has not come by then does not come; as long as a job runs, it still may.
-    """
+    """Return whether the job has ended, and saved a tensor at no later step of the same mode."""
     step = view.step_in(view.mode) if view.trial.loaded_all_steps else None
     saved = [] if step is None else view.trial.tensor(name).steps(mode=view.mode)
     return bool(saved) and saved[-1] == step
@@ -52,10 +49,10 @@ def gradient_in(view: StepView, parameter: str) -> str | None:
 
 
 def value_before_update(view: StepView, parameter: str) -> Array | None:
-    """Return a parameter as the step used it, before any update; None if that was not saved.
+    """Return the value of a parameter that the step used, before any update; None if it was not saved.
 
-    Where a hook saves what the step leaves, that is what the step before has left; and if there is none, what the step
-    itself leaves, if its gradient is 0.
+    For hooks that save parameters after the update, it is the value of the previous step. If that was not saved, it is
+    the value of this step, provided that its gradient is 0.
     """
     if view.mode in (ModeKeys.EVAL, ModeKeys.PREDICT) or not naming_scheme_of(view.trial).is_updated(parameter):
         return view.value(parameter)
@@ -77,8 +74,8 @@ def loss_reduction_size(view: StepView) -> int:
 def loss_at(view: StepView, name: str) -> float | None:
     """Return a loss of the step; None if the tensor is no loss.
 
-    Where a hook saves a number for each sample, that is their mean; and where it saves the mean since the epoch began,
-    it is that of the batches since the loss was saved before.
+    For hooks that save a number for each sample, it is the mean of these. For hooks that save running means of the
+    epoch, it is the mean of the batches since the previous saved step.
     """
     loss = as_loss(view.value(name), view.trial)
     if loss is None or not naming_scheme_of(view.trial).has_running_losses:
@@ -89,7 +86,7 @@ def loss_at(view: StepView, name: str) -> float | None:
 def as_loss(value: Array | None, trial: Trial) -> float | None:
     """Return a saved loss as one number; None if it is no loss.
 
-    Where a hook saves a number for each sample, that is their mean.
+    For hooks that save a number for each sample, it is the mean of these.
     """
     if value is None or value.dtype.kind == "c" or not naming_scheme_of(trial).has_sample_losses:
         return as_scalar(value)
@@ -155,8 +152,8 @@ class DeferredMeasurements:
         Args:
             view: The step.
             name: The tensor.
-            reading: What was measured.
-            is_late: Whether the job has had its time.
+            reading: The measurement.
+            is_late: Whether the job has had enough steps to recover.
         """
         self._readings.pop((name, view.mode), None)
         if not reading.fires or is_late or is_final(view, name):
@@ -165,9 +162,9 @@ class DeferredMeasurements:
         return attrs.evolve(reading, fires=False)
 
     def take(self) -> list[tuple[StepView, dict[str, Measurement]]]:
-        """Return the deferred measurements by step, in order, once the job has ended; nothing before.
+        """Return the deferred measurements by step, in order, once the job has ended; none before.
 
-        What waits at a step after which more was saved, which nobody looked at, says nothing of the end.
+        Measurements are dropped if later steps of their tensor were saved but not evaluated.
         """
         ended: dict[int, tuple[StepView, dict[str, Measurement]]] = {}
         for (name, mode), (view, reading) in list(self._readings.items()):
@@ -181,7 +178,7 @@ class RollingWindow:
     """Rolling window of the last finite values of each tensor.
 
     Args:
-        length: How many are kept.
+        length: Maximum number of values.
     """
 
     def __init__(self, length: int) -> None:

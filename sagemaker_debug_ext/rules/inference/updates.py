@@ -21,8 +21,8 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 class UpdateSizeRule(BuiltinRule):
     """A rule over the relative size of updates, for each step of training.
 
-    The norm of a weight's change since it was saved before, relative to its norm then, is divided by the steps between
-    the two; the median over the latest observations of a weight is its usual update.
+    An observation is the norm of a weight's change since its previous saved value, relative to the norm of that value,
+    per step. The median of the latest observations of a weight is its usual update.
     """
 
     is_too_large: ClassVar[bool]
@@ -47,7 +47,9 @@ class UpdateSizeRule(BuiltinRule):
         step = view.step_in(mode)
         if step is None:
             return None
-        is_offset = naming_scheme_of(view.trial).is_offset  # what starts at 0 changes by much of its size
+        is_offset = naming_scheme_of(
+            view.trial
+        ).is_offset  # which start at 0, so that they change by much of their size
         names = [name for name in view.selected(self.selection) if not is_offset(name)]
         for name in names:
             self._observe(view, name, mode, step)
