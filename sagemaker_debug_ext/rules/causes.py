@@ -217,9 +217,11 @@ def likely_causes(issues: Iterable[Issue]) -> list[LikelyCause]:
     found: dict[str, dict[Issue, None]] = {}
     explained = [follows(issue, known) for issue in known]
     for is_explained in (False, True):  # a sign that follows from another one comes after all that follow from none
-        some = [issue for issue, each in zip(known, explained, strict=True) if each is is_explained]
+        considered = [
+            issue for issue, follows_other in zip(known, explained, strict=True) if follows_other is is_explained
+        ]
         for sign in SIGNS:
-            fitting = dict.fromkeys(issue for issue in some if sign.fits(issue, growth))
+            fitting = dict.fromkeys(issue for issue in considered if sign.fits(issue, growth))
             if fitting:
                 found.setdefault(sign.cause, {}).update(fitting)
     return [LikelyCause(name, CAUSES[name], tuple(found_issues)) for name, found_issues in found.items()]

@@ -73,7 +73,7 @@ class StepData:
     @property
     def num_bytes(self) -> int:
         """Size of the values in bytes, without framing."""
-        return sum(tensor.value.nbytes for tensor in self.tensors) + sum(some.values.nbytes for some in self.numbers)
+        return sum(tensor.value.nbytes for tensor in self.tensors) + sum(group.values.nbytes for group in self.numbers)
 
     def __bool__(self) -> bool:
         return bool(self.tensors or self.shapes or self.numbers)
@@ -137,7 +137,7 @@ class TrialWriter:
         kind = StepKind(
             tuple([tensor.name for tensor in tensors]),
             tuple([(tensor.value.dtype, tensor.value.shape) for tensor in tensors]),
-            tuple([(some.names, some.values.dtype) for some in numbers]),
+            tuple([(group.names, group.values.dtype) for group in numbers]),
             tuple(data.shapes),
             data.mode,
             len(step_field),
@@ -153,10 +153,10 @@ class TrialWriter:
         if not layout.template:
             return [], layout.index(data.mode, data.mode_step, None)
         wall_times = [np.array([tensor.wall_time for tensor in tensors])]
-        wall_times += [np.asarray(some.wall_times, np.float64) for some in numbers]
+        wall_times += [np.asarray(group.wall_times, np.float64) for group in numbers]
         parts = layout.records(
             [_content(tensor.value) for tensor in tensors],
-            [some.values for some in numbers],
+            [group.values for group in numbers],
             np.concatenate(wall_times),
             step_field,
             record_tail(data.mode, data.mode_step),

@@ -25,7 +25,7 @@ EVIL = "a\x1b]0;owned\x07\x1b[31m\r\x08\x9b2J\u202eb\u2028\udc80"
 def test_printable_when_any_text_then_only_characters_that_are_shown(text):
     """Nothing else is left, and it can be encoded; the text of an ordinary name stays."""
     shown = printable(text)
-    assert all(each.isprintable() or each in "\n\t" or each.isspace() for each in shown)
+    assert all(character.isprintable() or character in "\n\t" or character.isspace() for character in shown)
     assert not set(shown) & set("\x1b\r\x07\x08\x0b\x0c\x85\u2028\u2029")
     shown.encode()
     assert printable(shown) == shown
@@ -56,11 +56,11 @@ def is_raw(text):
 )
 def test_error_when_its_arguments_hold_control_characters_then_text_and_traceback_are_escaped(error):
     """All errors of ours, also those that come back from another process; their arguments stay as they are."""
-    for each in (error, pickle.loads(pickle.dumps(error))):
-        assert not is_raw(str(each))
-        assert not is_raw("".join(traceback.format_exception_only(type(each), each)))
-        assert r"\x1b" in str(each)
-        assert EVIL in "".join(map(str, each.args))
+    for copied in (error, pickle.loads(pickle.dumps(error))):
+        assert not is_raw(str(copied))
+        assert not is_raw("".join(traceback.format_exception_only(type(copied), copied)))
+        assert r"\x1b" in str(copied)
+        assert EVIL in "".join(map(str, copied.args))
 
 
 @pytest.fixture

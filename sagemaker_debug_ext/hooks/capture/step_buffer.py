@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import attrs
@@ -114,13 +114,13 @@ class StepBuffer:
     def has(self, name: str) -> bool:
         """Return whether something of a tensor, besides its shape, has been captured."""
         is_here = name in self.tensors or name in self.numbers or name in self.small
-        return is_here or any(some.has(name) for some in self.deferred)
+        return is_here or any(reductions.has(name) for reductions in self.deferred)
 
     @property
     def num_bytes(self) -> int:
         """Memory that the captured values hold."""
         held = sum([int(captured.value.nbytes) for captured in self._all_captured()])
-        held += sum([some.nbytes for some in self.deferred])
+        held += sum([reductions.nbytes for reductions in self.deferred])
         return held + sum([8 * len(numbers.names) for numbers in self.numbers.values()])
 
     def to_data(self, to_array: Callable[[Any], Array]) -> StepData:
@@ -139,7 +139,7 @@ class StepBuffer:
             [
                 *_join(self.numbers.values()),
                 *self._reduce_small(to_array),
-                *itertools.chain(*[some.numbers(self.reduction_ddof) for some in self.deferred]),
+                *itertools.chain(*[reductions.numbers(self.reduction_ddof) for reductions in self.deferred]),
             ],
         )
 
@@ -161,23 +161,24 @@ class StepBuffer:
         for name, (captured, reductions) in self.small.items():
             members.setdefault(reductions, []).append((name, captured))
         found = []
-        for reductions, some in members.items():
-            values = reduce_arrays([to_array(captured.value) for _, captured in some], reductions, self.reduction_ddof)
-            names = batched_reduction_names(tuple([name for name, _ in some]), reductions)
-            times = np.repeat([captured.wall_time for _, captured in some], len(reductions))
+        for reductions, alike in members.items():
+            arrays = [to_array(captured.value) for _, captured in alike]
+            values = reduce_arrays(arrays, reductions, self.reduction_ddof)
+            names = batched_reduction_names(tuple([name for name, _ in alike]), reductions)
+            times = np.repeat([captured.wall_time for _, captured in alike], len(reductions))
             with np.errstate(over="ignore"):  # as in `_join`
                 found.append(NamedNumbers(names, values.reshape(-1).astype(np.float32), times))
         return found
 
 
-def _join(numbers: Any) -> list[NamedNumbers]:
+def _join(reduced: Iterable[ReducedValues]) -> list[NamedNumbers]:
     """Join all numbers of one dtype in one array."""
     by_dtype: dict[np.dtype[Any], tuple[list[str], list[float], list[float]]] = {}
-    for some in numbers:
-        names, values, wall_times = by_dtype.setdefault(some.dtype, ([], [], []))
-        names += some.names
-        values += some.values
-        wall_times += [some.wall_time] * len(some.names)
+    for numbers in reduced:
+        names, values, wall_times = by_dtype.setdefault(numbers.dtype, ([], [], []))
+        names += numbers.names
+        values += numbers.values
+        wall_times += [numbers.wall_time] * len(numbers.names)
     with np.errstate(over="ignore"):  # what is too large for the dtype becomes infinite, as the framework's own would
         return [
             NamedNumbers(tuple(names), np.array(values).astype(dtype), tuple(wall_times))

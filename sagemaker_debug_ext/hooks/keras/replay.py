@@ -84,7 +84,7 @@ class Replay:
         """
         leaves = [value for value in tf.nest.flatten(data) if _is_dynamic(value)]
         for spec, function in zip(self._specs, self._functions, strict=True):
-            if all(each.is_compatible_with(leaf) for each, leaf in zip(_dynamic(spec), leaves, strict=False)):
+            if all(known.is_compatible_with(leaf) for known, leaf in zip(_dynamic(spec), leaves, strict=False)):
                 return function(data)
         spec = tf.nest.map_structure(lambda value: _spec_of(value) if _is_dynamic(value) else value, data)
         if self._specs:  # the shape varies, as that of the last batch, or of sentences

@@ -50,7 +50,7 @@ class ShardGatherer:
         self._group = torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=TIMEOUT_SECONDS))
         own = [name for name in names if any(re.search(pattern, name) for pattern in patterns)]
         self._is_stopped = False
-        self.names = frozenset(name for some in self.tell_all(own) for name in some)
+        self.names = frozenset(name for names in self.tell_all(own) for name in names)
         """The tensors that are gathered, whichever process has shards of them."""
 
     def tell_all(self, message: Any) -> list[Any]:
@@ -61,8 +61,8 @@ class ShardGatherer:
 
     def agree_on_steps(self, last_steps: Mapping[ModeKeys, int]) -> dict[ModeKeys, int]:
         """Return the last steps that any process has found, of those that each has found itself."""
-        everyones: list[Mapping[ModeKeys, int]] = self.tell_all(dict(last_steps))
-        return {mode: max(some.get(mode, -1) for some in everyones) for mode in set().union(*everyones)}
+        answers: list[Mapping[ModeKeys, int]] = self.tell_all(dict(last_steps))
+        return {mode: max(steps.get(mode, -1) for steps in answers) for mode in set().union(*answers)}
 
     def gather(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the whole tensors on the first worker, and nothing on the others.
@@ -81,8 +81,8 @@ class ShardGatherer:
         received: list[Any] | None = [None] * torch.distributed.get_world_size() if is_first else None
         torch.distributed.gather_object(pieces, received, dst=0, group=self._group)
         wholes: dict[str, Tensor] = {}
-        for some in received or ():
-            for name, piece in some.items():
+        for shards in received or ():
+            for name, piece in shards.items():
                 if name not in wholes:
                     wholes[name] = torch.empty(piece.shape, dtype=piece.values.dtype, device="cpu")
                 place = tuple(slice(at, at + size) for at, size in zip(piece.offset, piece.values.shape, strict=True))

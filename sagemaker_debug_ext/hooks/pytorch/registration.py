@@ -225,8 +225,8 @@ class ModelSnapshot:
 
 
 def _are_same(found: Iterable[object], known: list[nn.Parameter | None] | list[nn.Module | None]) -> bool:
-    some = list(found)
-    return len(some) == len(known) and (all(map(operator.is_, some, known)) or all(map(_is_same_or_whole, some, known)))
+    now = list(found)
+    return len(now) == len(known) and (all(map(operator.is_, now, known)) or all(map(_is_same_or_whole, now, known)))
 
 
 def _is_same_or_whole(found: object, known: object) -> bool:

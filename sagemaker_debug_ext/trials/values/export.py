@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, TensorUnavailableForStep
 from sagemaker_debug_ext.store.format.keys import reduction_tensor_name
 from sagemaker_debug_ext.store.format.messages import Array
@@ -137,9 +137,8 @@ def _compute_together(
     reductions: Sequence[_Reduction],
     worker: str,
 ) -> None:
-    for some_names, some_steps in _portions(trial, steps_of):
-        found = trial.index_reader.read_columns(some_names, some_steps, ModeKeys.GLOBAL, worker)
-        for name, steps, arrays in found:
+    for portion in _portions(trial, steps_of):
+        for name, steps, arrays in trial.index_reader.read_columns(*portion, ModeKeys.GLOBAL, worker):
             for step, array in zip(steps, arrays, strict=True):
                 if array is not None:
                     _reduce(numbers[name, step], array, reductions)

@@ -24,7 +24,7 @@ def test_record_when_model_and_loss_are_registered_then_has_them(tmp_path):
         loss(model(torch.zeros(5, 4)), torch.zeros(5, dtype=torch.long)).backward()
     program = create_trial(str(tmp_path / "out")).program
     assert (program.framework, program.model) == ("PyTorch", "Sequential")
-    assert [(each.name, each.type, each.units, each.is_training) for each in program.layers] == [
+    assert [(layer.name, layer.type, layer.units, layer.is_training) for layer in program.layers] == [
         ("Sequential", "Sequential", None, True),
         ("0", "Linear", 3, True),
         ("1", "Dropout", None, False),

@@ -39,7 +39,7 @@ def test_record_when_model_is_sequential_then_has_loss_layers_and_optimizer(make
         sequential(*layers, loss=loss, optimizer=keras.optimizers.SGD(0.25, momentum=0.5)), make_hook, open_trial
     ).program
     assert (program.framework, program.framework_version, program.unknown) == ("Keras", keras.__version__, ())
-    assert [(each.name, each.type, each.activation, each.units) for each in program.layers] == [
+    assert [(layer.name, layer.type, layer.activation, layer.units) for layer in program.layers] == [
         ("hid", "Dense", "relu", 5),
         ("out", "Dense", "linear", 3),
         ("soft", "Softmax", "softmax", 3),
@@ -50,7 +50,7 @@ def test_record_when_model_is_sequential_then_has_loss_layers_and_optimizer(make
         "sparse_categorical_crossentropy",
         False,
     )
-    assert [each.name for each in found.tail] == ["soft", "out"]
+    assert [layer.name for layer in found.tail] == ["soft", "out"]
     (optimizer,) = program.optimizers
     assert (optimizer.type, optimizer.numbers["learning_rate"], optimizer.numbers["momentum"]) == ("SGD", 0.25, 0.5)
 
@@ -64,7 +64,7 @@ def test_record_when_model_has_several_outputs_then_each_has_its_loss_and_tail(m
     model = keras.Model(inputs, [first, second])
     model.compile("sgd", ["categorical_crossentropy", "mse"])
     losses = record_of(model, make_hook, open_trial, [ONE_HOT, QUANTITY]).program.losses
-    assert [(each.name, each.type, [layer.name for layer in each.tail]) for each in losses] == [
+    assert [(loss.name, loss.type, [layer.name for layer in loss.tail]) for loss in losses] == [
         ("predictions_0", "categorical_crossentropy", ["one"]),
         ("predictions_1", "mean_squared_error", ["act", "two"]),
     ]
@@ -122,7 +122,7 @@ PAIRS = {
 def test_rule_when_program_is_known_then_judges_at_the_first_step(kind, make_hook, open_trial):
     """Faulty pairings are named before anything follows from them, sound ones never."""
     layers, loss, targets, text = PAIRS[kind]
-    model = sequential(*(type(each).from_config(each.get_config()) for each in layers), loss=loss)
+    model = sequential(*(type(layer).from_config(layer.get_config()) for layer in layers), loss=loss)
     trial = record_of(model, make_hook, open_trial, targets)
     evaluation = evaluate({"LossInputMismatch": create_rule("LossInputMismatch", trial)}, trial)
     issues = list(evaluation)

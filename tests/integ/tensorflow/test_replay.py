@@ -38,7 +38,9 @@ def train(make_model, hook=None, **settings):
     history = model.fit(
         x, x**2 + 3, epochs=12, batch_size=64, validation_split=0.2, verbose=0, callbacks=[hook] if hook else []
     )
-    return [np.asarray(each).tobytes() for each in (*model.variables, *model.optimizer.variables)], history.history
+    return [
+        np.asarray(variable).tobytes() for variable in (*model.variables, *model.optimizer.variables)
+    ], history.history
 
 
 @pytest.mark.parametrize("settings", [{}, {"jit_compile": True}, {"steps_per_execution": 2}, {"run_eagerly": True}])

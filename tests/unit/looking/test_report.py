@@ -140,7 +140,7 @@ def test_report_when_written_then_it_holds_its_story_and_asks_nothing_of_the_net
     story = write_report([broken], path)
     assert read_report(path) == valid(story)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [each.name for each in tmp_path.iterdir() if "part" in each.name] == []
+    assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == []
     text = html.unescape(path.read_text())
     assert "default-src 'none'" in text
     outward = re.findall(r"(?:src|href)=\"(?!data:image/png;base64,|#)([^\"]*)\"", text)

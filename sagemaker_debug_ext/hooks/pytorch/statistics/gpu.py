@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from sagemaker_debug_ext._optional import import_optional
+from sagemaker_debug_ext._imports.optional import import_optional
 from sagemaker_debug_ext.config.reductions import Reduction
 from sagemaker_debug_ext.errors import MissingDependencyError
 from sagemaker_debug_ext.hooks.statistics.reductions import batched_reduction_names
@@ -214,11 +214,11 @@ def _reductions(
         table = {(name, absolute): whole.find(name, absolute) for name, absolute in wanted}
         found = []
         for dtype, has_names in ((np.float32, False), (np.float64, True)):
-            some = [(at, part) for at, part in enumerate(summarised) if (part.names is not None) is has_names]
-            if some:
-                values = np.array([table[reduction][at] for at, part in some for reduction in part.columns])
-                names = [part.names or batched_reduction_names((part.name,), part.columns) for _, part in some]
-                times = np.repeat([part.wall_time for _, part in some], [len(part.columns) for _, part in some])
+            parts = [(at, part) for at, part in enumerate(summarised) if (part.names is not None) is has_names]
+            if parts:
+                values = np.array([table[reduction][at] for at, part in parts for reduction in part.columns])
+                names = [part.names or batched_reduction_names((part.name,), part.columns) for _, part in parts]
+                times = np.repeat([part.wall_time for _, part in parts], [len(part.columns) for _, part in parts])
                 found.append(NamedNumbers(tuple(itertools.chain(*names)), values.astype(dtype), times))
         return found
 

@@ -173,10 +173,10 @@ class Reducer:
 
     def send(self, deferred: Iterable[DeferredReductions]) -> None:
         """Start the transfer of device results to the CPU at the end of a step."""
-        for some in deferred:
-            if isinstance(some, DeviceReductions):
-                self._num_device_rows = max(self._num_device_rows, some.num_rows)
-            some.send()
+        for reductions in deferred:
+            if isinstance(reductions, DeviceReductions):
+                self._num_device_rows = max(self._num_device_rows, reductions.num_rows)
+            reductions.send()
 
     def _reduce_on_device(
         self, step: StepBuffer, name: str, value: Tensor, reductions: tuple[Reduction, ...], now: float
@@ -200,18 +200,18 @@ class Reducer:
         """Return the collector of reductions on a tensor's device, or None for a CPU tensor."""
         if not self._is_on_device(value):
             return None
-        for some in step.deferred:
-            if isinstance(some, DeviceReductions) and some.device == value.device:
-                return some
+        for batch in step.deferred:
+            if isinstance(batch, DeviceReductions) and batch.device == value.device:
+                return batch
         batch = DeviceReductions(value.device, find_kernels(value.device), self._num_device_rows)
         step.deferred.append(batch)
         return batch
 
     def _later(self, step: StepBuffer) -> DeferredSummaries:
         """Return the collector of the copies of a step."""
-        for some in step.deferred:
-            if isinstance(some, DeferredSummaries):
-                return some
+        for summaries in step.deferred:
+            if isinstance(summaries, DeferredSummaries):
+                return summaries
         later = DeferredSummaries()
         step.deferred.append(later)
         return later

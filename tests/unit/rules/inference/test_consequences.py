@@ -68,7 +68,7 @@ def test_causes_when_units_died_of_an_update_then_the_update_comes_first():
 def test_causes_when_a_consequence_is_added_then_the_first_stays(issues, further):
     """What follows from another sign never takes its place."""
     before = likely_causes(issues)
-    if before and follows(further, issues) and not any(follows(each, [further]) for each in issues):
+    if before and follows(further, issues) and not any(follows(issue, [further]) for issue in issues):
         assert likely_causes([*issues, further])[0].name == before[0].name
 
 
@@ -77,4 +77,4 @@ def test_causes_whatever_the_order_of_issues_then_are_the_same(issues, random):
     """Only steps and messages matter."""
     mixed = list(issues)
     random.shuffle(mixed)
-    assert [each.name for each in likely_causes(mixed)] == [each.name for each in likely_causes(issues)]
+    assert [cause.name for cause in likely_causes(mixed)] == [cause.name for cause in likely_causes(issues)]
