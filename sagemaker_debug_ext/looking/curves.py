@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _MAX_BYTES: Final = 4096
 """Longest record of a tensor that is drawn as a curve."""
+
+_Points: TypeAlias = dict[int, tuple[float, int]]
+"""Step → number, and how many numbers the tensor holds, whose mean it is."""
 
 _FIRST_COLLECTIONS: Final = (CollectionKeys.LOSSES, CollectionKeys.METRICS, CollectionKeys.SM_METRICS)
 
@@ -64,35 +67,67 @@ def curve_names(trial: Trial) -> list[str]:
     return list(chosen)
 
 
-def read_curves(trial: Trial, names: Sequence[str]) -> list[Curve]:
-    """Return the curves of tensors, one for each mode, without tensors that hold no numbers or several at some step.
+class CurveReader:
+    """Reads the curves of a trial, and further steps as they come.
 
-    Losses that hold a number for each sample are drawn as their means.
+    Tensors that hold no numbers, or several at some step, have none. Losses that hold a number for each sample are
+    drawn as their means.
+
+    Args:
+        trial: The trial.
+        max_curves: Highest number of tensors to read.
     """
-    known = trial.collections().get(CollectionKeys.LOSSES)
-    is_loss = {name: known is not None and known.matches(name) for name in names}
-    modes: dict[int, ModeKeys] = {}
-    found = []
-    for name, numbers in _read(trial, names):
-        if any(size != 1 for _, _, size in numbers) and not is_loss[name]:
-            continue
-        by_mode: dict[ModeKeys, list[tuple[int, float]]] = {}
-        for step, number, _ in numbers:
-            if step not in modes:
-                modes[step] = trial.mode(step) or ModeKeys.GLOBAL
-            by_mode.setdefault(modes[step], []).append((step, number))
-        note = "mean of its numbers" if any(size != 1 for _, _, size in numbers) else ""
-        for mode, points in sorted(by_mode.items(), key=lambda item: item[0].value):
-            steps, values = zip(*points, strict=True)
-            found.append(Curve(name, mode, steps, np.array(values), is_loss[name], note))
-    return found
+
+    def __init__(self, trial: Trial, max_curves: int) -> None:
+        self._trial = trial
+        self._max_curves = max_curves
+        self._layouts: frozenset[int] | None = None
+        self._steps: list[int] = []
+        self._names: list[str] = []
+        self._points: dict[str, _Points] = {}
+        self._modes: dict[int, ModeKeys] = {}
+        self.num_names = 0
+
+    def read(self) -> tuple[Curve, ...]:
+        """Read steps that were not read yet, and return the curves, one for each tensor and mode."""
+        reader = self._trial.index_reader
+        with reader.lock:
+            layouts = frozenset(id(file.layout) for file in reader.index.files())
+        steps = reader.steps(ModeKeys.GLOBAL, show_incomplete_steps=False)
+        wanted: list[int] | None = steps[len(self._steps) :]
+        if layouts != self._layouts or steps[: len(self._steps)] != self._steps:
+            names = curve_names(self._trial)
+            self.num_names = len(names)
+            self._names = names[: self._max_curves]
+            self._points = {name: {} for name in self._names}
+            wanted = None  # all steps, also incomplete ones, which come again once they are complete
+        if wanted != []:
+            for name, points in _read(self._trial, self._names, wanted).items():
+                self._points[name] |= points
+        self._layouts, self._steps = layouts, steps
+        return tuple(self._curves())
+
+    def _curves(self) -> Iterator[Curve]:
+        known = self._trial.collections().get(CollectionKeys.LOSSES)
+        for name, points in self._points.items():
+            is_loss = known is not None and known.matches(name)
+            has_several = any(size != 1 for _, size in points.values())
+            if has_several and not is_loss:
+                continue
+            by_mode: dict[ModeKeys, list[tuple[int, float]]] = {}
+            for step, (number, _) in sorted(points.items()):
+                if step not in self._modes:
+                    self._modes[step] = self._trial.mode(step) or ModeKeys.GLOBAL
+                by_mode.setdefault(self._modes[step], []).append((step, number))
+            for mode, of_mode in sorted(by_mode.items(), key=lambda item: item[0].value):
+                steps, values = zip(*of_mode, strict=True)
+                yield Curve(name, mode, steps, np.array(values), is_loss, "mean of its numbers" if has_several else "")
 
 
-def _read(trial: Trial, names: Iterable[str]) -> Iterable[tuple[str, list[tuple[int, float, int]]]]:
-    """Yield the steps of each tensor with the mean and the count of its numbers."""
-    wanted = list(names)
-    found: dict[str, list[tuple[int, float, int]]] = {name: [] for name in wanted}
-    for group in trial.index_reader.read_columns(wanted, None, ModeKeys.GLOBAL, None):
+def _read(trial: Trial, names: Sequence[str], steps: Sequence[int] | None) -> dict[str, _Points]:
+    """Return the points of each tensor."""
+    found: dict[str, _Points] = {name: {} for name in names}
+    for group in trial.index_reader.read_columns(names, steps, ModeKeys.GLOBAL, None):
         for step, array in zip(group.steps, group.arrays(), strict=True):
             value = array
             if value is None:
@@ -103,5 +138,5 @@ def _read(trial: Trial, names: Iterable[str]) -> Iterable[tuple[str, list[tuple[
             if value.dtype.kind in "biuf" and value.size:
                 with np.errstate(all="ignore"):
                     number = float(value.reshape(-1)[0]) if value.size == 1 else float(np.mean(value, dtype=float))
-                found[group.name].append((step, number, value.size))
-    return ((name, sorted(numbers)) for name, numbers in found.items() if numbers)
+                found[group.name][step] = number, value.size
+    return found

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from sagemaker_debug_ext.looking.curves import Curve, curve_names, read_curves
+from sagemaker_debug_ext.looking.curves import Curve, CurveReader
 from sagemaker_debug_ext.looking.measures import LayerMeasures
-from sagemaker_debug_ext.looking.measuring import read_measures
-from sagemaker_debug_ext.looking.ranks import RankDeviations, read_ranks
+from sagemaker_debug_ext.looking.measuring import MeasureReader
+from sagemaker_debug_ext.looking.ranks import RankDeviations, RankReader
 from sagemaker_debug_ext.rules.evaluation.engine import evaluate
 from sagemaker_debug_ext.rules.explain import Explanation, explain
 
@@ -82,16 +82,33 @@ def gather(trial: Trial, verdict: Verdict | None, seconds: float = 60.0) -> Mate
         verdict: What rules found; None if none were run.
         seconds: Time after which no further steps of layers are read.
     """
-    first = _steps_with_issues(verdict.issues if verdict else ())
-    names = curve_names(trial)
-    return Material(
-        trial=trial,
-        verdict=verdict,
-        measures=read_measures(trial, first, seconds),
-        curves=tuple(read_curves(trial, names[:MAX_CURVES])),
-        num_curves=len(names),
-        ranks=read_ranks(trial, seconds) if len(trial.index_reader.workers()) > 1 else None,
-    )
+    return MaterialReader(trial).read(verdict, seconds)
+
+
+class MaterialReader:
+    """Reads what is shown of a trial, and goes on where it ended when it reads again.
+
+    Args:
+        trial: The trial.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self._measures = MeasureReader(trial)
+        self._curves = CurveReader(trial, MAX_CURVES)
+        self._ranks = RankReader(trial)
+
+    def read(self, verdict: Verdict | None, seconds: float) -> Material:
+        """Read steps that were not read yet, and return all that was read; see `gather` for the arguments."""
+        self._measures.read(_steps_with_issues(verdict.issues if verdict else ()), seconds)
+        return Material(
+            trial=self.trial,
+            verdict=verdict,
+            measures=self._measures.measures(),
+            curves=self._curves.read(),
+            num_curves=self._curves.num_names,
+            ranks=self._ranks.read(seconds),
+        )
 
 
 def _steps_with_issues(issues: Iterable[Issue]) -> list[int]:

@@ -38,6 +38,9 @@ _MEASURES: Final = {
 
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
+_LEAST_ROOM: Final = 64
+"""Number of steps for which a table gets room at least when it grows."""
+
 
 class _Values(NamedTuple):
     """Values of one tensor at ascending steps, as rows of numbers."""
@@ -65,20 +68,68 @@ def read_measures(
         worker: The worker whose values to read; by default the first that saved each tensor.
         clock: Returns the time in seconds.
     """
-    tables = [_Table(trial, group, names, worker) for group, names in tensor_groups(trial).items() if names]
-    steps = sorted(set(itertools.chain.from_iterable(table.steps for table in tables)))
-    num_read = 0
-    until = clock() + seconds
-    num_bytes = sum(table.bytes_per_step() for table in tables)
-    size = min(max(int(_BYTES_AT_ONCE / (num_bytes or 1)), _FEWEST_STEPS_AT_ONCE), _MOST_STEPS_AT_ONCE)
-    for batch in spread(steps, set(first), size):
-        for table in tables:
-            table.read(batch)
-        num_read += len(batch)
-        if clock() >= until:
-            break
-    grids = {grid.measure.name: grid for table in tables for grid in table.grids()}
-    return LayerMeasures({name: grids[name] for name in MEASURES if name in grids}, num_read, len(steps))
+    reader = MeasureReader(trial, worker, clock)
+    reader.read(first, seconds)
+    return reader.measures()
+
+
+class MeasureReader:
+    """Reads the measures of a trial, and further steps as they come.
+
+    Args:
+        trial: The trial.
+        worker: The worker whose values to read; by default the first that saved each tensor.
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(self, trial: Trial, worker: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._trial = trial
+        self._worker = worker
+        self._clock = clock
+        self._layouts: frozenset[int] | None = None
+        self._tables: list[_Table] = []
+        self._unread: set[int] = set()
+        self._num_steps = 0
+
+    def read(self, first: Iterable[int] = (), seconds: float = 60.0) -> bool:
+        """Read steps that were not read yet, until the time is up, and return whether there were any.
+
+        Args:
+            first: Global steps to read before others.
+            seconds: Time after which no further steps are read; the first ones are always read.
+        """
+        self._look()
+        if not self._unread:
+            return False
+        until = self._clock() + seconds
+        num_bytes = sum(table.bytes_per_step() for table in self._tables)
+        size = min(max(int(_BYTES_AT_ONCE / (num_bytes or 1)), _FEWEST_STEPS_AT_ONCE), _MOST_STEPS_AT_ONCE)
+        for batch in spread(sorted(self._unread), set(first), size):
+            for table in self._tables:
+                table.read(batch)
+            self._unread.difference_update(batch)
+            if self._clock() >= until:
+                break
+        return True
+
+    def measures(self) -> LayerMeasures:
+        """Return what was read."""
+        grids = {grid.measure.name: grid for table in self._tables for grid in table.grids()}
+        named = {name: grids[name] for name in MEASURES if name in grids}
+        return LayerMeasures(named, self._num_steps - len(self._unread), self._num_steps)
+
+    def _look(self) -> None:
+        """Note steps that have come; begin anew after new tensors, or after steps between those that are known."""
+        with self._trial.index_reader.lock:
+            layouts = frozenset(id(file.layout) for file in self._trial.index_reader.index.files())
+        if layouts != self._layouts or not all(table.extend() for table in self._tables):
+            self._layouts = layouts
+            groups = tensor_groups(self._trial).items()
+            self._tables = [_Table(self._trial, group, names, self._worker) for group, names in groups if names]
+        steps = set(itertools.chain.from_iterable(table.steps for table in self._tables))
+        read = {step for table in self._tables for step in table.steps_read()}
+        self._unread = steps - read
+        self._num_steps = len(steps)
 
 
 def spread(steps: Sequence[int], first: set[int], size: int) -> Iterator[list[int]]:
@@ -104,18 +155,39 @@ class _Table:
         self._row = {name: row for row, name in enumerate(names)}
         self.steps = _steps_of(trial, set(names), worker)
         self._column = {step: column for column, step in enumerate(self.steps)}
+        self._read_columns: set[int] = set()
         with trial.index_reader.lock:
             self._bytes = {name: trial.index_reader.index.smallest_value_bytes(name) for name in names}
         self._reduction = self._find_reduction()
         self._has_values = False
         self._shape = (len(names), len(self.steps))
-        self._read_columns: set[int] = set()
         self._saved = np.zeros(self._shape, np.bool_)
         self._tables: dict[str, npt.NDArray[np.float32]] = {}
 
     def bytes_per_step(self) -> float:
         """Return the size of all values of the group at one step."""
         return sum(size for size in self._bytes.values() if math.isfinite(size))
+
+    def steps_read(self) -> Iterator[int]:
+        """Yield the steps that were read."""
+        return (self.steps[column] for column in self._read_columns)
+
+    def extend(self) -> bool:
+        """Note steps that have come, and return whether they are all later than those that are known."""
+        steps = _steps_of(self._trial, set(self._names), self._worker)
+        if steps[: len(self.steps)] != self.steps:
+            return False
+        self.steps = steps
+        self._column = {step: column for column, step in enumerate(steps)}
+        room = self._shape[1]
+        if len(steps) > room:
+            more = max(len(steps) - room, room, _LEAST_ROOM)
+            self._shape = (len(self._names), room + more)
+            self._saved = np.pad(self._saved, ((0, 0), (0, more)))
+            self._tables = {
+                name: np.pad(table, ((0, 0), (0, more)), constant_values=np.nan) for name, table in self._tables.items()
+            }
+        return True
 
     def read(self, steps: Sequence[int]) -> None:
         """Read the statistics at some steps."""
@@ -136,12 +208,11 @@ class _Table:
         """Yield the measures that the group has, at the steps that were read."""
         columns = sorted(self._read_columns)
         steps = tuple(self.steps[column] for column in columns)
-        is_whole = len(columns) == len(self.steps)
+        shown = slice(len(columns)) if len(columns) == len(self.steps) else columns
         for statistic, table in self._tables.items():
             name = _MEASURES[self._group][statistic]
-            saved = self._saved if statistic == "size" else ~np.isnan(table)
-            values = table if is_whole else table[:, columns]
-            saved = saved if is_whole else saved[:, columns]
+            values = table[:, shown]
+            saved = self._saved[:, shown] if statistic == "size" else ~np.isnan(values)
             if saved.any() and (statistic != "non_finite" or values[saved].any()):
                 yield LayerGrid(MEASURES[name], self._names, steps, values, saved, self._source(statistic))
 

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.looking.measures import Flags, Floats, LayerGrid
-from sagemaker_debug_ext.looking.measuring import read_measures
+from sagemaker_debug_ext.looking.measuring import MeasureReader
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -49,21 +49,36 @@ def last_steps(trial: Trial) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def read_ranks(trial: Trial, seconds: float) -> RankDeviations | None:
-    """Return how far workers are apart; None if none of their layers can be compared.
+class RankReader:
+    """Reads how far workers are apart, and further steps as they come.
 
     Args:
         trial: The trial.
-        seconds: Time for reading, shared by the workers.
     """
-    ends = last_steps(trial)
-    workers = list(ends)[:MAX_WORKERS]
-    measured = {worker: read_measures(trial, (), seconds / len(workers), worker).grids for worker in workers}
-    for name in _MEASURES:
-        grids = {worker: grids[name] for worker, grids in measured.items() if name in grids}
-        if len(grids) > 1:
-            return _compare(grids, ends)
-    return None
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._readers: dict[str, MeasureReader] = {}
+
+    def read(self, seconds: float) -> RankDeviations | None:
+        """Return how far workers are apart; None if none of their layers can be compared.
+
+        Args:
+            seconds: Time for reading, shared by the workers.
+        """
+        ends = last_steps(self._trial)
+        if len(ends) < 2:
+            return None
+        measured = {}
+        for worker in list(ends)[:MAX_WORKERS]:
+            reader = self._readers.setdefault(worker, MeasureReader(self._trial, worker))
+            reader.read((), seconds / len(ends))
+            measured[worker] = reader.measures().grids
+        for name in _MEASURES:
+            grids = {worker: grids[name] for worker, grids in measured.items() if name in grids}
+            if len(grids) > 1:
+                return _compare(grids, ends)
+        return None
 
 
 def _compare(grids: dict[str, LayerGrid], ends: dict[str, int]) -> RankDeviations:
