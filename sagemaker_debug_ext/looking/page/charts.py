@@ -84,7 +84,8 @@ def line_chart(
         return element("figure", element("figcaption", title), element("p", "; ".join(broken) or "nothing was saved"))
     least, most = float(numbers.min()), float(numbers.max())
     inside = [] if limit is None or not _is_near(limit, least, most) else [limit]
-    y = value_scale(min(least, *inside, most), max(most, *inside, least), height - _BOTTOM, _TOP)
+    bottom = height - _BOTTOM
+    y = value_scale(min(least, *inside, most), max(most, *inside, least), bottom, _TOP)
     first = min(line.curve.steps[0] for line in drawn)
     last = max(line.curve.steps[-1] for line in drawn)
     x = Scale(first, last if last > first else first + 1, _LEFT, width - _RIGHT)
@@ -93,8 +94,19 @@ def line_chart(
         element("title", title),
         _axes(x, y, width, height),
         [_limit_line(value, x, y) for value in inside],
-        [_line(line, x, y, height) for line in drawn],
-        _marks(marks, x, height),
+        plot_area(
+            x,
+            _TOP,
+            height - _BOTTOM,
+            [_line(line, x, y) for line in drawn],
+            mark_lines(marks, x, _TOP, height - _BOTTOM),
+        ),
+        [
+            element("text", "✖", x=x.place(step), y=bottom - 2, class_="bad", data_step=step)
+            for line in drawn
+            for step in line.curve.non_finite[:40]
+        ],
+        mark_texts(marks, x, _TOP),
         viewBox=f"0 0 {width} {height}",
         role="img",
         aria_label=_in_words(title, drawn),
@@ -145,22 +157,43 @@ def _axes(x: Scale, y: Scale, width: int, height: int) -> Child:
     ]
 
 
+def plot_area(x: Scale, top: float, bottom: float, *drawn: Child) -> Element:
+    """Return the part of a chart that shows the steps in sight, of which scripts may choose a part."""
+    width, height = x.end - x.begin, bottom - top
+    return element(
+        "svg",
+        drawn,
+        x=x.begin,
+        y=top,
+        width=width,
+        height=height,
+        viewBox=f"{x.begin} {top} {width} {height}",
+        preserveAspectRatio="none",
+        class_="plot",
+    )
+
+
 def step_axis(x: Scale, bottom: float) -> Child:
     """Return the ticks of an axis of steps, below `bottom`."""
     ticks = [tick for tick in x.ticks(6) if tick == int(tick)]
     return [
         element("line", x1=x.begin, x2=x.end, y1=bottom, y2=bottom, class_="axis"),
-        [
+        element(
+            "g",
             [
-                element("line", x1=x.place(tick), x2=x.place(tick), y1=bottom, y2=bottom + 4, class_="axis"),
-                element("text", as_step(int(tick)), x=x.place(tick), y=bottom + 17, text_anchor="middle"),
-            ]
-            for tick in ticks
-        ],
+                [
+                    element("line", x1=x.place(tick), x2=x.place(tick), y1=bottom, y2=bottom + 4, class_="axis"),
+                    element("text", as_step(int(tick)), x=x.place(tick), y=bottom + 17, text_anchor="middle"),
+                ]
+                for tick in ticks
+            ],
+            class_="ticks",
+            data_bottom=bottom,
+        ),
     ]
 
 
-def _line(line: Line, x: Scale, y: Scale, height: int) -> Child:
+def _line(line: Line, x: Scale, y: Scale) -> Child:
     curve = line.curve
     finite = np.isfinite(curve.last)
     places = [
@@ -191,10 +224,6 @@ def _line(line: Line, x: Scale, y: Scale, height: int) -> Child:
                 data_label=shortened(line.label),
             )
         )
-    drawn += [
-        element("text", "✖", x=x.place(step), y=height - _BOTTOM - 2, text_anchor="middle", class_="bad")
-        for step in curve.non_finite[:40]
-    ]
     return drawn
 
 
@@ -217,23 +246,40 @@ def _limit_line(value: float, x: Scale, y: Scale) -> Element:
     )
 
 
-def _marks(marks: Sequence[Mark], x: Scale, height: int) -> Child:
-    return mark_lines([mark for mark in marks if x.low <= mark.step <= x.high], x, _TOP, height - _BOTTOM)
-
-
 def mark_lines(marks: Sequence[Mark], x: Scale, top: float, bottom: float) -> Child:
-    """Return a vertical line for each mark, with its text above."""
+    """Return a vertical line for each mark."""
+    return [
+        element("line", x1=x.place(mark.step), x2=x.place(mark.step), y1=top, y2=bottom, class_=f"mark {mark.kind}")
+        for mark in _within(marks, x)
+    ]
+
+
+def mark_texts(marks: Sequence[Mark], x: Scale, top: float) -> Child:
+    """Return the text of each mark above its line, unless there is no room."""
     drawn: list[Child] = []
     end_of_text = -1e9
-    for mark in sorted(marks, key=lambda mark: mark.step):
+    for mark in _within(marks, x):
         at = x.place(mark.step)
-        drawn.append(element("line", x1=at, x2=at, y1=top, y2=bottom, class_=f"mark {mark.kind}"))
         width = 6.5 * len(mark.text)
         begin = min(max(at - width / 2, x.begin - 8), x.end - width)
         if begin > end_of_text:
-            drawn.append(element("text", mark.text, x=begin, y=top - 6, class_=f"marked {mark.kind}"))
+            drawn.append(
+                element(
+                    "text",
+                    mark.text,
+                    x=begin,
+                    y=top - 6,
+                    class_=f"marked {mark.kind}",
+                    data_step=mark.step,
+                    data_shift=begin - at,
+                )
+            )
             end_of_text = begin + width + 6
     return drawn
+
+
+def _within(marks: Sequence[Mark], x: Scale) -> list[Mark]:
+    return sorted((mark for mark in marks if x.low <= mark.step <= x.high), key=lambda mark: mark.step)
 
 
 def _legend(lines: Sequence[Line]) -> Element:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sagemaker_debug_ext.looking.codes import INFINITE, MOST_OCTAVES, NAN, NOT_SAVED, ZERO, Scale, octaves_of
 from sagemaker_debug_ext.looking.numbers import as_step
 from sagemaker_debug_ext.looking.page import axes
-from sagemaker_debug_ext.looking.page.charts import Mark, mark_lines, step_axis
+from sagemaker_debug_ext.looking.page.charts import Mark, mark_lines, mark_texts, plot_area, step_axis
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.thinning import ThinGrid
 
@@ -22,7 +22,8 @@ _TOP: Final = 24
 _BOTTOM: Final = 24
 _RIGHT: Final = 12
 _MAX_LABELS: Final = 44
-_LABEL_CHARACTERS: Final = 34
+_LABEL_CHARACTERS: Final = 30
+_MAX_FULL_LABELS: Final = 64
 
 _ABOVE: Final = (213, 94, 0)
 _BELOW: Final = (0, 114, 178)
@@ -68,33 +69,36 @@ def heat_map(
     full = inner + _TOP + _BOTTOM
     cell_width = width - _RIGHT - label_width
     steps = f"steps {as_step(cells.first_step)} to {as_step(int(x.high))}"
+    cells_image = element(
+        "image",
+        href=png_address(cells.codes, scale),
+        x=label_width,
+        y=_TOP,
+        width=cell_width,
+        height=inner,
+        preserveAspectRatio="none",
+        class_="cells",
+    )
     picture = element(
         "svg",
         element("title", title),
-        element(
-            "image",
-            href=png_address(cells.codes, scale),
-            x=label_width,
-            y=_TOP,
-            width=cell_width,
-            height=inner,
-            preserveAspectRatio="none",
-            class_="cells",
-        ),
+        plot_area(x, _TOP, _TOP + inner, cells_image, mark_lines(marks, x, _TOP, _TOP + inner)),
         element("rect", x=label_width, y=_TOP, width=cell_width, height=inner, class_="frame"),
         _row_labels(labels, row_height, label_width),
         [
-            element("text", text, x=label_width + 4, y=_TOP + (row + 0.5) * row_height + 4, class_="note")
+            element("text", text, x=label_width + 4, y=_TOP + (row + 0.5) * row_height + 4, class_="note", data_row=row)
             for row, text in (notes or {}).items()
         ],
         step_axis(x, _TOP + inner),
-        mark_lines([mark for mark in marks if x.low <= mark.step <= x.high], x, _TOP, _TOP + inner),
+        mark_texts(marks, x, _TOP),
         viewBox=f"0 0 {width} {full}",
         role="img",
         aria_label=f"{title}: {num_rows} rows, {steps}",
         class_="chart heat",
         data_grid=f"{cells.first_step} {cells.steps_per_column} {label_width} {_TOP} {cell_width} {inner}",
+        data_x=f"{x.low} {x.high} {x.begin} {x.end}",
         data_scale=scale,
+        data_rows="\n".join(_in_full(labels)),
     )
     return element(
         "figure",
@@ -121,10 +125,18 @@ def _row_labels(labels: Sequence[str], row_height: float, label_width: int) -> C
             x=label_width - 6,
             y=_TOP + (row + 0.5) * row_height + 4,
             text_anchor="end",
+            class_="row",
+            data_row=row,
         )
         for row, label in enumerate(labels)
         if row % every == 0
     ]
+
+
+def _in_full(labels: Sequence[str]) -> list[str]:
+    """Return the label of every row in one line, for scripts; shorter ones if there are many."""
+    shown = map(shortened if len(labels) <= _MAX_FULL_LABELS else _cut, labels)
+    return [label.replace("\n", "\\n") for label in shown]
 
 
 def _cut(label: str) -> str:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, Union
 import attrs
 
 _MOST_CHARACTERS: Final = 200
-_VOID: Final = frozenset({"meta", "br", "input"})
+_VOID: Final = frozenset({"br", "img", "input", "link", "meta"})
 _HIDDEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 Child: TypeAlias = Union[str, "Element", "Verbatim", Iterable["Child"], None]
