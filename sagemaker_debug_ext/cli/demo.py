@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.show_request:
         _output.write_json(requests)
         return 0
+    if not arguments.json and find_spec("uvicorn") and find_spec("starlette"):
+        _output.say(f"To see both jobs while they train: {_command()} serve {_short(arguments.work_dir)}")
     names = [request["TrainingJobName"] for request in requests.values()]
     with _progress.show_progress(names, demo.num_steps(arguments.epochs)) as on_event:
         reports = demo.run_demo(requests, arguments.work_dir, on_event)
@@ -78,9 +81,7 @@ def _print(report: JobReport) -> None:
 
 def _print_next_steps(reports: list[JobReport]) -> None:
     healthy, broken = (_short(report.trial_path) for report in reports)
-    command = _short(sys.argv[0])  # the path of this call, because the command may not be in the user's PATH
-    if Path(command).name != "sagemaker-debug":
-        command = f"{sys.executable} -m sagemaker_debug_ext.cli.main"
+    command = _command()
     _output.write("\nOpen in a browser:")
     for report in reversed(reports):
         _output.write(f"  {_short(report.report_path)}")
@@ -89,7 +90,15 @@ def _print_next_steps(reports: list[JobReport]) -> None:
     _output.write(f"  {command} show {healthy} CrossEntropyLoss_output_0")
     _output.write(f"  {command} rules run {broken} VanishingGradient")
     _output.write(f"  {command} report {healthy} {broken}")
+    _output.write(f"  {command} watch {healthy} {broken}")
     _output.write(f"  sagemaker_debug_ext.create_trial({healthy!r})")
+
+
+def _command() -> str:
+    """Return the path of this call, because the command may not be in the user's PATH."""
+    command = _short(sys.argv[0])
+    is_installed = Path(command).name == "sagemaker-debug"
+    return command if is_installed else f"{sys.executable} -m sagemaker_debug_ext.cli.main"
 
 
 def _short(path: str) -> str:

@@ -29,26 +29,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "-o", "--output", default="report.html", metavar="FILE", help="the page (default: %(default)s); - to print it"
     )
-    parser.add_argument("--no-rules", action="store_true", help="run no rules: show what was saved without a verdict")
-    parser.add_argument(
-        "--rule",
-        action="append",
-        default=[],
-        dest="rules",
-        metavar="RULE",
-        help="a rule to run, repeatable; by default the rules that suit most jobs",
-    )
-    parser.add_argument(
-        "-p",
-        "--parameter",
-        action="append",
-        default=[],
-        type=rules.parse_pair,
-        metavar="[RULE.]NAME=VALUE",
-        help="a parameter of a rule, repeatable; without RULE for every rule",
-    )
-    parser.add_argument("--start", type=int, default=0, metavar="STEP", help="first global step that rules evaluate")
-    parser.add_argument("--end", type=int, metavar="STEP", help="first global step that rules do not evaluate")
+    rules.add_choice(parser)
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="time to read the layers of a trial (default: %(default)g)"
     )

@@ -91,6 +91,30 @@ def add_parser(commands: Any) -> None:
     _arguments.add_json(running)
 
 
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the rules of a page."""
+    parser.add_argument("--no-rules", action="store_true", help="run no rules: show what was saved without a verdict")
+    parser.add_argument(
+        "--rule",
+        action="append",
+        default=[],
+        dest="rules",
+        metavar="RULE",
+        help="a rule to run, repeatable; by default the rules that suit most jobs",
+    )
+    parser.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        type=parse_pair,
+        metavar="[RULE.]NAME=VALUE",
+        help="a parameter of a rule, repeatable; without RULE for every rule",
+    )
+    parser.add_argument("--start", type=int, default=0, metavar="STEP", help="first global step that rules evaluate")
+    parser.add_argument("--end", type=int, metavar="STEP", help="first global step that rules do not evaluate")
+
+
 def parse_pair(text: str) -> tuple[str, str]:
     """Parse a parameter of a rule."""
     name, equals, value = text.partition("=")
@@ -255,7 +279,7 @@ def make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
     names = list(dict.fromkeys([*arguments.rules, *recommended, *(_all_names() if arguments.all else ())]))
     if not names:
         raise SMDebugValueError("give the names of rules, --recommended or --all")
-    chosen = _parameters(arguments.parameter, names)
+    chosen = parameters_of(arguments.parameter, names)
     given = {name: {**recommended.get(name, {}), **chosen[name]} for name in names}
     isolation = None if arguments.timeout is None else Isolation(timeout_seconds=arguments.timeout)
     if arguments.source is None:
@@ -284,7 +308,7 @@ def _all_names() -> list[str]:
     ]
 
 
-def _parameters(pairs: list[tuple[str, str]], names: list[str]) -> dict[str, dict[str, str]]:
+def parameters_of(pairs: list[tuple[str, str]], names: list[str]) -> dict[str, dict[str, str]]:
     """Return the parameters of each rule."""
     from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
 

@@ -19,15 +19,8 @@ from sagemaker_debug_ext.looking.page.document import document
 from sagemaker_debug_ext.looking.page.markup import Child, element, shortened
 from sagemaker_debug_ext.looking.story import Story, story_schema
 from sagemaker_debug_ext.looking.telling import tell
-from sagemaker_debug_ext.looking.views.compare import compare_view
-from sagemaker_debug_ext.looking.views.curves import curves_view
-from sagemaker_debug_ext.looking.views.data import data_view
-from sagemaker_debug_ext.looking.views.findings import findings_view
-from sagemaker_debug_ext.looking.views.layers import layers_view, tensors_view
 from sagemaker_debug_ext.looking.views.parts import Content, Detail
-from sagemaker_debug_ext.looking.views.rules import rules_view, saved_view
-from sagemaker_debug_ext.looking.views.verdict import verdict_view
-from sagemaker_debug_ext.looking.views.workers import ranks_view
+from sagemaker_debug_ext.looking.views.registry import VIEWS
 from sagemaker_debug_ext.rules.recommended import recommended_rules
 
 if TYPE_CHECKING:
@@ -211,18 +204,7 @@ def _notes(materials: Sequence[Material], detail: Detail, place: int) -> tuple[s
 
 def _page(content: Content, options: ReportOptions) -> str:
     names = ", ".join(shortened(facts.name) for facts in content.story.trials)
-    views: list[tuple[str, str, Child]] = [
-        ("verdict", "Verdict", verdict_view(content)),
-        ("finding-1", "Evidence", findings_view(content) or None),
-        ("compare", "Compare", compare_view(content)),
-        ("layers", "Layers × steps", layers_view(content)),
-        ("curves", "Curves", curves_view(content)),
-        ("tensors", "Tensors", tensors_view(content)),
-        ("workers", "Workers", ranks_view(content)),
-        ("data", "Data", data_view(content)),
-        ("rules", "Rules", rules_view(content)),
-        ("saved", "What was saved", saved_view(content)),
-    ]
+    views = [(anchor, title, draw(content) or None) for anchor, title, draw in VIEWS]
     links = [element("a", title, href=f"#{anchor}") for anchor, title, view in views if view is not None]
     body = [
         element("nav", links, element("button", "theme", type="button", id="theme", hidden=True), aria_label="views"),

@@ -47,7 +47,7 @@ _USUAL_NAME: Final = "debug-output"
 _BEHIND_SHARE: Final = 0.1
 """Share of the steps by which a worker's last step must be behind the others' for it to count as silent."""
 
-_STATES: Final[Mapping[JobState, JobStateName]] = {
+JOB_STATES: Final[Mapping[JobState, JobStateName]] = {
     JobState.RUNNING: "running",
     JobState.ENDED: "ended",
     JobState.SILENT: "silent",
@@ -262,9 +262,9 @@ def _facts(material: Material, findings: Sequence[Finding], rules: Sequence[Rule
     losses = {
         f"{curve.name} ({curve.mode.name})": as_number(curve.values[-1]) for curve in material.curves if curve.is_loss
     }
-    state = _STATES[trial.job_state()]
+    state = JOB_STATES[trial.job_state()]
     return TrialFacts(
-        name=_name(trial),
+        name=trial_name(trial),
         path=str(trial.path),
         state=state,
         verdict=_verdict(material, findings, rules, len(steps), state == "running"),
@@ -281,7 +281,7 @@ def _facts(material: Material, findings: Sequence[Finding], rules: Sequence[Rule
     )
 
 
-def _name(trial: Trial) -> str:
+def trial_name(trial: Trial) -> str:
     """Return the name of a trial; that of its job if the trial has the name that SageMaker gives to all."""
     parts = str(trial.path).rstrip("/").split("/")
     return parts[-2] if trial.name == parts[-1] == _USUAL_NAME and len(parts) > 1 else trial.name

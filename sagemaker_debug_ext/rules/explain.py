@@ -69,6 +69,15 @@ class Explanation:
         found: dict[str, Any] = attrs.asdict(self, value_serializer=lambda _, __, value: _as_list(value))
         return found
 
+    @classmethod
+    def from_json_dict(cls, described: Mapping[str, Any]) -> Explanation:
+        """Return the explanation that `to_json_dict` described."""
+        needs = tuple(
+            RequirementMatch(**{**need, "tensors": tuple(need["tensors"]), "collections": tuple(need["collections"])})
+            for need in described["needs"]
+        )
+        return cls(rule=described["rule"], needs=needs, problems=tuple(described["problems"]))
+
 
 def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value

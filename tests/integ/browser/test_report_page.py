@@ -7,7 +7,6 @@ to the folder in ``REPORT_PICTURES``.
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -20,21 +19,11 @@ from sagemaker_debug_ext.trials import create_trial
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium; CHROMIUM may name it")
 
 HOSTILE = "net.</script><img src=x onerror=alert(1)>.weight"
 NAMES = ("net.layer0.weight", HOSTILE, *(f"net.layer{number}.weight" for number in range(2, 8)))
 BROKEN_AT = 30
 SIZES = ((1280, 800), (360, 640))
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

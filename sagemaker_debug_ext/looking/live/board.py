@@ -1,0 +1,264 @@
+"""`Board`: several trials while their jobs run: what was read of each, what rules found, and what cannot be read."""
+
+from __future__ import annotations
+
+import operator
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from sagemaker_debug_ext.errors import DebugExtError
+from sagemaker_debug_ext.looking.live.judge import Judge
+from sagemaker_debug_ext.looking.live.rule_choice import RuleChoice
+from sagemaker_debug_ext.looking.material import Material, MaterialReader, Verdict
+from sagemaker_debug_ext.looking.story import JobStateName, Story
+from sagemaker_debug_ext.looking.telling import JOB_STATES, tell, trial_name
+from sagemaker_debug_ext.trials.following import JobState
+from sagemaker_debug_ext.trials.waiting import DEFAULT_POLL_SECONDS, DEFAULT_REMOTE_POLL_SECONDS
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
+
+_LONGEST_PAUSE_SECONDS: Final = 5.0
+_READING_SECONDS: Final = 1.0
+"""Time for reading steps before what was read so far is shown."""
+
+_RATE_STEPS: Final = 20
+
+
+@attrs.frozen(kw_only=True)
+class Pulse:
+    """How a trial is doing right now.
+
+    Args:
+        name: Name of the trial.
+        state: State of the job; None if the trial cannot be read.
+        last_step: The last step; None if there is none.
+        steps_per_second: Rate at which steps come; None if it is not known.
+        seconds_since_step: Time since the last step was seen.
+        num_unread: Number of steps whose layers were not read yet.
+        trouble: Why the trial cannot be read, or its rules do not run; empty if all is well.
+    """
+
+    name: str
+    state: JobStateName | None
+    last_step: int | None
+    steps_per_second: float | None
+    seconds_since_step: float
+    num_unread: int
+    trouble: str
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Snapshot:
+    """All trials at one moment.
+
+    Args:
+        version: Ascending number; a larger one is later.
+        materials: What was read of each trial.
+        story: What they tell.
+        pulses: How each is doing.
+    """
+
+    version: int
+    materials: tuple[Material, ...]
+    story: Story
+    pulses: tuple[Pulse, ...]
+
+
+class _Follower:
+    """Reads one trial again and again."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self.material: Material | None = None
+        self.trouble = ""
+        self._reader = MaterialReader(trial)
+        self._seen_news = -1
+        self._times: list[tuple[float, int]] = []
+
+    def look(self, verdict: Verdict | None, has_news: bool) -> bool:
+        """Read what is new, and return whether anything is."""
+        reader = self.trial.index_reader
+        try:
+            if "://" not in self.trial.path and not Path(self.trial.path).is_dir():
+                raise FileNotFoundError("its folder is gone")
+            reader.follow()
+            seen = reader.num_news
+            is_behind = self.material is not None and self.num_unread > 0
+            if seen == self._seen_news and not is_behind and not has_news:
+                return False
+            self.material = self._reader.read(verdict, _READING_SECONDS)
+        except (OSError, DebugExtError) as error:
+            trouble = f"{self.trial.path} cannot be read any more: {error}"
+            has_changed, self.trouble = trouble != self.trouble, trouble
+            return has_changed
+        self._seen_news, self.trouble = seen, ""
+        self._note_time()
+        return True
+
+    def has_read_all(self) -> bool:
+        """Return whether the job has ended, or died, and all of it was read."""
+        return (
+            self.material is not None
+            and not self.trouble
+            and not self.num_unread
+            and self.trial.job_state() is not JobState.RUNNING
+        )
+
+    @property
+    def num_unread(self) -> int:
+        """Number of steps whose layers were not read yet."""
+        measures = self.material.measures if self.material else None
+        return measures.num_steps - measures.num_read if measures else 0
+
+    def pulse(self, trouble: str) -> Pulse:
+        """Return how the trial is doing."""
+        begin, end = (self._times[0], self._times[-1]) if self._times else ((0.0, 0), (time.monotonic(), 0))
+        seconds = end[0] - begin[0]
+        state = JOB_STATES[self.trial.job_state()]
+        return Pulse(
+            name=trial_name(self.trial),
+            state=None if self.trouble else state,
+            last_step=end[1] if self._times else None,
+            steps_per_second=(end[1] - begin[1]) / seconds if seconds > 0 and state == "running" else None,
+            seconds_since_step=time.monotonic() - end[0],
+            num_unread=self.num_unread,
+            trouble=self.trouble or trouble,
+        )
+
+    def _note_time(self) -> None:
+        steps = self.trial.steps()
+        if steps and (not self._times or steps[-1] != self._times[-1][1]):
+            self._times = [*self._times[-_RATE_STEPS:], (time.monotonic(), steps[-1])]
+
+
+class Board:
+    """Trials that are followed in threads of their own, while a `Judge` runs their rules.
+
+    Args:
+        trials: The trials.
+        choice: The rules; None for none.
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(
+        self, trials: Sequence[Trial], choice: RuleChoice | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._followers = [_Follower(trial) for trial in trials]
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._version = 0
+        self._snapshot: Snapshot | None = None
+        self._telling = threading.Lock()
+        self._stopping = threading.Event()
+        self._woken = [threading.Event() for _ in trials]
+        self._is_done = [False] * len(trials)
+        self._listeners: list[Callable[[], object]] = []
+        self._judge = Judge([trial.path for trial in trials], choice, self._wake) if choice is not None else None
+        self._threads = [
+            threading.Thread(target=self._follow, args=(number,), name=f"follow {number}", daemon=True)
+            for number in range(len(trials))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def version(self) -> int:
+        """Version of what is known; 0 until all trials were read once."""
+        return self._version
+
+    def add_listener(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Call a function after every change, from another thread, and return a function that ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def wait(self, version: int, timeout_seconds: float | None = None) -> bool:
+        """Wait for a later version, and return whether there is one."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: self._version > version or self._stopping.is_set(), timeout_seconds
+            ) and (self._version > version)
+
+    def snapshot(self) -> Snapshot:
+        """Return what is known; there must be a version."""
+        with self._telling:
+            version = self._version
+            if self._snapshot is None or self._snapshot.version < version:
+                materials = tuple(follower.material for follower in self._followers if follower.material is not None)
+                self._snapshot = Snapshot(
+                    version=version, materials=materials, story=tell(materials), pulses=self.pulses()
+                )
+            return self._snapshot
+
+    def pulses(self) -> tuple[Pulse, ...]:
+        """Return how each trial is doing right now."""
+        return tuple(follower.pulse(self._error(number)) for number, follower in enumerate(self._followers))
+
+    def has_ended(self) -> bool:
+        """Return whether all jobs and all rules have ended, and all of it is known."""
+        return all(self._is_done)
+
+    def wait_for_rules(self, quiet_seconds: float = 2.0) -> None:
+        """Wait until all was read and rules have evaluated the steps that there are: until nothing new comes."""
+        self.wait(0)
+        while not self.has_ended() and not self._stopping.is_set():
+            version = self._version
+            is_quiet = not self.wait(version, quiet_seconds)
+            if is_quiet and all(map(self._is_judged, range(len(self._followers)))):
+                return
+
+    def close(self) -> None:
+        """Stop following, and end the rules."""
+        self._stopping.set()
+        for woken in self._woken:
+            woken.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._judge is not None:
+            self._judge.close()
+        for thread in self._threads:
+            thread.join(_LONGEST_PAUSE_SECONDS)
+
+    def _is_judged(self, number: int) -> bool:
+        """Return whether the rules of a trial have begun, or never will."""
+        judge = self._judge
+        return judge is None or judge.has_ended(number) or bool(judge.verdict(number).statuses)
+
+    def _error(self, number: int) -> str:
+        return self._judge.error(number) if self._judge is not None else ""
+
+    def _wake(self, number: int) -> None:
+        self._woken[number].set()
+
+    def _follow(self, number: int) -> None:
+        follower, woken = self._followers[number], self._woken[number]
+        is_remote = "://" in follower.trial.path
+        poll_seconds = DEFAULT_REMOTE_POLL_SECONDS if is_remote else DEFAULT_POLL_SECONDS
+        while not self._stopping.is_set():
+            began = self._clock()
+            has_news = woken.is_set()
+            woken.clear()
+            is_judged = self._judge is None or self._judge.has_ended(number)
+            verdict = self._judge.verdict(number) if self._judge is not None else None
+            if follower.look(verdict, has_news) and self._is_known():
+                self._publish()
+            self._is_done[number] = is_judged and follower.has_read_all()
+            self._stopping.wait(min(self._clock() - began, _LONGEST_PAUSE_SECONDS))
+            woken.wait(poll_seconds)
+
+    def _is_known(self) -> bool:
+        """Return whether every trial was read, as far as it can be."""
+        is_known = [follower.material is not None for follower in self._followers]
+        return any(is_known) and all(map(operator.or_, is_known, (bool(f.trouble) for f in self._followers)))
+
+    def _publish(self) -> None:
+        with self._changed:
+            self._version += 1
+            self._changed.notify_all()
+        for listener in tuple(self._listeners):
+            listener()

@@ -1,0 +1,1 @@
+"""The live page: a server on this machine that shows trials while their jobs run."""

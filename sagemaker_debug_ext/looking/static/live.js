@@ -1,0 +1,160 @@
+"use strict";
+(function () {
+  // The token comes in the fragment of the address, which goes to no log, and leaves the address at once.
+  const place = location.pathname + "token";
+  const given = /^#token=([\w-]+)$/.exec(location.hash);
+  if (given) {
+    sessionStorage.setItem(place, given[1]);
+    history.replaceState(null, "", location.pathname + "#verdict");
+  }
+  const pulse = document.getElementById("pulse");
+  const view = document.getElementById("view");
+  const links = [...document.querySelectorAll("nav a[data-view]")];
+  const ask = (path, options = {}) => fetch(path, {
+    ...options, cache: "no-store", headers: { Authorization: `Bearer ${sessionStorage.getItem(place)}`, ...options.headers },
+  });
+  const spaced = (step) => String(step).replace(/\B(?=(\d{3})+$)/g, "\u2009");
+  const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+
+  let board = null;
+  let version = 0;
+  let shown = { name: null, version: 0 };
+  let isDrawing = false;
+
+  const wanted = () => {
+    const name = decodeURIComponent(location.hash.slice(1));
+    if (name.startsWith("finding-")) return "finding-1";
+    return links.some((link) => link.dataset.view === name) ? name : "verdict";
+  };
+
+  // A view is drawn by the server, parsed without running anything, and put in the place of the former one.
+  async function draw() {
+    if (isDrawing || board === null || !version) return;
+    isDrawing = true;
+    try {
+      while (shown.name !== wanted() || shown.version < version) {
+        const name = wanted();
+        const at = version;
+        const answer = await ask(`boards/${board}/views/${name}`);
+        if (!answer.ok) throw new Error(await answer.text());
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const isOpen = new Map([...view.querySelectorAll("details > summary")].map((part) => [part.textContent, part.parentElement.open]));
+        const isSame = shown.name === name;
+        page.querySelectorAll("details > summary").forEach((part) => {
+          if (isSame && isOpen.has(part.textContent)) part.parentElement.open = isOpen.get(part.textContent);
+        });
+        const made = document.adoptNode(page.body.firstElementChild);
+        view.replaceChildren(...made.childNodes);
+        if (!view.childElementCount) view.textContent = "There is nothing to show here yet.";
+        shown = { name, version: at };
+        links.forEach((link) => link.toggleAttribute("aria-current", link.dataset.view === name));
+        if (!isSame) {
+          scrollTo(0, 0);
+          dispatchEvent(new Event("content"));
+        } else {
+          dispatchEvent(new CustomEvent("content", { detail: "again" }));
+        }
+        view.dataset.version = String(at);
+      }
+    } catch (error) {
+      if (!(error instanceof TypeError)) tell(error.message);  // of a lost server tells who listens
+    } finally {
+      isDrawing = false;
+    }
+  }
+  addEventListener("hashchange", draw);
+
+  function tell(text) { if (pulse.textContent !== text) pulse.textContent = text; }
+
+  function describe(trial) {
+    const parts = [trial.name];
+    if (trial.state) parts.push(trial.state === "silent" ? "silent for long: it may have died" : trial.state);
+    if (trial.last_step !== null) parts.push(`step ${spaced(trial.last_step)}`);
+    if (trial.steps_per_second !== null) parts.push(`${trial.steps_per_second.toPrecision(2)} steps/s`);
+    if (trial.num_unread) parts.push(`${spaced(trial.num_unread)} steps behind`);
+    if (trial.trouble) parts.push(trial.trouble);
+    return parts.join(" · ");
+  }
+
+  function take(news) {
+    links.forEach((link) => { link.hidden = false; });
+    tell(news.trials.map(describe).join("\n"));
+    pulse.classList.toggle("wrong", news.trials.some((trial) => trial.trouble));
+    document.title = `${news.trials.map((trial) => trial.name).join(", ")}: live`;
+    version = news.version;
+    if (version < shown.version) shown.version = 0;  // another server, or a trial that was opened anew
+    draw();
+  }
+
+  // One stream of news, closed while nobody looks, resumed where it ended.
+  let stopping = null;
+  async function listen() {
+    let wait = 0.5;
+    while (!document.hidden && board !== null) {
+      const mine = stopping = new AbortController();
+      let isPolled = false;
+      let lost = "";
+      let hasEnded = false;
+      try {
+        const answer = await ask(`boards/${board}/news?since=${shown.version}`, { signal: mine.signal });
+        if (answer.status === 401) return tell(await answer.text());
+        if (!answer.ok) throw new Error(await answer.text());
+        const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+        let rest = "";
+        for (;;) {
+          const { value, done } = await reader.read();
+          if (done) break;
+          const lines = (rest + value).split("\n");
+          rest = lines.pop();
+          for (const line of lines) {
+            const news = JSON.parse(line);
+            isPolled = Boolean(news.poll);
+            hasEnded = Boolean(news.ended);
+            wait = 0.5;
+            take(news);
+          }
+        }
+        if (isPolled) { await pause(2); continue; }
+      } catch (error) {
+        if (!mine.signal.aborted && error.message) lost = error.message;
+      }
+      if (mine.signal.aborted) return;
+      if (hasEnded) return tell(`${pulse.textContent} · the server has ended`);
+      tell(`lost contact at ${new Date().toTimeString().slice(0, 8)}${lost && ` (${lost})`}: what was known stays here; trying again`);
+      pulse.classList.add("wrong");
+      version = shown.version;
+      await pause(wait);
+      wait = Math.min(2 * wait, 5);
+    }
+  }
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) { if (stopping) stopping.abort(); } else listen();
+  });
+
+  // Several boards: a list to choose from.
+  async function start() {
+    if (!sessionStorage.getItem(place)) return tell("The token is missing: open the address that was printed when the server started.");
+    const answer = await ask("boards");
+    if (!answer.ok) return tell(await answer.text());
+    const listed = await answer.json();
+    if (listed.length === 1) return open(listed[0].number);
+    const list = document.createElement("ul");
+    for (const item of listed) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = item.name;
+      button.addEventListener("click", () => open(item.number));
+      const line = document.createElement("li");
+      line.append(button, ` ${item.path} `);
+      list.append(line);
+    }
+    tell(listed.length ? `${listed.length} trials` : "There is no trial in this folder yet; load the page again later.");
+    view.replaceChildren(list);
+  }
+  function open(number) {
+    board = number;
+    tell("reading …");
+    listen();
+  }
+  start().catch(() => tell("the server does not answer: start it again, and open the address that it prints"));
+})();

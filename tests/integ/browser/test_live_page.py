@@ -1,0 +1,305 @@
+"""The live page on a real server: what it refuses, and what a browser shows while a job runs."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sagemaker_debug_ext.testing.trials import SmallTrial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+
+pytest.importorskip("uvicorn")
+playwright = pytest.importorskip("playwright.sync_api")
+
+HOSTILE = "net.</script><img src=x onerror=alert(1)>.weight"
+NAMES = ("net.layer0.weight", HOSTILE, *(f"net.layer{number}.weight" for number in range(2, 6)))
+ENDED = "Failed to load resource: net::ERR_"
+"""What the browser says when a server has ended."""
+
+COMMAND = (sys.executable, "-m", "sagemaker_debug_ext.cli.main")
+
+
+class Job:
+    """Writes a trial step by step."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self._writer = SmallTrial(path)
+        self._random = np.random.RandomState(0)
+        self.step = 0
+
+    def write(self, count=1, broken=None):
+        for _ in range(count):
+            tensors = {"CrossEntropyLoss_output_0": np.float32(2 * np.exp(-self.step / 20))}
+            for name in reversed(NAMES):
+                gradient = self._random.randn(4, 3).astype("f4")
+                tensors[f"gradient/{name}"] = gradient * np.float32("nan") if name == broken else gradient
+            self._writer.write(ModeKeys.TRAIN, self.step, tensors)
+            self.step += 1
+
+    def end(self):
+        self._writer.end()
+
+
+@contextlib.contextmanager
+def serving(*arguments):
+    """Run a command that serves, and yield its process and the address that it prints."""
+    process = subprocess.Popen([*COMMAND, *arguments, "--no-browser"], stdout=subprocess.PIPE, text=True)
+    try:
+        words = process.stdout.readline().split()
+        yield process, words[-1]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.fixture
+def job(tmp_path):
+    return Job(tmp_path / "job")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Serve a trial that has ended; yields port and token."""
+    job = Job(tmp_path_factory.mktemp("served") / "job")
+    job.write(12)
+    job.end()
+    with serving("watch", job.path, "--no-rules") as (_, address):
+        port, token = address.removeprefix("http://127.0.0.1:").split("/#token=")
+        yield int(port), token
+
+
+def ask(server, path, method="GET", **headers):
+    """Return status, headers and body of a request; names of headers are written with underscores."""
+    port, token = server
+    named = {"Host": f"127.0.0.1:{port}", "Authorization": f"Bearer {token}"}
+    named |= {name.replace("_", "-"): value for name, value in headers.items()}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    for name, value in named.items():
+        if value is not None:
+            connection.putheader(name, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    body = answer.read(10_000_000)
+    connection.close()
+    return answer.status, dict(answer.getheaders()), body
+
+
+def wait_for_version(server):
+    for _ in range(200):
+        if ask(server, "/boards/0/story")[0] == 200:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the trial was not read")
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "headers", "status"),
+    [
+        ("/boards", "GET", {}, 200),
+        ("/", "GET", {"Authorization": None}, 200),
+        ("/static/page.css", "GET", {"Authorization": None}, 200),
+        ("/", "GET", {"Host": "evil.example"}, 400),
+        ("/boards", "GET", {"Host": "evil.example:8570"}, 400),
+        ("/boards", "GET", {"Origin": "https://evil.example"}, 403),
+        ("/boards", "GET", {"Origin": "null"}, 403),
+        ("/boards", "GET", {"Sec_Fetch_Site": "cross-site"}, 403),
+        ("/boards", "GET", {"Authorization": None}, 401),
+        ("/boards", "GET", {"Authorization": "Bearer " + "A" * 43}, 401),
+        ("/boards", "GET", {"Authorization": "Bearer é"}, 401),
+        ("/boards/0/story", "GET", {"Authorization": None}, 401),
+        ("/boards/0/news", "GET", {"Authorization": None}, 401),
+        ("/boards/0/views/verdict", "GET", {"Authorization": None}, 401),
+        ("/boards", "POST", {}, 405),
+        ("/boards", "DELETE", {}, 405),
+        ("/boards", "OPTIONS", {}, 405),
+        ("/boards/1/story", "GET", {}, 404),
+        ("/boards/99999999999999999999999/story", "GET", {}, 404),
+        ("/boards/-1/story", "GET", {}, 404),
+        ("/boards/0/views/nothing", "GET", {}, 404),
+        ("/boards/0/news?since=-1", "GET", {}, 400),
+        ("/boards/0/news?since=99999999999999999", "GET", {}, 400),
+        ("/static/../../setup.cfg", "GET", {}, 404),
+        ("/static/%2e%2e/report.py", "GET", {}, 404),
+        ("/static/LICENSES.txt", "GET", {"Authorization": None}, 401),
+    ],
+)
+def test_request_when_it_is_not_that_of_the_page_then_refused(server, path, method, headers, status):
+    """Other hosts, sites, methods, tokens, paths and numbers get nothing; every answer has the headers."""
+    found, answered, body = ask(server, path, method, **headers)
+    assert found == status
+    assert "default-src 'none'" in answered["content-security-policy"]
+    assert "unsafe" not in answered["content-security-policy"]
+    assert answered["x-content-type-options"] == "nosniff"
+    assert answered["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in answered
+    assert status == 200 or b"Traceback" not in body
+
+
+def test_view_when_nothing_has_changed_then_it_is_not_sent_again(server):
+    """The version of what is known is the tag of a view; the story is that of the report."""
+    wait_for_version(server)
+    status, headers, body = ask(server, "/boards/0/views/layers")
+    assert (status, headers["content-encoding"]) == (200, "gzip")
+    assert len(body) < 200_000
+    assert ask(server, "/boards/0/views/layers", If_None_Match=headers["etag"])[0] == 304
+    assert json.loads(ask(server, "/boards/0/story")[2])["trials"][0]["last_step"] == 11
+
+
+@pytest.fixture
+def open_page(browser):
+    """Return a function that opens a page, and fail if a page asked other servers or said anything unexpected."""
+    said: list[str] = []
+    contexts = []
+
+    def open_one(address):
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: ENDED in message.text or said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda r: r.url.startswith(("http://127.0.0.1", "data:", "blob:")) or said.append(r.url))
+        page.goto(address)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+def test_page_when_a_job_runs_then_steps_and_findings_come_by_themselves(open_page, job):
+    """The first screen follows the job, and ends with the verdict of a report; the token leaves the address."""
+    job.write(8)
+    with serving("watch", job.path, "--until-end") as (process, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#pulse")).to_contain_text("step 7", timeout=30_000)
+        playwright.expect(page.locator("#view h1")).to_contain_text("Nothing", timeout=30_000)
+        assert "token" not in page.url
+        job.write(20, broken=NAMES[3])
+        playwright.expect(page.locator("#pulse")).to_contain_text("step 27", timeout=30_000)
+        playwright.expect(page.locator("#view h1")).to_contain_text("Not finite", timeout=30_000)
+        playwright.expect(page.locator(".where")).to_contain_text(f"gradient/{NAMES[3]}")
+        page.locator("nav a", has_text="Layers").click()
+        playwright.expect(page.locator("#view h2")).to_have_text("Layers × steps")
+        assert page.locator("#view img").count() == 0
+        if "REPORT_PICTURES" in os.environ:
+            folder = Path(os.environ["REPORT_PICTURES"])
+            folder.mkdir(parents=True, exist_ok=True)
+            for link in page.locator("nav a").all():
+                link.click()
+                playwright.expect(
+                    page.locator(f"nav a[aria-current][data-view='{link.get_attribute('data-view')}']")
+                ).to_be_visible()
+                page.screenshot(path=folder / f"live-{link.get_attribute('data-view')}.png")
+        job.end()
+        playwright.expect(page.locator("#pulse")).to_contain_text("the server has ended", timeout=30_000)
+        assert process.wait(30) == 1
+
+
+def test_page_when_the_trial_vanishes_then_it_says_so_and_keeps_what_it_knew(open_page, job, tmp_path):
+    """No blank page, no stack trace."""
+    job.write(4)
+    with serving("watch", job.path, "--no-rules") as (_, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#pulse")).to_contain_text("step 3", timeout=30_000)
+        os.rename(job.path, tmp_path / "elsewhere")
+        playwright.expect(page.locator("#pulse")).to_contain_text("its folder is gone", timeout=30_000)
+        playwright.expect(page.locator("#view h1")).to_contain_text("4 saved steps")
+
+
+def test_page_when_the_server_is_killed_then_it_says_so(open_page, job):
+    """What was known stays, with the time at which contact was lost."""
+    job.write(4)
+    with serving("watch", job.path, "--no-rules") as (process, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#view h1")).to_contain_text("4 saved steps", timeout=30_000)
+        process.kill()
+        playwright.expect(page.locator("#pulse")).to_contain_text("lost contact", timeout=30_000)
+        playwright.expect(page.locator("#view h1")).to_contain_text("4 saved steps")
+
+
+def test_pages_when_eight_are_open_then_all_follow(open_page, job):
+    """A browser opens six connections to a host; pages beyond the fourth ask now and then."""
+    job.write(4)
+    with serving("watch", job.path, "--no-rules") as (_, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#pulse")).to_contain_text("step 3", timeout=30_000)
+        pages = [page]
+        for _ in range(7):
+            pages.append(page.context.new_page())
+            pages[-1].goto(address)
+        job.write(4)
+        for one in pages:
+            playwright.expect(one.locator("#pulse")).to_contain_text("step 7", timeout=30_000)
+
+
+def test_page_when_a_folder_is_served_then_its_trials_can_be_opened(open_page, tmp_path):
+    """The list names the trials below the folder, also those with hostile names."""
+    for name in ("first", "<b>second"):
+        job = Job(tmp_path / "runs" / name / "debug-output")
+        job.write(3)
+        job.end()
+    with serving("serve", str(tmp_path / "runs"), "--no-rules") as (_, address):
+        page = open_page(address)
+        playwright.expect(page.locator("#view button")).to_have_text(["<b>second/debug-output", "first/debug-output"])
+        page.locator("#view button").first.click()
+        playwright.expect(page.locator("#view h1")).to_contain_text("3 saved steps", timeout=30_000)
+        playwright.expect(page.locator(".facts strong")).to_have_text("<b>second")
+
+
+def test_server_when_interrupted_then_it_ends_at_once(job):
+    """Ctrl-C ends the server, also while a stream of news is open."""
+    job.write(2)
+    with serving("watch", job.path, "--no-rules") as (process, address):
+        port, token = address.removeprefix("http://127.0.0.1:").split("/#token=")
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
+        connection.request("GET", "/boards/0/news", headers={"Authorization": f"Bearer {token}"})
+        assert b"version" in connection.getresponse().readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+        connection.close()
+
+
+def test_watch_when_the_port_is_in_use_then_a_sentence(job):
+    """The message says what to do instead."""
+    job.write(1)
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        found = subprocess.run(
+            [*COMMAND, "watch", job.path, "--port", str(port)], check=False, capture_output=True, text=True
+        )
+    assert found.returncode == 2
+    assert found.stderr == (
+        f"sagemaker-debug: port {port} cannot be used (Address already in use): choose another with --port\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["watch", "nowhere"], "nowhere"),
+        (["serve", "nowhere"], "FOLDER must be a folder with trials, or a prefix on S3 (got 'nowhere')"),
+        (["watch", *"abcdefghi"], "watch shows 1 to 8 trials (got 9); see serve FOLDER"),
+    ],
+)
+def test_watch_when_there_is_nothing_to_watch_then_a_sentence(tmp_path, arguments, message):
+    """No stack trace."""
+    found = subprocess.run([*COMMAND, *arguments], check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert found.returncode == 2
+    assert message in found.stderr
+    assert len(found.stderr.splitlines()) == 1
