@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def lazy_names(module: str, homes: Mapping[str, str] | None = None) -> Callable[
         value: object
         if homes and name in homes:
             value = getattr(importlib.import_module(f"{_PACKAGE}.{homes[name]}"), name)
-        elif name.startswith("__"):  # asked for by tools and by the import system
+        elif name.startswith("__") or _has_submodule(module, name):  # asked for by tools and by the import system
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         else:
             from sagemaker_debug_ext.migration import table  # noqa: PLC0415 - most scripts never need it
@@ -43,6 +44,12 @@ def lazy_names(module: str, homes: Mapping[str, str] | None = None) -> Callable[
         return value
 
     return find
+
+
+def _has_submodule(module: str, name: str) -> bool:
+    """Return whether a file defines a submodule, which ``from module import name`` imports after an AttributeError."""
+    folders = getattr(sys.modules[module], "__path__", ())
+    return PathFinder.find_spec(f"{module}.{name}", folders) is not None
 
 
 class FaceFinder:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import attrs
 
+from sagemaker_debug_ext import config as configs  # loads the classes for the profiler on first use
 from sagemaker_debug_ext.catalog.images import (
     BUILTIN_REPOSITORY,
     parse_image_uri,
@@ -21,7 +22,6 @@ from sagemaker_debug_ext.config.actions import ActionList, StopTraining, parse_a
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig, to_collections
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
-from sagemaker_debug_ext.config.profiler import METRICS_CONFIGS, FrameworkProfile, Profiler, ProfilerConfig
 from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME, ProfilerRule, Rule
 from sagemaker_debug_ext.errors import SettingTypeError, SMDebugTypeError
 
@@ -100,14 +100,14 @@ def tensorboard_from_sdk(config: Any) -> TensorBoardOutputConfig | None:
     )
 
 
-def profiler_from_sdk(config: Any) -> ProfilerConfig | None:
+def profiler_from_sdk(config: Any) -> configs.ProfilerConfig | None:
     """Return our configuration for one of the SDK; None stays None.
 
     Raises:
         SMDebugTypeError: The value has another type.
         SMDebugValueError: A value is not allowed.
     """
-    if config is None or isinstance(config, ProfilerConfig):
+    if config is None or isinstance(config, configs.ProfilerConfig):
         return config
     # Old releases of the SDK lack the switch, and its shapes have another name for the interval.
     if not (_has(config, "s3_output_path", "system_monitor_interval_millis") or _has(config, "disable_profiler")):
@@ -123,13 +123,13 @@ def profiler_from_sdk(config: Any) -> ProfilerConfig | None:
     )
 
 
-def framework_profile_from_sdk(profile: Any) -> FrameworkProfile | None:
+def framework_profile_from_sdk(profile: Any) -> configs.FrameworkProfile | None:
     """Return our framework metrics for those of the SDK; None stays None.
 
     Raises:
         SMDebugTypeError: The value has another type.
     """
-    if profile is None or isinstance(profile, FrameworkProfile):
+    if profile is None or isinstance(profile, configs.FrameworkProfile):
         return profile
     parameters = _field(profile, "profiling_parameters")
     if not isinstance(parameters, Mapping):
@@ -137,15 +137,17 @@ def framework_profile_from_sdk(profile: Any) -> FrameworkProfile | None:
     return _framework_profile(parameters)
 
 
-def _profiler(s3_output_path: Any, interval: Any, parameters: Mapping[str, str], disabled: Any) -> ProfilerConfig:
+def _profiler(
+    s3_output_path: Any, interval: Any, parameters: Mapping[str, str], disabled: Any
+) -> configs.ProfilerConfig:
     profile: dict[str, Any] = {}
     if "CPUProfilingDuration" in parameters:
-        profile["profile_params"] = Profiler(
+        profile["profile_params"] = configs.Profiler(
             parameters["CPUProfilingDuration"], parameters.get("SMPFileRotationSecs", 600)
         )
     elif parameters:
         profile["framework_profile_params"] = _framework_profile(parameters)
-    return ProfilerConfig(
+    return configs.ProfilerConfig(
         s3_output_path=None if disabled is True else s3_output_path,
         system_monitor_interval_millis=interval,
         disable_profiler=disabled,
@@ -153,8 +155,10 @@ def _profiler(s3_output_path: Any, interval: Any, parameters: Mapping[str, str],
     )
 
 
-def _framework_profile(parameters: Mapping[str, str]) -> FrameworkProfile:
+def _framework_profile(parameters: Mapping[str, str]) -> configs.FrameworkProfile:
     """Parse the value of `FrameworkProfile.profiling_parameters`."""
+    from sagemaker_debug_ext.config.profiler import METRICS_CONFIGS  # noqa: PLC0415 - for old containers only
+
     fields: dict[str, Any] = {
         "local_path": parameters.get("LocalPath"),
         "file_max_size": parameters.get("RotateMaxFileSizeInBytes"),
@@ -164,12 +168,12 @@ def _framework_profile(parameters: Mapping[str, str]) -> FrameworkProfile:
     numbers = {
         name: value if name == "local_path" else ast.literal_eval(value) for name, value in fields.items() if value
     }
-    configs = {}
+    metrics = {}
     for field, kind in METRICS_CONFIGS.items():
         if text := parameters.get(kind.__name__):
             values = ast.literal_eval(text)
-            configs[field] = kind(**{_METRICS_FIELDS[name]: value for name, value in values.items()})
-    return FrameworkProfile(**numbers, **configs)
+            metrics[field] = kind(**{_METRICS_FIELDS[name]: value for name, value in values.items()})
+    return configs.FrameworkProfile(**numbers, **metrics)
 
 
 def rules_from_sdk(rules: Any) -> tuple[Rule | ProfilerRule, ...]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from sagemaker_debug_ext import config as configs  # loads the classes for the profiler on first use
 from sagemaker_debug_ext.config._fields import Text
-from sagemaker_debug_ext.config.profiler import Profiler, ProfilerConfig
 from sagemaker_debug_ext.errors import ConflictingSettingsError
 from sagemaker_debug_ext.requests.outputs import required_output_path
 
 
 def resolve_profiler(
-    config: ProfilerConfig | None, disable_profiler: bool | None, has_rules: bool
-) -> ProfilerConfig | None:
+    config: configs.ProfilerConfig | None, disable_profiler: bool | None, has_rules: bool
+) -> configs.ProfilerConfig | None:
     """Return the profiler configuration for a combination of settings; None if they do not mention the profiler.
 
     Args:
@@ -31,11 +31,11 @@ def resolve_profiler(
     if has_rules and (disable_profiler is True or off_by_config):
         raise ConflictingSettingsError("profiler rules must come with the profiler on: they read what it collects")
     if config is None and (disable_profiler is not None or has_rules):
-        return ProfilerConfig(disable_profiler=disable_profiler is True)
+        return configs.ProfilerConfig(disable_profiler=disable_profiler is True)
     return config
 
 
-def build_profiler_config(config: ProfilerConfig, output_path: Text | None = None) -> dict[str, Any]:
+def build_profiler_config(config: configs.ProfilerConfig, output_path: Text | None = None) -> dict[str, Any]:
     """Build the member. ``DisableProfiler`` is left out if it is False because old clients do not know it.
 
     Raises:
@@ -55,7 +55,7 @@ def build_profiler_config(config: ProfilerConfig, output_path: Text | None = Non
     return member
 
 
-def _profiler_parameters(profiler: Profiler) -> dict[str, str]:
+def _profiler_parameters(profiler: configs.Profiler) -> dict[str, str]:
     return {
         "CPUProfilingDuration": str(profiler.cpu_profiling_duration),
         "SMPFileRotationSecs": str(profiler.file_rotation_interval),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.catalog.images import rule_regions, supports_debugger
 from sagemaker_debug_ext.config._fields import Text, render_value
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
-from sagemaker_debug_ext.config.profiler import ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule, processing_rule
 from sagemaker_debug_ext.errors import DebugExtWarning
 from sagemaker_debug_ext.requests._problems import Problems
@@ -19,6 +18,9 @@ from sagemaker_debug_ext.requests.hook import HookSetting, build_debug_hook_conf
 from sagemaker_debug_ext.requests.outputs import build_tensorboard_output_config
 from sagemaker_debug_ext.requests.profiler import build_profiler_config, resolve_profiler
 from sagemaker_debug_ext.requests.rules import RuleContext, build_rule_configurations
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.config.profiler import ProfilerConfig
 
 DEBUGGER_MEMBERS: Final = (
     "DebugHookConfig",

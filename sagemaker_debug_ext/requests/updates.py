@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sagemaker_debug_ext import config as configs  # loads the classes for the profiler on first use
 from sagemaker_debug_ext.config._fields import Number, Text
-from sagemaker_debug_ext.config.profiler import FrameworkProfile, ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests._problems import Problems
@@ -21,7 +21,7 @@ def profiler_update_request(
     rules: Iterable[ProfilerRule] | None = None,
     system_monitor_interval_millis: Number | None = None,
     s3_output_path: Text | None = None,
-    framework_profile_params: FrameworkProfile | None = None,
+    framework_profile_params: configs.FrameworkProfile | None = None,
     disable_framework_metrics: bool = False,
     rule_image_account: str | None = None,
     source_uris: Mapping[str, str] | None = None,
@@ -60,7 +60,7 @@ def profiler_update_request(
                 f"runs (got {rule!r} among them)"
             )
     # Only the checks and the warning of the constructor are needed: an update may omit members that a job requires.
-    config = ProfilerConfig(s3_output_path, system_monitor_interval_millis, profile)
+    config = configs.ProfilerConfig(s3_output_path, system_monitor_interval_millis, profile)
     member: dict[str, Any] = {"DisableProfiler": False}
     if config.s3_output_path is not None:
         member["S3OutputPath"] = config.s3_output_path

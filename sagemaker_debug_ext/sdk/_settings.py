@@ -6,7 +6,7 @@ import logging
 import re
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -14,13 +14,15 @@ from sagemaker_debug_ext.catalog.images import framework_of_image, supports_debu
 from sagemaker_debug_ext.config._fields import Number, Text, is_pipeline_variable
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.outputs import TensorBoardOutputConfig
-from sagemaker_debug_ext.config.profiler import ProfilerConfig
 from sagemaker_debug_ext.config.rules import ProfilerRule, Rule
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.requests.explain import JobExplanation, explain
 from sagemaker_debug_ext.requests.from_sdk import hook_from_sdk, profiler_from_sdk, rules_from_sdk, tensorboard_from_sdk
 from sagemaker_debug_ext.requests.hook import resolve_hook
 from sagemaker_debug_ext.requests.training_job import debugger_request
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.config.profiler import ProfilerConfig
 
 _LOG: Final = logging.getLogger(__name__)
 _HOOK_FRAMEWORKS: Final = ("pytorch", "tensorflow", "mxnet")

@@ -9,7 +9,6 @@ Few jobs are self-managed, so the modules for them are imported on first use.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,8 @@ from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     from sagemaker_debug_ext.config.job_spec import JobSpec
     from sagemaker_debug_ext.config.self_managed import SelfManaged
 
@@ -129,6 +130,8 @@ def _members(spec: JobSpec) -> dict[str, Any]:
 def _statuses(spec: JobSpec, description: Mapping[str, Any], now: dt.datetime | None) -> dict[str, Any]:
     if not spec.rules:
         return {}
+    import datetime as dt  # noqa: PLC0415
+
     from sagemaker_debug_ext.store.backends import open_backend  # noqa: PLC0415
     from sagemaker_debug_ext.watch.status import WatchStatus, derive  # noqa: PLC0415
 

@@ -18,11 +18,16 @@ PACKAGE = Path(sagemaker_debug_ext.__file__).parent
 HEAVY = {"numpy", "botocore", "boto3", "jsonschema", "sagemaker", "torch", "tensorflow", "mxnet", "xgboost", "pandas"}
 
 
-def loaded_by(statement: str) -> set[str]:
-    """Return the top-level modules that are loaded after a statement ran in a new process."""
+def modules_after(statement: str) -> list[str]:
+    """Return the modules that are loaded after a statement ran in a new process."""
     program = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
     output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
-    return {name.partition(".")[0] for name in json.loads(output)}
+    return list(json.loads(output))
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Return the top-level modules that are loaded after a statement ran in a new process."""
+    return {name.partition(".")[0] for name in modules_after(statement)}
 
 
 @pytest.mark.parametrize(
@@ -46,6 +51,20 @@ def test_import_loads_nothing_heavy(statement):
 def test_analysing_loads_numpy_and_nothing_else_heavy():
     """Opening a folder costs no AWS library, and no pandas."""
     assert loaded_by("import sagemaker_debug_ext.trials, sagemaker_debug_ext.store.writer") & HEAVY == {"numpy"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from sagemaker_debug_ext import DebuggerHookConfig, CollectionConfig, Rule, rule_configs",
+        "from sagemaker_debug_ext.sdk import with_debugger, attach_debugger, TrainingJob",
+        "from sagemaker_debug_ext.config import text_forms",
+    ],
+)
+def test_import_loads_no_module_for_settings_that_few_jobs_have(statement):
+    """The profiler, self-managed jobs and the table of other packages' names cost milliseconds."""
+    rare = {"config.profiler", "config.self_managed", "config.job_spec", "migration.table"}
+    assert {f"sagemaker_debug_ext.{name}" for name in rare} & set(modules_after(statement)) == set()
 
 
 def test_public_names_are_all_there():
