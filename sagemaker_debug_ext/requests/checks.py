@@ -10,9 +10,10 @@ No other module of `requests` needs botocore and jsonschema. Import it where it 
 from __future__ import annotations
 
 import functools
+import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
 import botocore.loaders
@@ -150,11 +151,38 @@ def _is_list(_: object, instance: object) -> bool:
     return isinstance(instance, (list, tuple))
 
 
+_TEXT_LIMITS: Final = frozenset({"type", "minLength", "maxLength", "pattern"})
+
+
+def _allows(schema: Schema, texts: Iterable[object]) -> bool:
+    """Return whether a schema for texts allows all of some texts; False also for schemas with other keywords."""
+    if schema.get("type") != "string" or not schema.keys() <= _TEXT_LIMITS:
+        return False
+    least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
+    matches = re.compile(schema.get("pattern", "")).search
+    return all(isinstance(text, str) and least <= len(text) <= most and matches(text) for text in texts)
+
+
+def _map_keyword(check: Callable[..., Any], texts_of: Callable[[dict[str, Any]], Iterable[object]]) -> Any:
+    """Return a keyword that accepts maps of texts without a validator for each text, which takes most of the time."""
+
+    def find_errors(validator: Any, schema: Any, instance: Any, parent: Schema) -> Any:
+        is_map = isinstance(schema, dict) and isinstance(instance, dict) and "properties" not in parent
+        return () if is_map and _allows(schema, texts_of(instance)) else check(validator, schema, instance, parent)
+
+    return find_errors
+
+
 @functools.cache
 def _validator(shape: str = _REQUEST_SHAPE) -> jsonschema.protocols.Validator:
     base = jsonschema.Draft202012Validator
     types = base.TYPE_CHECKER.redefine_many({"integer": _is_whole_number, "array": _is_list})
-    kind = jsonschema.validators.extend(base, {DRIFTING: _known_values}, type_checker=types)  # type: ignore[no-untyped-call]
+    keywords = {
+        DRIFTING: _known_values,
+        "propertyNames": _map_keyword(base.VALIDATORS["propertyNames"], dict.keys),
+        "additionalProperties": _map_keyword(base.VALIDATORS["additionalProperties"], dict.values),
+    }
+    kind = jsonschema.validators.extend(base, keywords, type_checker=types)  # type: ignore[no-untyped-call]
     return cast("jsonschema.protocols.Validator", kind(_schema(shape)))
 
 

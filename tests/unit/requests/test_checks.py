@@ -6,6 +6,8 @@ import botocore.session
 import jsonschema
 import pytest
 from botocore.validate import ParamValidator
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sagemaker_debug_ext import rule_configs
 from sagemaker_debug_ext.config import CollectionConfig, DebuggerHookConfig, ProfilerRule, Rule, TensorBoardOutputConfig
@@ -13,6 +15,7 @@ from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError
 from sagemaker_debug_ext.requests import debugger_request, training_job_request
 from sagemaker_debug_ext.requests.checks import (
     _schema,
+    _validator,
     check_debugger_members,
     check_training_job_request,
 )
@@ -216,3 +219,21 @@ def test_schema_covers_every_shape_with_a_pattern_that_python_can_read():
     collect(_schema())
     assert len(patterns) > 20
     assert not any(r"\p{" in pattern for pattern in patterns)
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=3) | st.just("k" * 257),
+        st.text(max_size=3) | st.sampled_from(["v" * 257, "a\nb"]) | st.integers() | st.none() | st.just(["x"]),
+    )
+)
+def test_map_of_texts_when_checked_then_has_the_errors_that_jsonschema_finds(values):
+    """Maps that hold allowed texts are accepted without a validator for each text; all others are checked by it."""
+    request = {
+        "HyperParameters": values,
+        "Environment": values,
+        "DebugHookConfig": {"S3OutputPath": "s3://b", "HookParameters": values},
+    }
+    plain = jsonschema.Draft202012Validator(_schema())
+    expected = sorted((list(error.path), error.validator) for error in plain.iter_errors(request))
+    assert sorted((list(error.path), error.validator) for error in _validator().iter_errors(request)) == expected
