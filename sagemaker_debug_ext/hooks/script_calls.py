@@ -14,7 +14,7 @@ from sagemaker_debug_ext.config.hook_options import to_names
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, brief, meant_mode
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.counters import SkippedSteps
-from sagemaker_debug_ext.hooks.capture.pending import Scalar
+from sagemaker_debug_ext.hooks.capture.pending import SCALAR_PREFIX, Scalar
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured
 from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
 from sagemaker_debug_ext.hooks.fail_safe import skip_value
@@ -128,7 +128,7 @@ class ScriptCalls:
         with self._lock:
             self._skipped.forget()
             scalar = Scalar(captured, self._steps.counters.mode, sm_metric)
-            self._recorder.save_scalar(self._steps.open, f"scalar/{name}", scalar)
+            self._recorder.save_scalar(self._steps.open, SCALAR_PREFIX + name, scalar)
 
     def save_tensor(
         self, tensor_name: str, tensor_value: Any, collections_to_write: str | Sequence[str] = CollectionKeys.DEFAULT

@@ -74,12 +74,12 @@ class StepRecorder:
 
     def save_scalar(self, step: StepBuffer | None, name: str, scalar: Scalar) -> None:
         """Record a number with the open step if that is of its mode; otherwise keep it for the next one."""
-        self.scalars.save(name, scalar, step, self._adapter.export_tensorboard)
+        self.scalars.save(name, scalar, step)
 
     def begin_step(self, step: StepBuffer) -> None:
         """Record the numbers that have waited for a step that begins."""
         if self.scalars.waiting:
-            self.scalars.begin(step, self._adapter.export_tensorboard)
+            self.scalars.begin(step)
 
     def flush_scalars(self, step: StepBuffer | None, mode: ModeKeys, is_final: bool = False) -> None:
         """Record with the open step the numbers that waited for a step which does not come.
@@ -90,7 +90,7 @@ class StepRecorder:
             is_final: Whether none is to come.
         """
         if step is not None and self.scalars.waiting:
-            self.scalars.flush_to(step, mode, is_final, self._adapter.export_tensorboard)
+            self.scalars.flush_to(step, mode, is_final)
 
     def copy_tensor(self, value: Any) -> Captured:
         """Return a copy of a tensor of the script, taken now."""

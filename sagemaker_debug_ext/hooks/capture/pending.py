@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision, StepPlan
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer, SummarySpec
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+SCALAR_PREFIX: Final = "scalar/"
+"""Start of the names of numbers of the script."""
 
 
 class Scalar(NamedTuple):
@@ -18,17 +21,9 @@ class Scalar(NamedTuple):
     mode: ModeKeys
     is_metric: bool
 
-    def save_with(self, step: StepBuffer, name: str, is_shown: bool) -> None:
-        """Save the number with a step.
-
-        Args:
-            step: The step.
-            name: Name to save it under.
-            is_shown: Whether TensorBoard shows it.
-        """
+    def save_with(self, step: StepBuffer, name: str) -> None:
+        """Save the number with a step under a name."""
         step.tensors[name] = self.captured
-        if is_shown:
-            step.summaries[name] = SummarySpec(name, is_scalar=True)
         if self.is_metric:
             step.metrics.add(name)
 
@@ -40,31 +35,30 @@ class PendingScalars:
         self.waiting: dict[str, Scalar] = {}
         """Numbers not assigned to a step yet."""
 
-    def save(self, name: str, scalar: Scalar, step: StepBuffer | None, is_shown: bool) -> None:
+    def save(self, name: str, scalar: Scalar, step: StepBuffer | None) -> None:
         """Save a number with the open step if that has its mode; otherwise keep it for the next step."""
         if step is not None and step.position.mode is scalar.mode:
-            scalar.save_with(step, name, is_shown)
+            scalar.save_with(step, name)
         else:
             self.waiting[name] = scalar
 
-    def begin(self, step: StepBuffer, is_shown: bool) -> None:
+    def begin(self, step: StepBuffer) -> None:
         """Save the waiting numbers with a step that begins."""
         for name, scalar in self.waiting.items():
-            scalar.save_with(step, name, is_shown)
+            scalar.save_with(step, name)
         self.waiting.clear()
 
-    def flush_to(self, step: StepBuffer, mode: ModeKeys, is_final: bool, is_shown: bool) -> None:
+    def flush_to(self, step: StepBuffer, mode: ModeKeys, is_final: bool) -> None:
         """Save with the open step the numbers that would otherwise never get a step of their mode.
 
         Args:
             step: The open step.
             mode: Mode of the step to come.
             is_final: Whether no step follows.
-            is_shown: Whether TensorBoard shows them.
         """
         for name, scalar in list(self.waiting.items()):
             if is_final or scalar.mode is not mode:
-                scalar.save_with(step, name, is_shown)
+                scalar.save_with(step, name)
                 del self.waiting[name]
 
 

@@ -14,6 +14,7 @@ from sagemaker_debug_ext.config.hook_options import HookOptions
 from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.capture.collection_set import CollectionSet
 from sagemaker_debug_ext.hooks.capture.counters import StepCounters
+from sagemaker_debug_ext.hooks.capture.pending import SCALAR_PREFIX
 from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer
 from sagemaker_debug_ext.hooks.output.checkpoint_state import CheckpointState
 from sagemaker_debug_ext.hooks.output.flight_recorder import FlightRecorder
@@ -28,7 +29,7 @@ from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
 
-_SCALAR_LOSS: Final = re.compile("scalar/.*loss", re.IGNORECASE)
+_SCALAR_LOSS: Final = re.compile(f"{SCALAR_PREFIX}.*loss", re.IGNORECASE)
 """Pattern of scalar names that denote a loss."""
 
 

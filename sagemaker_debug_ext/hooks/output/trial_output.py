@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from sagemaker_debug_ext.errors import DebugExtError, IndexReaderException, SMDebugRuntimeError
-from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer
+from sagemaker_debug_ext.hooks.capture.pending import SCALAR_PREFIX
+from sagemaker_debug_ext.hooks.capture.step_buffer import StepBuffer, SummarySpec
 from sagemaker_debug_ext.hooks.output.background import BackgroundWriter
 from sagemaker_debug_ext.hooks.output.sagemaker_metrics import Metric, MetricsFile
 from sagemaker_debug_ext.hooks.output.spill_file import SpillFile, pack, unpack
@@ -185,7 +186,7 @@ class TrialOutput:
 
     def _write(self, step: StepBuffer, data: StepData, to_array: Callable[[Any], Array]) -> None:
         self._writer.write_step(data)
-        if step.metrics or step.summaries:
+        if self._tensorboard is not None or step.metrics:
             tensors = {
                 tensor.name: tensor._replace(value=widen_extension_dtypes(tensor.value)) for tensor in data.tensors
             }
@@ -227,8 +228,14 @@ def _metrics(step: StepBuffer, tensors: Mapping[str, NamedTensor]) -> list[Metri
 
 
 def _summaries(step: StepBuffer, tensors: Mapping[str, NamedTensor]) -> list[Summary]:
+    """Return what TensorBoard shows of a step: numbers of the script, and tensors with a summary."""
     return [
-        Summary(summaries.tag, tensors[name].value, tensors[name].wall_time, summaries.is_scalar)
-        for name, summaries in step.summaries.items()
-        if name in tensors
+        Summary(spec.tag, tensor.value, tensor.wall_time, spec.is_scalar)
+        for name, tensor in tensors.items()
+        if (spec := step.summaries.get(name) or _scalar_spec(tensor)) is not None
     ]
+
+
+def _scalar_spec(tensor: NamedTensor) -> SummarySpec | None:
+    is_scalar = tensor.name.startswith(SCALAR_PREFIX) and tensor.value.size == 1
+    return SummarySpec(tensor.name, is_scalar=True) if is_scalar else None

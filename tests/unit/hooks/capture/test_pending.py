@@ -8,7 +8,7 @@ import pytest
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.pending import PendingScalars, PendingTensors, Scalar
 from sagemaker_debug_ext.hooks.capture.save_plan import SaveDecision
-from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer, SummarySpec
+from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, StepBuffer
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 
@@ -24,10 +24,9 @@ def scalar(mode=ModeKeys.TRAIN, is_metric=False):
 def test_save_when_step_is_of_the_mode_then_has_the_number(step):
     """What is saved while a step is open belongs to it."""
     scalars = PendingScalars()
-    scalars.save("scalar/lr", scalar(is_metric=True), step, is_shown=True)
+    scalars.save("scalar/lr", scalar(is_metric=True), step)
     assert step.tensors == {"scalar/lr": Captured(1.0, 2.0)}
     assert step.metrics == {"scalar/lr"}
-    assert step.summaries == {"scalar/lr": SummarySpec("scalar/lr", is_scalar=True)}
     assert scalars.waiting == {}
 
 
@@ -35,11 +34,10 @@ def test_save_when_step_is_of_the_mode_then_has_the_number(step):
 def test_save_when_step_is_not_the_one_then_number_waits_for_the_next(step, is_open):
     """The step that begins next gets it, and no step gets it twice."""
     scalars = PendingScalars()
-    scalars.save("scalar/lr", scalar(ModeKeys.EVAL), step if is_open else None, is_shown=False)
+    scalars.save("scalar/lr", scalar(ModeKeys.EVAL), step if is_open else None)
     assert step.tensors == {}
-    scalars.begin(step, is_shown=False)
+    scalars.begin(step)
     assert list(step.tensors) == ["scalar/lr"]
-    assert step.summaries == {}
     assert step.metrics == set()
     assert scalars.waiting == {}
 
@@ -47,11 +45,11 @@ def test_save_when_step_is_not_the_one_then_number_waits_for_the_next(step, is_o
 def test_settle_when_a_step_of_their_mode_is_coming_then_numbers_go_on_waiting(step):
     """Only those whose step is not coming are given to the open one."""
     scalars = PendingScalars()
-    scalars.save("a", scalar(ModeKeys.EVAL), step, is_shown=False)
-    scalars.save("b", scalar(ModeKeys.PREDICT), step, is_shown=False)
-    scalars.flush_to(step, ModeKeys.EVAL, is_final=False, is_shown=False)
+    scalars.save("a", scalar(ModeKeys.EVAL), step)
+    scalars.save("b", scalar(ModeKeys.PREDICT), step)
+    scalars.flush_to(step, ModeKeys.EVAL, is_final=False)
     assert list(step.tensors) == ["b"]
-    scalars.flush_to(step, ModeKeys.EVAL, is_final=True, is_shown=False)
+    scalars.flush_to(step, ModeKeys.EVAL, is_final=True)
     assert list(step.tensors) == ["b", "a"]
 
 

@@ -13,6 +13,7 @@ import pytest
 from sagemaker_debug_ext.errors import SMDebugRuntimeError
 from sagemaker_debug_ext.hooks.capture.counters import StepPosition
 from sagemaker_debug_ext.hooks.capture.step_buffer import Captured, PooledValue, StepBuffer
+from sagemaker_debug_ext.hooks.output.tensorboard import TensorBoardOutput
 from sagemaker_debug_ext.hooks.output.trial_output import TrialOutput, Worker
 from sagemaker_debug_ext.store import claims, job_end
 from sagemaker_debug_ext.store.backends import LocalBackend, MemoryBackend
@@ -224,3 +225,18 @@ def test_write_step_when_step_waits_in_a_file_then_memory_is_given_back_at_once(
         gate.set()
     output.flush()
     assert backend.exists(keys.index_key(0, "worker_0"))
+
+
+def test_output_when_tensorboard_is_on_then_it_shows_numbers_of_the_script(make_output):
+    """A number of the script is a curve; other tensors are shown only if capture has asked for it."""
+    shown = MemoryBackend()
+    output = make_output(tensorboard=TensorBoardOutput(shown))
+    tensors = {"scalar/lr": np.float32(0.5), "scalar/several": np.zeros(2, np.float32), "weight": np.float32(1)}
+    captured = {name: Captured(value, 0.0) for name, value in tensors.items()}
+    assert output.write_step(StepBuffer(StepPosition(0, ModeKeys.TRAIN, 0), tensors=captured), np.asarray)
+    output.close(mark_end=True)
+    (file,) = shown.list()
+    content = shown.read(file.key)
+    assert b"scalar/lr" in content
+    assert b"several" not in content
+    assert b"weight" not in content
