@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
-from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError
+from sagemaker_debug_ext.errors import DebugExtError, SMDebugValueError, StorageError
 from sagemaker_debug_ext.rules import Isolation, Issue, Rule, RuleStatus, create_custom_rule, create_rule, evaluate
 from sagemaker_debug_ext.rules.evaluation.guard import RuleFailure, call_rule
 from sagemaker_debug_ext.rules.evaluation.results import write_result
 from sagemaker_debug_ext.rules.evaluation.status import MAX_DETAILS, EvaluationStatus, error_details
-from sagemaker_debug_ext.store.backends import open_backend
 from sagemaker_debug_ext.store.format.manifest import list_collections, read_collections
 from sagemaker_debug_ext.store.job_end import has_ended
+from sagemaker_debug_ext.watch.storage import open_patiently, patient_options
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.action import ActionHandler
@@ -137,11 +137,17 @@ class RuleEvaluations:
         self._cancelled.set()
 
     def run(self) -> None:
-        """Evaluate until every rule has ended: after the end marker of the trial, or after `cancel`."""
+        """Evaluate until every rule has ended: after the end marker of the trial, or after `cancel`.
+
+        While S3 is out of reach, its requests are repeated.
+        """
         try:
             trial = self._open_trial()
             if trial is not None:
                 self._evaluate(trial)
+        except StorageError as error:
+            if not self._cancelled.is_set():
+                self._end_all("Error", f"InternalServerError: {error}")
         except Exception as error:  # noqa: BLE001 - the end of the evaluation: every rule must get its last status
             _LOG.exception("evaluating the rules of job %s failed", self._job.name)
             self._end_all("Error", f"InternalServerError: {error}")
@@ -155,16 +161,21 @@ class RuleEvaluations:
         if location is None:
             self._end_all("Error", "ClientError: the training job has no DebugHookConfig, so it saves no tensors")
             return None
-        backend = open_backend(location)
+        backend = open_patiently(location, self._keeps_waiting)
         while not self._cancelled.is_set():
             ended = has_ended(backend)  # read first, so that nothing written before the end marker is missed
             if is_described(backend, ended):
-                return create_trial(location, wait_seconds=0)
+                s3 = patient_options(location, self._keeps_waiting)
+                options: dict[str, Any] = {} if s3 is None else {"s3": s3}
+                return create_trial(location, wait_seconds=0, **options)
             if ended:
                 self._end_all("Error", "ClientError: the training job saved no tensors; is its hook attached?")
                 return None
             self._cancelled.wait(self._poll_seconds)
         return None
+
+    def _keeps_waiting(self) -> bool:
+        return not self._cancelled.is_set()
 
     def _evaluate(self, trial: Trial) -> None:
         made = {name: self._try_to_make(record, trial) for name, record in self.records.items()}
@@ -239,7 +250,8 @@ class RuleEvaluations:
     def _write_result(self, record: RuleRecord) -> None:
         folder = self._job.results[record.name]
         if folder is not None and record.has_ended and not self._is_abandoned:
-            write_result(open_backend(folder), record.status, record.issues, record.actions)
+            results = open_patiently(folder, self._keeps_waiting)
+            write_result(results, record.status, record.issues, record.actions)
 
 
 def is_described(backend: Backend, ended: bool = False) -> bool:

@@ -31,6 +31,7 @@ from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.evaluation import RuleEvaluations, RuleRecord, WatchedJob
 from sagemaker_debug_ext.watch.lease import Lease
 from sagemaker_debug_ext.watch.status import HEARTBEAT_SECONDS, STATUS_KEY, VERSION, describe_rules
+from sagemaker_debug_ext.watch.storage import open_patiently
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules import Issue
@@ -104,13 +105,13 @@ class Watcher:
             seconds: Time for the last steps.
         """
         self._phase = "draining"
+        timer = threading.Timer(seconds, self._rules.cancel, ["the training process has ended"])
+        timer.daemon = True
+        timer.start()
         try:
             self._mark_end(min(seconds, _OTHER_WORKERS_SECONDS))
         except (OSError, DebugExtError):
             LOG.warning("cannot mark the trial of job %s as ended", self._name, exc_info=True)
-        timer = threading.Timer(seconds, self._rules.cancel, ["the training process has ended"])
-        timer.daemon = True
-        timer.start()
 
     def _mark_end(self, seconds: float) -> None:
         """Mark the trial as ended if its hook was killed before it could, because readers would wait forever."""
@@ -199,6 +200,7 @@ def watch(
     place: str,
     ask_script: Callable[[str], object] | None = None,
     watch_parent: Callable[[Watcher], object] | None = None,
+    keeps_waiting: Callable[[], bool] = lambda: True,
     wait: bool = True,
 ) -> int:
     """Watch a job until its rules have ended; return the exit code.
@@ -209,9 +211,10 @@ def watch(
         place: Where the watcher runs.
         ask_script: Asks the training script to stop.
         watch_parent: Starts to watch the training process; None if it is out of reach.
+        keeps_waiting: Returns whether to wait longer while S3 is out of reach.
         wait: Whether to wait for an abandoned lease to expire.
     """
-    state = open_backend(spec.state_location(name))
+    state = open_patiently(spec.state_location(name), keeps_waiting)
     lease = Lease(state, place)
     if not lease.acquire(wait):
         LOG.info("another watcher evaluates the rules of job %s", name)
@@ -249,6 +252,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         watch_parent=None
         if options.parent is None
         else lambda watcher: _watch_parent(options.parent, watcher, spec.watch.drain_seconds),
+        keeps_waiting=lambda: options.parent is None or os.getppid() == options.parent,
     )
 
 

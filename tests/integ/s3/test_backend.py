@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import attrs
 import botocore.exceptions
 import pytest
 
@@ -208,6 +209,47 @@ def test_request_when_it_keeps_failing_then_an_error_with_its_place(backend, pro
     backend.write("a", (b"content",))
     with pytest.raises(StorageError, match="some/trial/a"):
         backend.read("a")
+
+
+@pytest.mark.parametrize("what", [503, "drop"])
+def test_request_when_s3_is_long_out_of_reach_then_repeated_until_it_is_back(bucket, options, proxy, what):
+    """Reading, listing, writing and creating: who waits for S3 gets the right answer at last."""
+    rounds = []
+
+    def keep_trying():
+        rounds.append(None)
+        if len(rounds) == 3:
+            proxy.spoil = lambda kind, path: None
+        return True
+
+    patient = S3Backend(bucket, "some/trial", attrs.evolve(options, keep_trying=keep_trying), sleep=lambda _: None)
+    patient.write("a", (b"content" * 100_000,))
+    calls = {
+        "read": (lambda: patient.read("a"), b"content" * 100_000),
+        "list": (lambda: [info.key for info in patient.list()], ["a"]),
+        "write": (lambda: patient.write("a", (b"new",)), None),
+        "create": (lambda: patient.exists("a"), True),
+    }
+    for name, (call, expected) in calls.items():
+        rounds.clear()
+        proxy.spoil = lambda kind, path: what
+        assert call() == expected, name
+        assert len(rounds) == 3, name
+
+
+def test_request_when_nobody_waits_any_longer_then_an_error(bucket, options, proxy):
+    """An error that waiting does not cure is raised at once."""
+    answers = iter([True, False])
+    proxy.spoil = lambda kind, path: 503
+    patient = S3Backend(
+        bucket, "some/trial", attrs.evolve(options, keep_trying=lambda: next(answers)), sleep=lambda _: None
+    )
+    with pytest.raises(StorageError, match="SlowDown"):
+        patient.read("a")
+    assert next(answers, None) is None
+    proxy.spoil = lambda kind, path: 403
+    with pytest.raises(StorageError, match="AccessDenied"):
+        patient.read("a")
 
 
 def test_bucket_when_missing_then_not_created(options, s3_client):

@@ -24,7 +24,7 @@ def storage(monkeypatch):
         return backends.setdefault(location, MemoryBackend())
 
     monkeypatch.setattr(program, "open_backend", open_memory)
-    monkeypatch.setattr("sagemaker_debug_ext.watch.evaluation.open_backend", open_memory)
+    monkeypatch.setattr("sagemaker_debug_ext.watch.storage.open_backend", open_memory)
     return backends
 
 

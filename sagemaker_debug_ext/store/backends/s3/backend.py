@@ -27,6 +27,7 @@ from sagemaker_debug_ext.store.backends.s3.errors import (
     TAKEN,
     UNKNOWN_CONDITION,
     error_code,
+    is_outage,
     storage_error,
 )
 from sagemaker_debug_ext.store.backends.s3.listing import Listing, S3Watch
@@ -180,18 +181,17 @@ class S3Backend(Backend):
                 response = self._client.get_object(
                     Bucket=self.bucket, Key=self._root + key, **body.wanted(), **self._payer
                 )
-            except botocore.exceptions.ClientError as error:
+            except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
                 code = error_code(error)
                 if code in MISSING:
                     return None, 0
                 if code in BEYOND_THE_END:
                     return b"", start
-                if code not in REPLACED or attempt >= _BODY_ATTEMPTS:
+                if code in REPLACED and attempt < _BODY_ATTEMPTS:
+                    body = ResumableBody(start, length)
+                elif not self._keeps_trying(error):  # botocore has already retried it
                     raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
-                body = ResumableBody(start, length)
                 continue
-            except botocore.exceptions.BotoCoreError as error:  # botocore has already retried it
-                raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
             except SPOILED_ANSWER as error:
                 self._pause_or_give_up(key, attempt, error)
                 continue
@@ -207,7 +207,7 @@ class S3Backend(Backend):
 
     def _pause_or_give_up(self, key: str, attempt: int, error: Exception) -> None:
         """Sleep before the next attempt; raise after the last one."""
-        if attempt >= _BODY_ATTEMPTS:
+        if attempt >= _BODY_ATTEMPTS and not self._keeps_trying(error):
             raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
         longest = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
         self._sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not cryptography
@@ -267,6 +267,14 @@ class S3Backend(Backend):
         chosen = {"ServerSideEncryption": options.encryption, "SSEKMSKeyId": options.kms_key_id}
         return {name: value for name, value in chosen.items() if value}
 
+    def _keeps_trying(self, error: BaseException) -> bool:
+        """Wait before another round of attempts, if S3 is out of reach and the options ask for one."""
+        keep_trying = self._options.keep_trying
+        if keep_trying is None or not is_outage(error) or not keep_trying():
+            return False
+        self._sleep(_LONGEST_PAUSE_SECONDS)
+        return True
+
     # --- errors ------------------------------------------------------------------------------------------------------
 
     def _call(self, key: str, call: Callable[..., _T], *arguments: Any, **members: Any) -> _T:
@@ -275,9 +283,14 @@ class S3Backend(Backend):
             try:
                 return call(*arguments, **members)
             except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:  # noqa: PERF203
+                if self._keeps_trying(error):
+                    continue
                 raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error) from error
             except boto3.exceptions.S3UploadFailedError as error:
-                raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, error.__cause__ or error) from error
+                cause = error.__cause__ or error
+                if self._keeps_trying(cause):
+                    continue
+                raise storage_error(f"{self.url}/{key}".rstrip("/"), self.bucket, cause) from error
             except SPOILED_ANSWER as error:
                 self._pause_or_give_up(key, attempt, error)
         raise AssertionError("unreachable")

@@ -39,6 +39,23 @@ SPOILED_ANSWER: Final = (
 """Errors of botocore about a response that it cannot make sense of, which it does not retry."""
 
 
+_OUTAGES: Final = (
+    botocore.exceptions.ConnectionError,
+    botocore.exceptions.HTTPClientError,
+    botocore.exceptions.ReadTimeoutError,
+)
+_THROTTLED: Final = ("SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "RequestTimeout")
+_SERVER_ERROR: Final = 500
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether a request has failed because S3 is out of reach or overloaded, so that it may succeed later."""
+    if isinstance(error, botocore.exceptions.ClientError):
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return error_code(error) in _THROTTLED or status > _SERVER_ERROR or error_code(error) == "InternalError"
+    return isinstance(error, _OUTAGES)
+
+
 def error_code(error: BaseException) -> str:
     """Return the code of an S3 error, or the name of the error's class."""
     if isinstance(error, botocore.exceptions.ClientError):

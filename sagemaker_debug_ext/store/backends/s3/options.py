@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import attrs
@@ -30,6 +31,8 @@ class S3Options:
         num_attempts: Maximum number of attempts per request, with growing random delays.
         connect_seconds: Timeout for a connection.
         read_seconds: Timeout for bytes of a response.
+        keep_trying: Called after all attempts of a request have failed because S3 is out of reach; returns whether to
+            try again. None does not try again.
     """
 
     endpoint_url: str | None = None
@@ -44,6 +47,7 @@ class S3Options:
     num_attempts: int = attrs.field(default=6, validator=attrs.validators.ge(1))
     connect_seconds: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
     read_seconds: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
+    keep_trying: Callable[[], bool] | None = None
 
     def make_client(self) -> S3Client:
         """Return an S3 client with these options."""
