@@ -21,10 +21,10 @@ from sagemaker_debug_ext.cli import (
     report,
     rules,
     run,
-    self_managed,
     show,
     watch,
 )
+from sagemaker_debug_ext.cli.jobs import laptop, self_managed
 from sagemaker_debug_ext.errors import DebugExtError
 
 EXIT_USAGE: Final = 2
@@ -46,7 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(run=None, command=parser, words=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (demo, report, watch, ls, show, consolidate, profile, rules, run, self_managed, migrate):
+    for command in (demo, report, watch, ls, show, consolidate, profile, rules, run, self_managed, laptop, migrate):
         command.add_parser(commands)
     return parser
 

@@ -30,7 +30,7 @@ def _problem(channel: Mapping[str, Any], locations: Locations) -> str | None:
     if channel.get("InputMode") == "Pipe":
         return "must have the InputMode 'File' or 'FastFile' on this machine (got 'Pipe')"
     try:
-        path = locations.path(source["S3Uri"])
+        path = locations.input_path(source["S3Uri"])
         found = _matches(path)
     except (SMDebugValueError, OSError) as error:
         return f"cannot be read: {error}"
@@ -53,7 +53,7 @@ def link_channels(request: Mapping[str, Any], folder: JobFolder, locations: Loca
     input therefore modifies the original.
     """
     for channel in request.get("InputDataConfig", ()):
-        source = locations.path(channel["DataSource"]["S3DataSource"]["S3Uri"])
+        source = locations.input_path(channel["DataSource"]["S3DataSource"]["S3Uri"])
         target = folder.data / channel["ChannelName"]
         if source.is_dir():
             target.symlink_to(source, target_is_directory=True)

@@ -108,17 +108,14 @@ class LocalEvaluation:
 
 def _watched_job(request: Mapping[str, Any], locations: Locations) -> WatchedJob:
     paths = artifact_paths(request)
-
-    def locate(location: str) -> str:
-        return str(locations.path(location))
-
+    locate = locations.url
     return WatchedJob(
         name=str(request["TrainingJobName"]),
         rules=request.get("DebugRuleConfigurations", ()),
         trial=None if paths.debugger is None else locate(paths.debugger),
         results={name: None if location is None else locate(location) for name, location in paths.rules.items()},
         locate=locate,
-        fetch=locate,
+        fetch=lambda location: str(locations.input_path(location)),
     )
 
 

@@ -34,7 +34,7 @@ from sagemaker_debug_ext.local.environment import job_environment
 from sagemaker_debug_ext.local.evaluation import LocalEvaluation
 from sagemaker_debug_ext.local.events import EventHandler, EventQueue, LinePrinted, StatusChanged, StepSaved
 from sagemaker_debug_ext.local.layout import create_folders
-from sagemaker_debug_ext.local.plan import plan_job
+from sagemaker_debug_ext.local.plan import JobHost, plan_job
 from sagemaker_debug_ext.local.process import JobProcess, LineReader, describe_exit, tail
 from sagemaker_debug_ext.local.profiling import LocalProfilerEvaluation, profiler_folder, start_job_sampler
 from sagemaker_debug_ext.local.source import install_source
@@ -125,7 +125,7 @@ def _try_to_report(job: LocalTrainingJob, path: str | os.PathLike[str] | None) -
 
 
 class LocalTrainingJob:
-    """One training job of this machine; the arguments are those of `run_training_job`.
+    """One training job of this machine; the arguments are those of `run_training_job`, and the job's `JobHost`.
 
     Methods and properties are thread-safe. A started job runs until it ends, even if nobody waits for it, but does not
     outlive the process that started it. As a context manager, it is stopped at the end of the block.
@@ -140,10 +140,11 @@ class LocalTrainingJob:
         python: str = sys.executable,
         stop_grace_seconds: float = STOP_GRACE_SECONDS,
         check: bool = True,
+        host: JobHost | None = None,
     ) -> None:
         if not stop_grace_seconds >= 0:
             raise SMDebugValueError(f"stop_grace_seconds must be a number of at least 0 (got {stop_grace_seconds!r})")
-        self._plan: Final = plan_job(request, work_dir, python, check)
+        self._plan: Final = plan_job(request, work_dir, python, check, host)
         self._request: Final = self._plan.request
         self._folder: Final = self._plan.folder
         self._grace_seconds: Final = stop_grace_seconds
@@ -217,7 +218,7 @@ class LocalTrainingJob:
             _LOG.warning("waiting for training job %s: it has saved nothing yet; interrupt to stop", self.name)
             while not (self._ended.wait(_POLL_SECONDS) or is_described(backend)):
                 pass
-        return create_trial(str(self.trial_path), name=self.name, wait_seconds=0)
+        return create_trial(self._plan.locations.url(location), name=self.name, wait_seconds=0)
 
     def write_report(self, path: str | os.PathLike[str]) -> Story:
         """Write what the job saved so far as a page in one file, evaluated by the rules that suit most jobs.
@@ -335,7 +336,13 @@ class LocalTrainingJob:
         link_channels(self._request, self._folder, self._plan.locations)
         self._shipping.fetch_checkpoints()
         install_source(self._request, self._folder, self._plan.locations)
-        environment = job_environment(self._request, self._folder, arn=job_arn(self._request), python=self._plan.python)
+        environment = job_environment(
+            self._request,
+            self._folder,
+            arn=job_arn(self._request),
+            python=self._plan.python,
+            inherited=self._plan.inherited,
+        )
         process = JobProcess(
             self._plan.command,
             cwd=self._folder.code,

@@ -1,7 +1,7 @@
 """Local paths for the locations in a request.
 
 A bucket is a folder: ``s3://bucket/some/key`` is ``<work folder>/s3/bucket/some/key``. All other modules of this
-package resolve locations here, so that a real S3 endpoint can replace the folders.
+package resolve locations here, so that a subclass can put an S3 server in place of the folders.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def write_object(backend: Backend, key: str, parts: Sequence[Buffer]) -> None:
     try:
         backend.write(key, parts)
     except OSError as error:
-        raise SMDebugRuntimeError(f"{key!r} could not be written to {backend.url!r}: {error.strerror}") from error
+        reason = error.strerror or error
+        raise SMDebugRuntimeError(f"{key!r} could not be written to {backend.url!r}: {reason}") from error
 
 
 class Locations:
@@ -84,6 +85,18 @@ class Locations:
                 f"a location must be an s3:// URI, a file:// URI or a local path (got {location!r})"
             )
         return Path(location).expanduser().absolute()
+
+    def input_path(self, location: str) -> Path:
+        """Return `path`, whose content is complete; a subclass may have to fetch it.
+
+        Raises:
+            SMDebugValueError: The location has another form, or is outside its bucket.
+        """
+        return self.path(location)
+
+    def url(self, location: str) -> str:
+        """Return the path or S3 URI that this machine opens for a location."""
+        return str(self.path(location))
 
     def uri(self, path: Path) -> str:
         """Return the location of a path: an S3 URI below the folder of buckets; the inverse of `path`."""

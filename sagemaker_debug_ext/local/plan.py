@@ -7,7 +7,7 @@ import functools
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +33,22 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @attrs.frozen(kw_only=True)
+class JobHost:
+    """The part of this machine that a job can use.
+
+    Args:
+        locations: Maps the request's locations to local paths; by default the folders of the work folder.
+        environment: Variables that the entry point inherits; those of this process by default.
+        container: Returns the command that runs a command in a container with the job's folder; by default the
+            command runs directly.
+    """
+
+    locations: Locations | None = None
+    environment: Mapping[str, str] | None = None
+    container: Callable[[JobFolder, Sequence[str]], Sequence[str]] | None = None
+
+
+@attrs.frozen(kw_only=True)
 class JobPlan:
     """One job that is ready to start.
 
@@ -42,6 +58,7 @@ class JobPlan:
         locations: Maps the request's locations to local paths.
         python: Interpreter for the user's code.
         command: The command of the entry point, which runs in the code folder.
+        inherited: Variables that the entry point inherits; None for those of this process.
         max_runtime_seconds: Time limit; None for no limit.
     """
 
@@ -50,6 +67,7 @@ class JobPlan:
     locations: Locations
     python: str
     command: tuple[str, ...]
+    inherited: Mapping[str, str] | None
     max_runtime_seconds: float | None
 
     @property
@@ -58,7 +76,13 @@ class JobPlan:
         return str(self.request["TrainingJobName"])
 
 
-def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], python: str, check: bool = True) -> JobPlan:
+def plan_job(
+    request: Mapping[str, Any],
+    work_dir: str | os.PathLike[str],
+    python: str,
+    check: bool = True,
+    host: JobHost | None = None,
+) -> JobPlan:
     """Plan how to run a request on this machine.
 
     Args:
@@ -66,6 +90,7 @@ def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], pytho
         work_dir: The work folder.
         python: Interpreter for the user's code.
         check: Also reject requests that SageMaker would reject, and not only members of wrong types.
+        host: What the job can use of this machine; ``JobHost()`` by default.
 
     Raises:
         RequestValidationError: SageMaker would reject the request, or it cannot run here. The error lists all reasons,
@@ -84,19 +109,22 @@ def plan_job(request: Mapping[str, Any], work_dir: str | os.PathLike[str], pytho
     if problems:
         raise RequestValidationError(problems)
     folder = job_folder(str(name), work_dir)
-    locations = Locations(work_dir)
+    host = host or JobHost()
+    locations = host.locations or Locations(work_dir)
     python = _interpreter(python)
     problems += check_channels(own, locations)
     problems += _problems(_checks(own, folder, locations, python))
     if problems:
         raise RequestValidationError(problems)
     _note_differences(own)
+    command = entry_point(own, folder, python)
     return JobPlan(
         request=own,
         folder=folder,
         locations=locations,
         python=python,
-        command=tuple(entry_point(own, folder, python)),
+        command=tuple(command if host.container is None else host.container(folder, command)),
+        inherited=host.environment,
         max_runtime_seconds=_max_runtime(own),
     )
 

@@ -113,7 +113,7 @@ def check_submit_directory(request: Mapping[str, Any], locations: Locations) -> 
         SMDebugValueError: The source does not exist.
     """
     location = _submit_directory(request)
-    if location is not None and not locations.path(location).exists():
+    if location is not None and not locations.input_path(location).exists():
         raise SMDebugValueError(
             f"{SUBMIT_DIRECTORY!r} must name an archive, a folder or a file "
             f"(got {location!r}; nothing exists at {str(locations.path(location))!r})"
@@ -129,7 +129,7 @@ def install_source(request: Mapping[str, Any], folder: JobFolder, locations: Loc
     check_submit_directory(request, locations)
     location = _submit_directory(request)
     if location is not None:
-        source = locations.path(location)
+        source = locations.input_path(location)
         if source.is_dir():
             shutil.copytree(source, folder.code, dirs_exist_ok=True)
         elif source.name.endswith(_ARCHIVE_NAMES) or tarfile.is_tarfile(source):

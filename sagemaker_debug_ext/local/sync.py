@@ -101,7 +101,7 @@ class TensorMirror(FolderSync):
                 write_end(self.target)
             except OSError as error:
                 raise SMDebugRuntimeError(
-                    f"the end marker could not be written to {self.target.url!r}: {error.strerror}"
+                    f"the end marker could not be written to {self.target.url!r}: {error.strerror or error}"
                 ) from error
         return shipped
 
@@ -152,7 +152,7 @@ class ArtifactSync:
         folder = CHECKPOINTS.folder(self._request, self._folder)
         if folder is None:
             return
-        earlier = self._locations.path(self._request[CHECKPOINTS.member]["S3Uri"])
+        earlier = self._locations.input_path(self._request[CHECKPOINTS.member]["S3Uri"])
         for name, path in files_below(earlier):
             write_object(LocalBackend(folder), name, [_mapped(path)])
 

@@ -122,6 +122,7 @@ ALLOWED = {
         "trials",
         "watch",
     },
+    "laptop": {"local", "requests", "store"},
     "profiler": {"catalog", "config", "store"},
     "auto": {"hooks", "profiler"},
     "lightning": {"hooks"},
@@ -131,6 +132,7 @@ ALLOWED = {
     "cli": {
         "catalog",
         "config",
+        "laptop",
         "local",
         "looking",
         "migration",

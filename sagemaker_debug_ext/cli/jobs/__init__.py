@@ -1,0 +1,1 @@
+"""Commands on training jobs, beyond their trials."""

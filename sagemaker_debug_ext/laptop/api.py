@@ -1,0 +1,87 @@
+"""The wire format of the SageMaker API: JSON 1.1 over HTTP, with the operation in a header."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from typing import Any, Final, TypeAlias
+
+_LOG: Final = logging.getLogger(__name__)
+_TARGET: Final = "SageMaker."
+_CONTENT_TYPE: Final = "application/x-amz-json-1.1"
+
+Operation: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Takes the members of a request and returns those of its response."""
+
+Application: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+"""A WSGI application."""
+
+
+class APIError(Exception):
+    """An error that the API answers.
+
+    Args:
+        code: The error code, such as ``ValidationException``.
+        message: The message for the user.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+
+
+class SageMakerAPI:
+    """A WSGI application that answers some SageMaker operations and passes all other requests on.
+
+    Args:
+        other: The application for all other requests.
+    """
+
+    def __init__(self, other: Application) -> None:
+        self._other = other
+        self.operations: dict[str, Operation] = {}
+        """The operations, by name."""
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer a request."""
+        target = str(environ.get("HTTP_X_AMZ_TARGET", ""))
+        operation = self.operations.get(target.removeprefix(_TARGET)) if target.startswith(_TARGET) else None
+        if operation is None:
+            return self._other(environ, start_response)
+        status, document = _answer(operation, environ)
+        content = json.dumps(document, default=_to_seconds).encode()
+        headers = [("Content-Type", _CONTENT_TYPE), ("Content-Length", str(len(content)))]
+        start_response(f"{status.value} {status.phrase}", headers)
+        return [content]
+
+
+def _answer(operation: Operation, environ: Mapping[str, Any]) -> tuple[HTTPStatus, Mapping[str, Any]]:
+    try:
+        return HTTPStatus.OK, operation(_read_members(environ))
+    except APIError as error:
+        return HTTPStatus.BAD_REQUEST, {"__type": error.code, "message": error.message}
+    except Exception as error:  # noqa: BLE001 - the border of the server: the client must get an answer
+        _LOG.exception("a request failed")
+        return HTTPStatus.INTERNAL_SERVER_ERROR, {"__type": "InternalFailure", "message": repr(error)}
+
+
+def _read_members(environ: Mapping[str, Any]) -> Mapping[str, Any]:
+    content = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    try:
+        members = json.loads(content or b"{}")
+    except ValueError as error:
+        raise APIError("SerializationException", f"the request must be JSON ({error})") from error
+    if not isinstance(members, dict):
+        raise APIError("SerializationException", f"the request must be a JSON object (got {type(members).__name__})")
+    return members
+
+
+def _to_seconds(value: object) -> float:
+    """Return a time as the API writes it: in seconds since the epoch."""
+    if isinstance(value, dt.datetime):
+        return value.timestamp()
+    raise TypeError(f"a response holds JSON values and times only (got {value!r})")
