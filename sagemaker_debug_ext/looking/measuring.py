@@ -80,10 +80,18 @@ class MeasureReader:
         trial: The trial.
         worker: The worker whose values to read; by default the first that saved each tensor.
         clock: Returns the time in seconds.
+        select: Returns the tensors to read of all, by group; all by default.
     """
 
-    def __init__(self, trial: Trial, worker: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        trial: Trial,
+        worker: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        select: Callable[[dict[str, list[str]]], dict[str, list[str]]] = lambda groups: groups,
+    ) -> None:
         self._trial = trial
+        self._select = select
         self._worker = worker
         self._clock = clock
         self._layouts: frozenset[int] | None = None
@@ -124,7 +132,7 @@ class MeasureReader:
             layouts = frozenset(id(file.layout) for file in self._trial.index_reader.index.files())
         if layouts != self._layouts or not all(table.extend() for table in self._tables):
             self._layouts = layouts
-            groups = tensor_groups(self._trial).items()
+            groups = self._select(tensor_groups(self._trial)).items()
             self._tables = [_Table(self._trial, group, names, self._worker) for group, names in groups if names]
         steps = set(itertools.chain.from_iterable(table.steps for table in self._tables))
         read = {step for table in self._tables for step in table.steps_read()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 from collections.abc import Iterable, Iterator, KeysView, Sequence
@@ -475,7 +476,9 @@ class Trial(ValueQueries):
         return "\n  ".join([f"<{type(self).__name__} {name}", *lines]) + ">"
 
     def _repr_html_(self) -> str:
-        return trial_to_html(self)
+        # pictures are made by a layer above this one, so it is loaded by name, and only by notebooks
+        pictures = importlib.import_module("sagemaker_debug_ext.looking.views.notebook").trial_pictures(self)
+        return f"{trial_to_html(self)}{pictures}"
 
 
 class LocalTrial(Trial):

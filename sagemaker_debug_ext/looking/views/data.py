@@ -6,7 +6,7 @@ import base64
 import re
 import struct
 import zlib
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from sagemaker_debug_ext.looking.page.markup import Child, Element, element, sho
 from sagemaker_debug_ext.looking.views.parts import Content
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of, pattern_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
+
+if TYPE_CHECKING:
+    from sagemaker_debug_ext.trials import Trial
 
 _MAX_CLASSES: Final = 30
 _NUM_STEPS: Final = 20
@@ -38,23 +41,41 @@ def data_view(content: Content) -> Child:
     return element("section", element("h2", "Data"), inner, id="data") if inner else None
 
 
-def confusion_table(material: Material) -> Element | None:
-    """Return how often each class was predicted for each label; None if predictions and labels were not saved."""
-    trial = material.trial
+class ClassPairs(NamedTuple):
+    """Labels and predicted classes of the same samples.
+
+    Attributes:
+        labels: ``(samples,)``: the true classes.
+        predictions: ``(samples,)``: the predicted classes.
+        first: First step that was read.
+        last: Last step.
+    """
+
+    labels: npt.NDArray[Any]
+    predictions: npt.NDArray[Any]
+    first: int
+    last: int
+
+
+def class_pairs(trial: Trial) -> ClassPairs | None:
+    """Return labels and predictions of the last 20 steps that have both; None if they were not saved."""
     names = trial.tensor_names()
     for _, answers, targets in naming_scheme_of(trial).answers(names):
         steps = sorted(set(trial.tensor(answers).steps()) & set(trial.tensor(targets).steps()))[-_NUM_STEPS:]
-        pairs = [pair for step in steps if (pair := _classes(material, answers, targets, step)) is not None]
+        pairs = [pair for step in steps if (pair := _classes(trial, answers, targets, step)) is not None]
         if pairs:
             labels, predictions = (np.concatenate(part) for part in zip(*pairs, strict=True))
-            return _confusion(labels, predictions, steps[0], steps[-1])
+            return ClassPairs(labels, predictions, steps[0], steps[-1])
     return None
 
 
-def _classes(
-    material: Material, answers: str, targets: str, step: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
-    trial = material.trial
+def confusion_table(material: Material) -> Element | None:
+    """Return how often each class was predicted for each label; None if predictions and labels were not saved."""
+    pairs = class_pairs(material.trial)
+    return None if pairs is None else _confusion(*pairs)
+
+
+def _classes(trial: Trial, answers: str, targets: str, step: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
     try:
         scores, labels = trial.tensor(answers).value(step), trial.tensor(targets).value(step)
     except (OSError, DebugExtError):  # noted as a problem of the trial
@@ -90,19 +111,23 @@ def _confusion(labels: npt.NDArray[Any], predictions: npt.NDArray[Any], first: i
     )
 
 
+def feature_importances(trial: Trial) -> list[tuple[str, float]]:
+    """Return the last importance of each feature, the largest first; empty if they were not saved."""
+    collection = trial.collections().get(CollectionKeys.FEATURE_IMPORTANCE)
+    found = []
+    for name in trial.tensor_names():
+        if collection is not None and collection.matches(name):
+            values = trial.tensor(name).values()
+            if values and all(value.size == 1 for value in values.values()):
+                found.append((name, float(list(values.values())[-1].item())))
+    return sorted(found, key=lambda item: -item[1])
+
+
 def _importances(material: Material) -> Element | None:
     """Return the last importances of features; None if they were not saved."""
-    trial = material.trial
-    collection = trial.collections().get(CollectionKeys.FEATURE_IMPORTANCE)
-    names = [name for name in trial.tensor_names() if collection is not None and collection.matches(name)]
-    found = []
-    for name in names:
-        values = trial.tensor(name).values()
-        if values and all(value.size == 1 for value in values.values()):
-            found.append((name, float(list(values.values())[-1].item())))
+    found = feature_importances(material.trial)
     if not found:
         return None
-    found.sort(key=lambda item: -item[1])
     top = found[0][1] or 1.0
     rows = [
         (
