@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import Any, Final
 
@@ -10,7 +9,6 @@ from sagemaker_debug_ext.profiler.format.file_names import read_tf_profiler_meta
 from sagemaker_debug_ext.profiler.profiler_constants import TF_METRICS_PREFIX
 from sagemaker_debug_ext.profiler.trace_event_file_parser import TraceEvent, TraceEventParser
 
-_LOG: Final = logging.getLogger(__name__)
 _TF_PHASES: Final = ("ForwardPass", "ComputeGradient", "ApplyGradient")
 
 
@@ -41,16 +39,11 @@ class TensorboardProfilerEvents(TraceEventParser):
     def __init__(self) -> None:
         super().__init__("TFProfilerMetrics")
 
-    def read_events_from_file(self, tracefile: str) -> None:
-        """Add the events of a local file; a damaged file is logged and left out."""
-        _, start_us, _ = read_tf_profiler_metadata_file(tracefile)
-        try:
-            with open(tracefile, "rb") as file:
-                entries = self.load(file.read())
-        except (OSError, ValueError) as error:
-            _LOG.error("cannot read the trace file %s: %s", tracefile, error)
-            return
-        self.read_events_from_json_data([base_time_entry(int(start_us)), *entries], host_of(tracefile))
+    def _entries_before(self, tracefile: str) -> list[dict[str, Any]]:
+        return [base_time_entry(int(read_tf_profiler_metadata_file(tracefile)[1]))]
+
+    def _node_of(self, tracefile: str) -> str:
+        return host_of(tracefile)
 
     def get_complete_op_events(self, tracefile: str) -> list[tuple[TraceEvent, str]]:
         """Add the events of a local file; return all events of a training phase, each with that phase."""

@@ -185,7 +185,14 @@ class TraceEventParser:
         except (OSError, ValueError) as error:
             _LOG.error("cannot read the trace file %s: %s", tracefile, error)
             return
-        self.read_events_from_json_data(entries, get_node_id_from_tracefilename(tracefile) or "")
+        self.read_events_from_json_data([*self._entries_before(tracefile), *entries], self._node_of(tracefile))
+
+    def _entries_before(self, tracefile: str) -> list[dict[str, Any]]:  # noqa: ARG002 - for traces without a base time
+        """Return entries that a file lacks."""
+        return []
+
+    def _node_of(self, tracefile: str) -> str:
+        return get_node_id_from_tracefilename(tracefile) or ""
 
     def read_events_from_json_data(self, trace_json_data: Iterable[Mapping[str, Any]], node_id: str) -> None:
         """Add events that are parsed JSON.

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from sagemaker_debug_ext.profiler.rules.base import PATIENCE_SECONDS, ProfilerRule, SecondsOrPoints
+from sagemaker_debug_ext.profiler.rules.gpu_windows import GPUWindowRule
 from sagemaker_debug_ext.profiler.rules.slices import GPU_MEMORY, GPU_MEMORY_USED, Sensor, Slice
-from sagemaker_debug_ext.profiler.rules.statistics import PercentHistogram, Window
+from sagemaker_debug_ext.profiler.rules.statistics import Window
 
 
-class GPUMemoryIncrease(ProfilerRule):
+class GPUMemoryIncrease(GPUWindowRule):
     """The mean of the latest points is well above that of as many points before them.
 
     Memory is the used share if it was recorded, else NVML's memory activity, as in the original. Points of one rise
@@ -20,26 +20,12 @@ class GPUMemoryIncrease(ProfilerRule):
 
     name = "GPUMemoryIncrease"
     order = ("increase", "patience", "window")
-    own_parameters = PATIENCE_SECONDS
+    dimensions = (GPU_MEMORY_USED, GPU_MEMORY)
     advice = "Use a larger instance if memory comes near its limit, and look for tensors that are kept."
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__(parameters)
-        self._patience = SecondsOrPoints(self.parameters["patience"], self.parameters["patience_seconds"])
-        self._windows: dict[Sensor, Window] = {}
-        self._boxes: dict[Sensor, PercentHistogram] = {}
         self._increases: dict[Sensor, float] = {}
-        self._first: dict[Sensor, float] = {}
-        self._last_us = 0
-        self._waiting = ""
-
-    def observe(self, piece: Slice) -> None:
-        self._last_us = self._last_us or piece.start_us
-        for node in piece.nodes:
-            gpus = piece.sensors(GPU_MEMORY_USED, node) or piece.sensors(GPU_MEMORY, node)
-            self.datapoints += max((piece.readings[gpu].times.size for gpu in gpus), default=0)
-            for gpu in gpus:
-                self._observe_gpu(piece, gpu)
 
     def _observe_gpu(self, piece: Slice, gpu: Sensor) -> None:
         size = self.parameters["window"]
@@ -48,12 +34,8 @@ class GPUMemoryIncrease(ProfilerRule):
         num_before = before.count
         known_times, known = before.times, before.values
         before.add(times, values)
-        self._boxes.setdefault(gpu, PercentHistogram()).add(values)
-        first = self._first.setdefault(gpu, float(times[0]))
-        span = float(times[-1]) - first
-        self._waiting = (
-            "" if self._patience.is_over(before.count, span) else self._patience.describe(before.count, span)
-        )
+        first = self._first[gpu]
+        self._must_wait(before.count, float(times[-1]) - first)
         together, at = np.concatenate([known, values]), np.concatenate([known_times, times])
         if together.size < 2 * size:
             return
@@ -81,9 +63,6 @@ class GPUMemoryIncrease(ProfilerRule):
             device=gpu.name,
             numbers={"increase": rise, "limit": float(self.parameters["increase"])},
         )
-
-    def not_evaluated(self) -> str | None:
-        return "no GPU" if not self._windows else self._waiting or None
 
     def details(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
