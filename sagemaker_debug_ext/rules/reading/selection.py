@@ -88,9 +88,9 @@ class Selection:
         return " or ".join(parts) or "nothing"
 
 
-def chosen_or(patterns: Iterable[str] | None, *roles: Role) -> Selection:
-    """Return a selection by patterns, or by roles if no patterns are given."""
-    return Selection(patterns=patterns) if patterns else Selection(roles=roles)
+def chosen_or(patterns: Iterable[str] | None, *roles: Role, collections: Iterable[str] = ()) -> Selection:
+    """Return a selection by patterns, or by roles and collections if no patterns are given."""
+    return Selection(patterns=patterns) if patterns else Selection(roles=roles, collections=collections)
 
 
 ALL_TENSORS = Selection(patterns=("",))

@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.inference.loss_pairs import (
 )
 from sagemaker_debug_ext.rules.inference.training import loss_values
 from sagemaker_debug_ext.rules.issue import Issue
-from sagemaker_debug_ext.rules.reading.selection import Selection
+from sagemaker_debug_ext.rules.reading.selection import chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
@@ -66,8 +66,7 @@ class Overfit(BuiltinRule):
     )
 
     def configure(self) -> None:
-        patterns = self.parameters["tensor_regex"]
-        self.selection = Selection(patterns=patterns) if patterns else Selection((CollectionKeys.LOSSES,))
+        self.selection = chosen_or(self.parameters["tensor_regex"], collections=(CollectionKeys.LOSSES,))
         self._rounds = EvaluationRounds()
         self._has_eval_steps = False
         self._exceeded: dict[str, int] = collections.Counter()

@@ -13,7 +13,7 @@ from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, desc
 from sagemaker_debug_ext.rules.inference.training import is_training
 from sagemaker_debug_ext.rules.inference.updates import update_ratio
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -96,8 +96,7 @@ class InitialWeights(TensorRule):
     advice = "Initialise the weights to suit the activation, for example by He for ReLU and by Glorot for tanh."
 
     def configure(self) -> None:
-        patterns = self.parameters["tensor_regex"]
-        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
+        self.selection = chosen_or(self.parameters["tensor_regex"], collections=(CollectionKeys.WEIGHTS,))
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (TensorRequirement("weights", self.selection),)

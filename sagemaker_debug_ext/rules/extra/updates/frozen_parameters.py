@@ -21,7 +21,7 @@ from sagemaker_debug_ext.rules.inference.training import (
 from sagemaker_debug_ext.rules.inference.updates import any_non_zero
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView, train_or_all
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
@@ -145,7 +145,7 @@ class FrozenParameters(TensorRule):
     def configure(self) -> None:
         patterns = self.parameters["tensor_regex"]
         usual = (CollectionKeys.WEIGHTS, CollectionKeys.BIASES)
-        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=usual)
+        self.selection = chosen_or(patterns, collections=usual)
         self._streaks = StreakCounter()
         self._have_moved: set[str] = set()
         self._pending = DeferredMeasurements()

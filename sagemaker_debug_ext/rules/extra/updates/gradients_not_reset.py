@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.training import gradient_in, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import naming_scheme_of
 from sagemaker_debug_ext.vocabulary import CollectionKeys
@@ -163,8 +163,7 @@ class GradientsNotReset(TensorRule):
     )
 
     def configure(self) -> None:
-        patterns = self.parameters["tensor_regex"]
-        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
+        self.selection = chosen_or(self.parameters["tensor_regex"], collections=(CollectionKeys.WEIGHTS,))
         self._watches: dict[str, _Watch] = {}
 
     def needs(self) -> tuple[TensorRequirement, ...]:

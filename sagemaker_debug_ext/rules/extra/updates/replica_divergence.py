@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.reading.numeric import Array, norm, to_float64
-from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
+from sagemaker_debug_ext.rules.reading.selection import TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
@@ -59,8 +59,7 @@ class ReplicaDivergence(TensorRule):
     )
 
     def configure(self) -> None:
-        patterns = self.parameters["tensor_regex"]
-        self.selection = Selection(patterns=patterns) if patterns else Selection(collections=(CollectionKeys.WEIGHTS,))
+        self.selection = chosen_or(self.parameters["tensor_regex"], collections=(CollectionKeys.WEIGHTS,))
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return (TensorRequirement("weights", self.selection),)
