@@ -1,4 +1,4 @@
-"""Looking: what a trial holds and what rules say of it, as a story, and as a page that draws it."""
+"""Looking: the content of a trial and the issues of its rules, as a story and as a page that shows the story."""
 
 from typing import TYPE_CHECKING
 

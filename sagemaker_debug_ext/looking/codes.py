@@ -1,7 +1,7 @@
-"""Cells of a heat map as one byte each, ordered so that the highest code of a block is its most telling cell.
+"""Codes of heat map cells: one byte each, ordered so that the highest code of a block is its most important cell.
 
-Every scale keeps 0 for a cell that was not saved, and its highest codes for what must not get lost when cells are
-pooled: exactly zero, infinite, NaN.
+Every scale reserves 0 for cells that were not saved. The highest codes are those of exact zeros, infinities and NaN,
+so that pooling keeps them.
 """
 
 from __future__ import annotations

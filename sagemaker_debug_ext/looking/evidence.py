@@ -1,4 +1,4 @@
-"""The evidence of each rule: the measure it evaluates, and what shows its issue."""
+"""The evidence of each rule: the measures and other views that show its issues."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Subject: TypeAlias = Literal[
     "curves",
     "messages",
 ]
-"""A measure of layers, or another thing to look at."""
+"""A measure of layers, or another view."""
 
 
 @attrs.frozen
 class RuleEvidence:
-    """What shows the issues of a rule.
+    """The views that show the issues of a rule.
 
     Args:
         first: Shown first.

@@ -1,4 +1,4 @@
-"""`Material`: all that is read of one trial before its story is told and drawn."""
+"""`Material`: the data of one trial that its story and its page are made of."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_CURVES: Final = 24
 
 @attrs.frozen(eq=False)
 class Verdict:
-    """What rules found in a trial.
+    """The result of evaluating rules over a trial.
 
     Args:
         issues: The issues, in the order of their steps.
@@ -40,7 +40,7 @@ class Verdict:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Material:
-    """All that is read of one trial.
+    """The data of one trial.
 
     Args:
         trial: The trial.

@@ -59,7 +59,7 @@ def read_measures(
 ) -> LayerMeasures:
     """Read the measures of a trial.
 
-    Steps are read evenly spread, and ever more densely, until the time is up.
+    Steps are read evenly spread, then more densely until the time is up.
 
     Args:
         trial: The trial.

@@ -11,7 +11,7 @@ _AFTER_SEPARATOR: Final = re.compile(r"(?<=[./_])")
 
 
 def shared_path(names: Sequence[str]) -> str:
-    """Return the path with its last separator that all names begin with; the name itself if there is only one.
+    """Return the longest path that all names start with, including its last separator; a single name is returned whole.
 
     Example:
         >>> shared_path(["net.fc1.weight", "net.fc1.bias"])

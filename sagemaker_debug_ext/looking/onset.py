@@ -1,4 +1,4 @@
-"""Since when a value is unusual: the step at which it left its own usual range."""
+"""The onset of an unusual value: the step at which it left its own usual range."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 _FEWEST_QUIET: Final = 8
-"""Number of saved steps without anything unusual that a usual range is made of."""
+"""Minimum number of saved steps that define a usual range."""
 
 _DEVIATIONS: Final = 4.0
 _LEAST_DEVIATION: Final = 0.05
-"""In octaves, so that a constant has a range as well."""
+"""Minimum half width of a usual range in octaves, because a constant has no deviation."""
 
 
 def find_onset(steps: Sequence[int], values: npt.NDArray[np.floating[Any]], found_at: int) -> int | None:

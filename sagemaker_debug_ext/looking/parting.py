@@ -1,4 +1,4 @@
-"""Where two trials part: the first step at which a value of one is more than twice that of the other, and stays so."""
+"""The parting of two trials: the first step from which a value of one stays above twice that of the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEASURES: Final = ("gradient_norm", "weight_norm", "output_size")
 
 
 def find_parting(first: Material, second: Material, numbers: tuple[int, int]) -> Parting:
-    """Return where two trials part; layers are compared by name, and losses if the layers cannot be compared.
+    """Return the parting of two trials. Layers are compared by name; if that is not possible, losses are.
 
     Args:
         first: The one trial.

@@ -1,4 +1,4 @@
-"""How far each worker is from the others: the largest deviation from the median worker, over all layers."""
+"""Deviations of workers: the largest deviation of each worker from the median worker, over all layers."""
 
 from __future__ import annotations
 

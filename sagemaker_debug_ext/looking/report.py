@@ -38,19 +38,19 @@ _DETAILS: Final = (
     Detail(rows=120, columns=240, points=120, curves=12, tensors=6, has_tables=False),
     Detail(rows=64, columns=120, points=60, curves=8, tensors=0, has_tables=False),
 )
-"""How finely a page may be drawn, the finest first."""
+"""Levels of detail of a page, the finest first."""
 
 _STORY: Final = re.compile(r'<script type="application/json" id="story">(.*?)</script>', re.DOTALL)
 
 
 @attrs.frozen(kw_only=True)
 class ReportOptions:
-    """What goes into a report.
+    """Content and limits of a report.
 
     Args:
         title: Title of the page; by default the names of the trials.
         max_mb: Highest size of the page in MB, at least 0.3.
-        seconds: Time for reading the layers of each trial; what was not read by then is named on the page.
+        seconds: Time for reading the layers of each trial; the page names the steps that were not read.
         samples: Number of samples of the input data to show, at most 64; 0 keeps all data out of the page.
         start: First global step that rules evaluate.
         end: First global step that rules do not evaluate.
@@ -77,7 +77,7 @@ def read_material(
     rules: Sequence[Mapping[str, Rule] | None] | None = None,
     options: ReportOptions | None = None,
 ) -> tuple[Material, ...]:
-    """Run rules over trials, and read what a report shows of them.
+    """Run rules over trials, and read the data for a report.
 
     Args:
         trials: One to eight trials.
@@ -142,7 +142,7 @@ def write_report(
 
 
 def render(materials: tuple[Material, ...], options: ReportOptions) -> tuple[str, Story]:
-    """Return the page and the story of what was read, as finely drawn as the size of the page allows."""
+    """Return the page, in the finest detail that its size allows, and the story."""
     limit = options.max_mb * 1e6
     for place, detail in enumerate(_DETAILS):
         story = tell(materials, _notes(materials, detail, place))

@@ -1,4 +1,4 @@
-"""`Story`: what is wrong in a trial, where, since when and how that is known, as one value that every face draws."""
+"""`Story`: the findings in trials with place, onset and evidence, as one value that every face draws."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class Sentence:
 
 @attrs.frozen(kw_only=True)
 class Onset:
-    """Since when the value that a rule evaluated is unusual.
+    """The onset of the unusual value that a rule evaluated.
 
     Args:
-        measure: The measure that was looked at, in words.
+        measure: The measure, in words.
         tensor: The tensor.
-        step: The step at which it left its usual range; None if nothing before was usual, so that it is unusual from
-            the first step on, or if it cannot be told.
-        text: The same as a clause.
+        step: The step at which the value left its usual range; None if it is unusual from the first step on, or if the
+            step is unknown.
+        text: The onset as a clause.
     """
 
     measure: str
@@ -74,7 +74,7 @@ class Onset:
 
 @attrs.frozen(kw_only=True)
 class Evidence:
-    """Something to look at that shows a finding.
+    """A view that shows a finding.
 
     Args:
         subject: A measure of layers, or another subject of `evidence.Subject`.
@@ -98,10 +98,10 @@ class Finding:
         num_tensors: Number of tensors concerned.
         workers: The workers concerned, sorted.
         found_at: The first step with an issue.
-        onset: Since when the value is unusual; None if that cannot be told.
+        onset: Onset of the unusual value; None if it is unknown.
         rules: The rules that agree, the most direct one first.
-        evidence: What shows it.
-        advice: What to try.
+        evidence: The views that show the finding.
+        advice: Suggestion for the user.
         issues: The first issues, at most 50.
         num_issues: Number of issues.
     """
@@ -124,17 +124,17 @@ class Finding:
 
 @attrs.frozen(kw_only=True)
 class RuleLine:
-    """A rule, and what came of it.
+    """A rule and its result.
 
     Args:
         trial: Number of the trial in the story.
         name: Name of the rule.
-        state: What came of it.
-        details: The error, or why it evaluated nothing; empty otherwise.
-        num_tensors: Number of tensors that it looks at.
+        state: Result of the rule.
+        details: The error, or the reason why it evaluated nothing; empty otherwise.
+        num_tensors: Number of tensors that it reads.
         collections: Their collections.
         num_steps: Number of steps that it evaluated.
-        num_skipped: Number of steps without what it needs.
+        num_skipped: Number of steps that lack its tensors.
         first_issue_step: The first step with an issue.
         num_issues: Number of issues.
         save: Collections to save so that it can evaluate; empty if it lacks nothing that can be named.

@@ -1,4 +1,4 @@
-"""Thin numbers to what a screen can show, without losing an extreme: curves into buckets, grids into cells."""
+"""Thin numbers to the resolution of a screen without losing an extreme: curves into buckets, grids into cells."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ThinCurve:
 
 
 def thin_curve(steps: Sequence[int], values: Floats, num_buckets: int) -> ThinCurve:
-    """Thin a curve to at most so many buckets, of equal numbers of values."""
+    """Thin a curve to a maximum number of buckets, with equal numbers of values."""
     count = len(steps)
     edges = np.unique(np.linspace(0, count, min(num_buckets, count) + 1).astype(np.intp))
     low, high, last, ends, bad = [], [], [], [], []

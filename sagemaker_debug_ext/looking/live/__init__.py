@@ -1,1 +1,1 @@
-"""Trials that are looked at while their jobs run: the judge of their rules, and what is known of each so far."""
+"""Trials of running jobs: a board of their data, and a process that evaluates their rules."""

@@ -1,4 +1,4 @@
-"""`Board`: several trials while their jobs run: what was read of each, what rules found, and what cannot be read."""
+"""`Board`: the data, issues and problems of several trials while their jobs run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RATE_STEPS: Final = 20
 
 @attrs.frozen(kw_only=True)
 class Pulse:
-    """How a trial is doing right now.
+    """The current state of a trial.
 
     Args:
         name: Name of the trial.
@@ -59,7 +59,7 @@ class Snapshot:
 
     Args:
         version: Ascending number; a larger one is later.
-        materials: What was read of each trial.
+        materials: The data of each trial.
         story: What they tell.
         pulses: How each is doing.
     """
@@ -82,7 +82,7 @@ class _Follower:
         self._times: list[tuple[float, int]] = []
 
     def look(self, verdict: Verdict | None, has_news: bool) -> bool:
-        """Read what is new, and return whether anything is."""
+        """Read new steps, and return whether there were any."""
         reader = self.trial.index_reader
         try:
             if "://" not in self.trial.path and not Path(self.trial.path).is_dir():
@@ -117,7 +117,7 @@ class _Follower:
         return measures.num_steps - measures.num_read if measures else 0
 
     def pulse(self, trouble: str) -> Pulse:
-        """Return how the trial is doing."""
+        """Return the current state of the trial."""
         begin, end = (self._times[0], self._times[-1]) if self._times else ((0.0, 0), (time.monotonic(), 0))
         seconds = end[0] - begin[0]
         state = JOB_STATES[self.trial.job_state()]
@@ -169,7 +169,7 @@ class Board:
 
     @property
     def version(self) -> int:
-        """Version of what is known; 0 until all trials were read once."""
+        """Version of the snapshot; 0 until all trials were read once."""
         return self._version
 
     def add_listener(self, listener: Callable[[], object]) -> Callable[[], None]:
@@ -185,7 +185,7 @@ class Board:
             ) and (self._version > version)
 
     def snapshot(self) -> Snapshot:
-        """Return what is known; there must be a version."""
+        """Return the latest snapshot; there must be a version."""
         with self._telling:
             version = self._version
             if self._snapshot is None or self._snapshot.version < version:
@@ -196,7 +196,7 @@ class Board:
             return self._snapshot
 
     def pulses(self) -> tuple[Pulse, ...]:
-        """Return how each trial is doing right now."""
+        """Return the current state of each trial."""
         return tuple(follower.pulse(self._error(number)) for number, follower in enumerate(self._followers))
 
     def has_ended(self) -> bool:

@@ -27,7 +27,7 @@ class Mark:
 
     Args:
         step: The step.
-        text: What is there, in a word or a number.
+        text: Label of the mark, a word or a number.
         kind: ``onset`` or ``found``.
     """
 
@@ -41,7 +41,7 @@ class Line:
     """A line of a chart.
 
     Args:
-        label: What it is.
+        label: Label of the line.
         curve: Its values.
         color: Number of its colour.
         dash: Number of its pattern.

@@ -55,7 +55,7 @@ def heat_map(
         scale: Scale of the codes.
         marks: Steps to mark.
         notes: Row of cells → text that is written in it.
-        reference: What the colours are relative to; by default that of the scale.
+        reference: The reference of the colours; by default that of the scale.
         width: Width in pixels.
         height: Height of the cells in pixels; by default by the number of rows.
         label_width: Width of the labels in pixels.
@@ -146,7 +146,7 @@ def _cut(label: str) -> str:
 
 
 def heat_legend(scale: Scale, reference: str | None = None) -> Element:
-    """Return what the colours of a scale mean, relative to its usual reference or to another."""
+    """Return the legend of a scale, relative to its usual reference or to another."""
     named = (
         [("0", 1), ("½", 126), ("1", 251)]
         if scale == "share"
@@ -189,7 +189,7 @@ def _swatch(color: tuple[int, int, int, int]) -> Element:
 
 
 def palette(scale: Scale) -> list[tuple[int, int, int, int]]:
-    """Return red, green, blue and opacity of each code; what is usual is as transparent as the page."""
+    """Return red, green, blue and opacity of each code; usual values are transparent."""
     colors = [(*_GREY, 60)] * 256
     for code in range(1, 253):
         if scale == "share":

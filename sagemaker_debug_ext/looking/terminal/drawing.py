@@ -26,7 +26,7 @@ class Span:
 
     Args:
         text: The characters.
-        style: What they mean; the same characters without colours say it, too.
+        style: Meaning of the characters, which are clear without colours, too.
     """
 
     text: str
@@ -126,7 +126,7 @@ def _runs(
 
 
 def cells_line(codes: npt.NDArray[np.uint8], scale: Scale, width: int) -> Line:
-    """Return a row of cells, of which each character stands for the most telling one.
+    """Return a row of cells; each character stands for the most important one of its cells.
 
     Args:
         codes: Codes of the cells.

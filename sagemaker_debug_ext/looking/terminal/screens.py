@@ -45,7 +45,7 @@ _LOSS_HEIGHT: Final = 6
 
 @attrs.frozen
 class View:
-    """What of the trials is shown.
+    """The part of the trials that is shown.
 
     Args:
         width: Characters of a line.
@@ -63,7 +63,7 @@ class View:
 
 
 def pulse_text(pulse: Pulse) -> str:
-    """Return how a trial is doing, in a line."""
+    """Return the current state of a trial in a line."""
     parts = [shown(pulse.name), pulse.state or "not readable"]
     if pulse.last_step is not None:
         parts.append(f"step {as_step(pulse.last_step)}")
@@ -77,7 +77,7 @@ def pulse_text(pulse: Pulse) -> str:
 
 
 def verdict_screen(snapshot: Snapshot, view: View) -> list[Line]:
-    """Return what is wrong, the loss, the rules, and the layers over the steps."""
+    """Return the findings, the loss, the rules, and the layers over the steps."""
     story = snapshot.story
     findings = story.findings_of(view.trial)
     first = findings[0] if findings else None
@@ -143,7 +143,7 @@ def rules_screen(snapshot: Snapshot, view: View) -> list[Line]:
 
 
 def workers_screen(snapshot: Snapshot, view: View) -> list[Line]:
-    """Return how far each worker is from the others."""
+    """Return the deviation of each worker from the median worker."""
     ranks = snapshot.materials[view.trial].ranks
     if ranks is None:
         return wrapped("One worker has saved tensors; there are none to compare.", view.width)

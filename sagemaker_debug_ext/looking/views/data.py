@@ -1,4 +1,4 @@
-"""What the data are: classes told apart or confused, importances of features, and samples if they are asked for."""
+"""The data view: confusion of classes, importance of features, and samples if they are requested."""
 
 from __future__ import annotations
 

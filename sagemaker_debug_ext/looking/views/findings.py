@@ -1,4 +1,4 @@
-"""The evidence of each finding: charts, the issues as a table, what to try, and the rules that agree."""
+"""The evidence of each finding: charts, a table of issues, advice, and the rules that agree."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _DASH_OF_MODE: Final = {"TRAIN": 0, "EVAL": 1, "PREDICT": 2, "GLOBAL": 0}
 
 @attrs.frozen
 class Detail:
-    """How finely things are drawn, chosen so that the page keeps its size.
+    """Level of detail of charts, chosen so that the page keeps its size.
 
     Args:
         rows: Highest number of rows of a heat map.
@@ -50,12 +50,12 @@ class Detail:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Content:
-    """What a page is made of.
+    """The content of a page.
 
     Args:
         story: The story.
-        materials: What was read of each trial of the story.
-        detail: How finely things are drawn.
+        materials: The data of each trial of the story.
+        detail: Level of detail.
         samples: Number of samples of the input data to show.
     """
 
@@ -179,7 +179,7 @@ def grid_picture(
 
 
 def _notes(grid: LayerGrid, row_edges: Sequence[int], named: set[str]) -> dict[int, str]:
-    """Return since when values are not finite, for the row of which they are so first; a named one before others."""
+    """Return a note for the first row with values that are not finite: the step; named rows come before others."""
     broken = grid.saved & ~np.isfinite(grid.values)
     columns = np.flatnonzero(broken.any(axis=0))
     if not len(columns):

@@ -1,4 +1,4 @@
-"""The rules and what came of each, and what was saved."""
+"""The rules with their results, and the saved collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first screen: what is wrong, where, since when, what to try, the loss, and the layers over the steps."""
+"""The first screen: the findings with place, onset and advice, the loss, and the layers over the steps."""
 
 from __future__ import annotations
 
