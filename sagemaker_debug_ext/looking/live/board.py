@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from sagemaker_debug_ext.errors import DebugExtError
-from sagemaker_debug_ext.looking.live.judge import Judge
 from sagemaker_debug_ext.looking.live.rule_choice import RuleChoice
+from sagemaker_debug_ext.looking.live.rule_process import RuleProcess
 from sagemaker_debug_ext.looking.material import Material, MaterialReader, Verdict
 from sagemaker_debug_ext.looking.story import JobStateName, Story
 from sagemaker_debug_ext.looking.telling import JOB_STATES, tell, trial_name
@@ -138,7 +138,7 @@ class _Follower:
 
 
 class Board:
-    """Trials that are followed in threads of their own, while a `Judge` runs their rules.
+    """Trials that are followed in threads of their own, while a `RuleProcess` runs their rules.
 
     Args:
         trials: The trials.
@@ -159,7 +159,9 @@ class Board:
         self._woken = [threading.Event() for _ in trials]
         self._is_done = [False] * len(trials)
         self._listeners: list[Callable[[], object]] = []
-        self._judge = Judge([trial.path for trial in trials], choice, self._wake) if choice is not None else None
+        self._rule_process = (
+            RuleProcess([trial.path for trial in trials], choice, self._wake) if choice is not None else None
+        )
         self._threads = [
             threading.Thread(target=self._follow, args=(number,), name=f"follow {number}", daemon=True)
             for number in range(len(trials))
@@ -209,7 +211,7 @@ class Board:
         while not self.has_ended() and not self._stopping.is_set():
             version = self._version
             is_quiet = not self.wait(version, quiet_seconds)
-            if is_quiet and all(map(self._is_judged, range(len(self._followers)))):
+            if is_quiet and all(map(self._has_statuses, range(len(self._followers)))):
                 return
 
     def close(self) -> None:
@@ -219,18 +221,18 @@ class Board:
             woken.set()
         with self._changed:
             self._changed.notify_all()
-        if self._judge is not None:
-            self._judge.close()
+        if self._rule_process is not None:
+            self._rule_process.close()
         for thread in self._threads:
             thread.join(_LONGEST_PAUSE_SECONDS)
 
-    def _is_judged(self, number: int) -> bool:
+    def _has_statuses(self, number: int) -> bool:
         """Return whether the rules of a trial have begun, or never will."""
-        judge = self._judge
-        return judge is None or judge.has_ended(number) or bool(judge.verdict(number).statuses)
+        process = self._rule_process
+        return process is None or process.has_ended(number) or bool(process.verdict(number).statuses)
 
     def _error(self, number: int) -> str:
-        return self._judge.error(number) if self._judge is not None else ""
+        return self._rule_process.error(number) if self._rule_process is not None else ""
 
     def _wake(self, number: int) -> None:
         self._woken[number].set()
@@ -243,11 +245,11 @@ class Board:
             began = self._clock()
             has_news = woken.is_set()
             woken.clear()
-            is_judged = self._judge is None or self._judge.has_ended(number)
-            verdict = self._judge.verdict(number) if self._judge is not None else None
+            rules_have_ended = self._rule_process is None or self._rule_process.has_ended(number)
+            verdict = self._rule_process.verdict(number) if self._rule_process is not None else None
             if follower.look(verdict, has_news) and self._is_known():
                 self._publish()
-            self._is_done[number] = is_judged and follower.has_read_all()
+            self._is_done[number] = rules_have_ended and follower.has_read_all()
             self._stopping.wait(min(self._clock() - began, _LONGEST_PAUSE_SECONDS))
             woken.wait(poll_seconds)
 

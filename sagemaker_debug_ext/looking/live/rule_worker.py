@@ -1,4 +1,4 @@
-"""The process of a `Judge`: one thread for each trial runs its rules, and tells what is new in lines of JSON."""
+"""The program of a `RuleProcess`: a thread for each trial runs its rules, and reports news in lines of JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TELL_SECONDS: Final = 0.5
 
 
 def main() -> None:
-    """Judge until the program that asks has ended."""
+    """Run rules until the program that asks has ended."""
     lock = threading.Lock()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # output of rules is no answer
@@ -36,12 +36,12 @@ def main() -> None:
     request = json.loads(sys.stdin.readline())
     for number, path in enumerate(request["paths"]):
         choice = RuleChoice(**request["choice"])
-        threading.Thread(target=_judge, args=(number, path, choice, send), daemon=True).start()
+        threading.Thread(target=_run_rules, args=(number, path, choice, send), daemon=True).start()
     sys.stdin.read()  # which ends with the other process
     os._exit(0)  # threads may wait for steps
 
 
-def _judge(number: int, path: str, choice: RuleChoice, send: Callable[[Mapping[str, Any]], None]) -> None:
+def _run_rules(number: int, path: str, choice: RuleChoice, send: Callable[[Mapping[str, Any]], None]) -> None:
     def tell(**message: Any) -> None:
         send({"trial": number, **message})
 

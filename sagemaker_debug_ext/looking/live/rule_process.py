@@ -1,6 +1,6 @@
-"""`Judge`: the rules of several trials in one process of their own, which tells what they find in lines of JSON.
+"""`RuleProcess`: evaluates the rules of several trials in a separate process, which reports in lines of JSON.
 
-Neither a slow rule nor the lock of the interpreter then holds back what is shown.
+Neither slow rules nor the lock of the interpreter therefore delay the display.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
 from sagemaker_debug_ext.rules.explain import Explanation
 from sagemaker_debug_ext.rules.issue import Issue
 
-CHILD_MODULE: Final = "sagemaker_debug_ext.looking.live.judge_process"
+CHILD_MODULE: Final = "sagemaker_debug_ext.looking.live.rule_worker"
 _END_SECONDS: Final = 2.0
 
 
 class _Known:
-    """What the process has told of the rules of a trial."""
+    """The last report of the process about the rules of a trial."""
 
     def __init__(self) -> None:
         self.issues: list[Issue] = []
@@ -48,8 +48,8 @@ class _Known:
         self.has_ended |= "error" in message or "ended" in message
 
 
-class Judge:
-    """Runs the rules of trials in a process of its own.
+class RuleProcess:
+    """Evaluates the rules of trials in a separate process.
 
     Args:
         paths: Folders or URLs of the trials.
@@ -71,7 +71,7 @@ class Judge:
         request = {"paths": list(paths), "choice": attrs.asdict(choice)}
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
-        threading.Thread(target=self._listen, name="judge", daemon=True).start()
+        threading.Thread(target=self._listen, name="rules", daemon=True).start()
 
     def verdict(self, number: int) -> Verdict:
         """Return what the rules have found so far in a trial, by its number."""
