@@ -6,11 +6,13 @@ rendered once, on construction, in the spelling that the container reads, so tha
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import numbers
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from types import NoneType
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -260,6 +262,19 @@ def is_positive_number(instance: object, attribute: attrs.Attribute[Any], value:
         raise SMDebugValueError(f"{_named(instance, attribute)} must be above 0 (got {value!r})")
 
 
+_HAS_WARNED: Final[ContextVar[bool]] = ContextVar("has_warned", default=False)
+
+
+@contextlib.contextmanager
+def warned_before() -> Iterator[None]:
+    """Say nothing of unknown settings within, because their owner was warned when the settings were made."""
+    token = _HAS_WARNED.set(True)
+    try:
+        yield
+    finally:
+        _HAS_WARNED.reset(token)
+
+
 def warn_or_raise(problem: str, strict: bool) -> None:
     """Warn of a setting that has no effect; raise if `strict`.
 
@@ -268,7 +283,8 @@ def warn_or_raise(problem: str, strict: bool) -> None:
     """
     if strict:
         raise SMDebugValueError(problem)
-    warnings.warn(f"a setting is unknown and passed on as it is: {problem}", DebugExtWarning, stacklevel=5)
+    if not _HAS_WARNED.get():
+        warnings.warn(f"a setting is unknown and passed on as it is: {problem}", DebugExtWarning, stacklevel=5)
 
 
 def is_boolean(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:

@@ -7,9 +7,10 @@ import os
 from sagemaker_debug_ext._imports.lazy import lazy_names
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.store.backends.s3_urls import SCHEME
+from sagemaker_debug_ext.store.format.keys import COLLECTIONS_PREFIX, parse_event_key, parse_index_key
 from sagemaker_debug_ext.store.format.messages import Array, to_array
 
-__all__ = ["is_s3", "is_sagemaker_job", "make_numpy_array"]
+__all__ = ["get_path_to_collections", "is_s3", "is_sagemaker_job", "make_numpy_array", "parse_worker_name_from_file"]
 
 
 def is_s3(path: str) -> tuple[bool, str | None, str | None]:
@@ -23,6 +24,21 @@ def is_s3(path: str) -> tuple[bool, str | None, str | None]:
 def is_sagemaker_job() -> bool:
     """Return whether this process belongs to a SageMaker training job."""
     return "TRAINING_JOB_NAME" in os.environ
+
+
+def get_path_to_collections(directory: str) -> str:
+    """Return the folder of a trial's collections files, with a slash at its end."""
+    return f"{directory}/{COLLECTIONS_PREFIX}"
+
+
+def parse_worker_name_from_file(filename: str) -> str:
+    """Return the worker from the path of an index or event file.
+
+    Raises:
+        IndexReaderException: The path is not that of an index or event file.
+    """
+    parse = parse_event_key if filename.endswith(".tfevents") else parse_index_key
+    return parse(filename).worker
 
 
 def make_numpy_array(x: object) -> Array:

@@ -24,6 +24,7 @@ class InnerNames:
     _disable: Callable[[Exception], None]
     strict: bool
     close: Callable[[], None]
+    _find_worker: Callable[[], Any]
 
     @property
     def mode_steps(self) -> dict[ModeKeys, int]:
@@ -42,6 +43,11 @@ class InnerNames:
         step = self._steps.open
         if step is not None:
             self._recorder.save(step, tensor_name, tensor_value, _WHOLE_VALUE)
+
+    def _get_worker_name(self) -> str:
+        """Return the name of this process among those of the job."""
+        name: str = self._find_worker().name
+        return name
 
     def _cleanup(self) -> None:
         """Close the hook."""

@@ -30,12 +30,14 @@ class Change:
         start: Column at which the old text begins, from 0.
         old: The text to replace.
         new: The text in its place.
+        cell: Number of the notebook's cell, from 1; the line is one of that cell. None in a script.
     """
 
     line: int
     start: int
     old: str
     new: str
+    cell: int | None = None
 
 
 @attrs.frozen
@@ -45,18 +47,20 @@ class Finding:
     Args:
         line: Number of the line, from 1.
         text: What is wrong, and what to write instead.
+        cell: Number of the notebook's cell, from 1; the line is one of that cell. None in a script.
     """
 
     line: int
     text: str
+    cell: int | None = None
 
 
 @attrs.frozen
 class RenamedSource:
-    """Python source after the renames.
+    """Python source, or a notebook, after the renames.
 
     Args:
-        source: The new source; it has as many lines as the old one.
+        source: The new source, which has as many lines as the old one.
         changes: What was replaced, by line and column.
         findings: What the user has to change, by line.
     """
@@ -94,6 +98,11 @@ def rename_source(source: str) -> RenamedSource:
         tuple(sorted(changes, key=lambda change: (change.line, change.start))),
         tuple(sorted(findings, key=lambda finding: finding.line)),
     )
+
+
+def split_lines(source: str) -> list[str]:
+    """Split source into lines with their ends, as Python counts them: a form feed ends no line."""
+    return list(io.StringIO(source, newline="\n"))
 
 
 def _split_statements(tokens: Sequence[TokenInfo]) -> Iterator[list[TokenInfo]]:
@@ -155,7 +164,7 @@ def _import_for_uses(statements: Sequence[Sequence[TokenInfo]]) -> Iterator[Chan
 
 
 def _apply(source: str, changes: Sequence[Change]) -> str:
-    lines = source.splitlines(keepends=True)
+    lines = split_lines(source)
     for change in sorted(changes, key=lambda change: (change.line, change.start), reverse=True):
         line = lines[change.line - 1]
         lines[change.line - 1] = line[: change.start] + change.new + line[change.start + len(change.old) :]

@@ -112,7 +112,7 @@ def _check_built_in(
                 problems.add(
                     f"{path}.RuleParameters.rule_to_invoke", f"{invoked} is a {spec.kind} rule, not a {kind} rule"
                 )
-            spec.check_parameters(parameters)
+            spec.check_parameters(parameters, strict=False)
 
 
 def _check_profiler(request: Mapping[str, Any], problems: Problems) -> None:

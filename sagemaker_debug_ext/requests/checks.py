@@ -20,7 +20,7 @@ import botocore.loaders
 import jsonschema
 import jsonschema.protocols
 
-from sagemaker_debug_ext.config._fields import is_pipeline_variable
+from sagemaker_debug_ext.config._fields import is_pipeline_variable, warned_before
 from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, brief, did_you_mean
 from sagemaker_debug_ext.requests._model_schema import DRIFTING, Schema, to_schema
 from sagemaker_debug_ext.requests._service_rules import service_problems
@@ -121,8 +121,9 @@ def _text_problems(value: object, path: str = "") -> Iterator[str]:
         yield f"{path or 'request'}: must not contain NUL or half of a character (got {brief(value)})"
 
 
+@warned_before()
 def check_debugger_members(members: Mapping[str, Any], region: str | None = None) -> None:
-    """Validate the Debugger members alone, without the other required members of a request."""
+    """Validate the Debugger members that `debugger_request` made, without the other members of a request."""
     missing = set(_schema()["required"]) - set(members)
     lines = (line for line in _schema_problems(members) if line not in {_missing("", name) for name in missing})
     _check(members, lines, region)

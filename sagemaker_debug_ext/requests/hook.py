@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from sagemaker_debug_ext.config._fields import Text
+from sagemaker_debug_ext.config._fields import Text, warned_before
 from sagemaker_debug_ext.config.collection_config import CollectionConfig
 from sagemaker_debug_ext.config.hook import DebuggerHookConfig
 from sagemaker_debug_ext.config.rules import Rule
@@ -89,6 +89,7 @@ def _build_collection(collection: CollectionConfig) -> dict[str, Any]:
     return member
 
 
+@warned_before()
 def merge_collections(hook: DebuggerHookConfig, rules: Sequence[Rule] = ()) -> tuple[CollectionConfig, ...]:
     """Return one collection per name, in the order of first occurrence: hook first, then rules.
 

@@ -15,7 +15,7 @@ from sagemaker_debug_ext.catalog.images import (
     rule_image_uri,
 )
 from sagemaker_debug_ext.catalog.registry import get_rule_spec
-from sagemaker_debug_ext.config._fields import MAX_TEXT, Text
+from sagemaker_debug_ext.config._fields import MAX_TEXT, Text, warned_before
 from sagemaker_debug_ext.config.actions import Action, ActionList, StopTraining
 from sagemaker_debug_ext.config.rules import PROFILER_RULE_NAME, ProfilerRule, Rule
 from sagemaker_debug_ext.errors import DebugExtWarning, SMDebugValueError
@@ -112,10 +112,11 @@ def check_image_region(uri: str, region: str | None) -> None:
         )
 
 
+@warned_before()
 def _parameters(rule: Rule | ProfilerRule, surroundings: RuleContext) -> dict[str, Text]:
     parameters = dict(rule.rule_parameters)
     if rule.built_in and isinstance(rule.rule_to_invoke, str):
-        get_rule_spec(rule.rule_to_invoke).check_parameters(parameters)
+        get_rule_spec(rule.rule_to_invoke).check_parameters(parameters, strict=False)
     if isinstance(rule.source, str):
         parameters["source_s3_uri"] = _source_uri(rule.source, surroundings.source_uris)
     if isinstance(rule, Rule) and rule.actions is not None:

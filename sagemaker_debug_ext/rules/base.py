@@ -190,6 +190,8 @@ class Rule(abc.ABC):
             TensorUnavailable: As `issues_at`.
             TensorUnavailableForStep: As `issues_at`.
         """
+        for trial in self.trials:
+            trial.maybe_refresh()  # the rule may look at later steps, too
         self.base_trial.wait_for_steps([step])
         self.invoke_at_present(step)
 

@@ -64,6 +64,11 @@ def iter_steps(
     return _follow(trial, start_step, end_step, only_steps, follow, should_stop, poll_seconds, sleep)
 
 
+def _is_over(trial: Trial, end_step: int | None) -> bool:
+    """Return whether no more steps are to come: the job has ended, or the last of the steps asked for is complete."""
+    return trial.loaded_all_steps or (end_step is not None and trial.last_complete_step >= end_step - 1)
+
+
 def _follow(
     trial: Trial,
     start_step: int,
@@ -79,7 +84,7 @@ def _follow(
     was_running = False
     follow = follow and trial.dynamic_refresh
     while True:
-        ended = trial.loaded_all_steps  # read before the steps, because a list made afterwards misses none
+        ended = _is_over(trial, end_step)  # read before the steps, because a list made afterwards misses none
         steps = trial.steps()
         new = steps[bisect.bisect_right(steps, last) :]
         for step in new:

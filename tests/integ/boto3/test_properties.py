@@ -83,7 +83,7 @@ VIOLATIONS = {
         InstanceType="ml.t3.medium"
     ),
     "DebugRuleConfigurations[0].RuleParameters": lambda r: at(r, "DebugRuleConfigurations", 0, "RuleParameters").update(
-        treshold="1"
+        threshold="high"
     ),
     "DebugRuleConfigurations[0].RuleParameters.threshold": lambda r: at(
         r, "DebugRuleConfigurations", 0, "RuleParameters"

@@ -21,6 +21,17 @@ def folder(tmp_path):
     return tmp_path
 
 
+def write_notebook(file):
+    """Write a notebook whose second cell imports smdebug."""
+    cells = [
+        {"cell_type": "markdown", "source": ["About smdebug\n"]},
+        {"cell_type": "code", "outputs": [], "source": ["import os\n", "import smdebug"]},
+        {"cell_type": "code", "outputs": [], "source": ["!pip install smdebug"]},
+    ]
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"cells": cells, "nbformat": 4}, indent=1))
+
+
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
 
@@ -54,6 +65,34 @@ def test_migrate_when_a_name_is_gone_then_exits_with_one(folder, capsys):
     assert "use sagemaker_debug_ext.store.format.keys" in files["gone.py"]["findings"][0]["text"]
     assert files["gone.py"]["changes"] == [{"line": 1, "old": "smdebug", "new": "sagemaker_debug_ext"}]
     assert "not Python" in files["broken.py"]["findings"][0]["text"]
+
+
+def test_migrate_when_it_finds_notebooks_then_renames_their_cells(tmp_path, capsys):
+    """A place has the number of its cell; copies that Jupyter keeps stay."""
+    file, copy = tmp_path / "a.ipynb", tmp_path / ".ipynb_checkpoints" / "a.ipynb"
+    write_notebook(file)
+    write_notebook(copy)
+    before = file.read_text()
+    assert main(["migrate", str(tmp_path)]) == 1
+    output = capsys.readouterr().out
+    assert f"{file}:cell 2:2: smdebug -> sagemaker_debug_ext\n" in output
+    assert f"{file}:cell 3:1: a command names smdebug" in output
+    assert file.read_text() == before
+    assert main(["migrate", str(tmp_path), "--write", "--json"]) == 1
+    [entry] = json.loads(capsys.readouterr().out)["files"]
+    assert entry["changes"] == [{"cell": 2, "line": 2, "old": "smdebug", "new": "sagemaker_debug_ext"}]
+    assert file.read_text() == before.replace("import smdebug", "import sagemaker_debug_ext")
+    assert copy.read_text() == before
+
+
+def test_migrate_when_a_notebook_cannot_be_read_then_says_so_and_goes_on(tmp_path, capsys):
+    """One broken file does not hide the others."""
+    (tmp_path / "a.ipynb").write_text("{")
+    (tmp_path / "b.py").write_text("import smdebug\n")
+    assert main(["migrate", str(tmp_path)]) == 1
+    output = capsys.readouterr().out
+    assert "a.ipynb:1: the notebook is not JSON" in output
+    assert "b.py:1: smdebug ->" in output
 
 
 def test_migrate_when_the_path_does_not_exist_then_says_so(tmp_path, capsys):

@@ -28,6 +28,7 @@ NEW = "sagemaker_debug_ext"
         ("from smdebug_rulesconfig import StopTraining\n", f"from {NEW}.rule_configs import StopTraining\n"),
         ("import smdebug_rulesconfig as rc\n", f"import {NEW}.rule_configs as rc\n"),
         ("if x:\n\timport smdebug.xgboost\r\n", f"if x:\n\timport {NEW}.xgboost\r\n"),
+        ("x = 1\n\f\nimport smdebug.trials\n", f"x = 1\n\f\nimport {NEW}.trials\n"),
     ],
 )
 def test_code_when_it_names_the_originals_then_is_renamed(old, new):

@@ -77,6 +77,20 @@ def test_package_when_imported_then_the_table_is_not_read():
     assert output.strip() == "False"
 
 
+def test_module_without_a_file_when_imported_then_its_names_cost_nothing_until_used():
+    """Their homes are loaded on the first use, and no framework before."""
+    program = """
+import sys
+import sagemaker_debug_ext.metrics_config, sagemaker_debug_ext.core.access_layer.utils
+homes = {"sagemaker_debug_ext.config.profiler", "sagemaker_debug_ext.core.training_end", "boto3", "torch"}
+print(sorted(homes & set(sys.modules)))
+sagemaker_debug_ext.metrics_config.StepRange
+print(sorted(homes & set(sys.modules)))
+"""
+    output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert output.splitlines() == ["[]", "['sagemaker_debug_ext.config.profiler']"]
+
+
 def test_reasons_when_read_then_each_says_what_to_use_or_why_nothing_is_needed():
     """A sentence without a way out is of no use."""
     rows = table.read_table()

@@ -115,7 +115,7 @@ TWICE = [{"CollectionName": "a"}] * 2
         ),
         ((*RULE, "RuleConfigurationName"), "Mine", "[1].RuleConfigurationName: names must be unique"),
         ((*RULE, "InstanceType"), "ml.t3.medium", "[0].InstanceType: must be left out for a built-in rule"),
-        ((*RULE, "RuleParameters", "treshold"), "1", "RuleParameters: parameters of rule VanishingGradient must"),
+        ((*RULE, "RuleParameters", "threshold"), "high", "'threshold' of rule VanishingGradient must be a number"),
         ((*RULE, "RuleParameters", "rule_to_invoke"), "Nothing", "RuleParameters: there is no rule 'Nothing'"),
         ((*RULE, "RuleParameters", "rule_to_invoke"), ..., "rule_to_invoke: must name the built-in rule"),
         ((*RULE, "RuleParameters", "rule_to_invoke"), "BatchSize", "BatchSize is a profiler rule, not a debugger rule"),
@@ -130,6 +130,12 @@ def test_check_of_a_violation_reports_it_with_its_path(valid, path, value, probl
     """Each kind of mistake, by itself."""
     problems = problems_of(changed(valid, path, value))
     assert any(problem in line for line in problems), problems
+
+
+def test_check_of_an_unknown_rule_parameter_warns(valid):
+    """The service passes it on to the rule, which does not read it."""
+    with pytest.warns(DebugExtWarning, match="did you mean 'threshold'"):
+        check_training_job_request(changed(valid, (*RULE, "RuleParameters", "treshold"), "1"))
 
 
 def test_check_tells_all_problems_at_once(valid):

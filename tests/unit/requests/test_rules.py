@@ -90,7 +90,7 @@ def test_build_tells_all_problems_with_their_paths():
     plain = dict(rule_configs.overfit())
     problems = problems_of(
         Rule.sagemaker(hand_made),
-        Rule.sagemaker(plain, rule_parameters={"patients": 3}),
+        Rule.sagemaker(plain, rule_parameters={"patience": "long"}),
         Rule.custom("Mine", None, "ml.t3.medium", 1, "other.py", "MyRule"),
         surroundings=RuleContext(region="us-gov-west-1"),
     )
@@ -101,7 +101,7 @@ def test_build_tells_all_problems_with_their_paths():
         "[2].RuleParameters",
     ]
     assert "did you mean 'Overfit'" in problems[0]
-    assert "did you mean 'patience'" in problems[1]
+    assert "'patience' of rule Overfit must be" in problems[1]
     assert "no evaluator for custom rules in region 'us-gov-west-1'" in problems[2]
     assert "upload the file" in problems[3]
 

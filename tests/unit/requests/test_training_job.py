@@ -16,9 +16,9 @@ from sagemaker_debug_ext.config import (
     StopTraining,
     TensorBoardOutputConfig,
 )
-from sagemaker_debug_ext.errors import RequestValidationError, SMDebugTypeError
+from sagemaker_debug_ext.errors import DebugExtWarning, RequestValidationError, SMDebugTypeError
 from sagemaker_debug_ext.requests import debugger_request, training_job_request
-from sagemaker_debug_ext.requests.checks import check_training_job_request
+from sagemaker_debug_ext.requests.checks import check_debugger_members, check_training_job_request
 
 JOB = {"job_name": "job-1", "region": "us-east-1", "output_path": "s3://bucket/out"}
 WHOLE = {
@@ -189,3 +189,22 @@ def test_training_job_request_of_little_has_no_empty_members():
         "StoppingCondition",
     }
     check_training_job_request(request)
+
+
+def test_request_with_unknown_names_when_made_and_checked_then_sends_them_without_a_second_warning():
+    """Their owner was warned when the settings were made; warnings are errors here."""
+    with pytest.warns(DebugExtWarning, match="unknown and passed on"):
+        rule = a_rule(rule_parameters={"treshold": 1})
+    with pytest.warns(DebugExtWarning, match="unknown and passed on"):
+        weights = CollectionConfig("weights", {"save_intervl": 2})
+    with pytest.warns(DebugExtWarning, match="unknown and passed on"):
+        hook = DebuggerHookConfig(hook_parameters={"save_intervl": 1}, collection_configs=[weights])
+    members = debugger_request(**JOB, debugger_hook_config=hook, rules=[rule])
+    check_debugger_members(members, JOB["region"])
+    assert members["DebugRuleConfigurations"][0]["RuleParameters"]["treshold"] == "1"
+    assert members["DebugHookConfig"]["HookParameters"] == {"save_intervl": "1"}
+    collections = {
+        collection["CollectionName"]: collection["CollectionParameters"]
+        for collection in members["DebugHookConfig"]["CollectionConfigurations"]
+    }
+    assert collections["weights"] == {"save_intervl": "2"}

@@ -52,6 +52,13 @@ def test_steps_of_an_ended_trial_are_visited_once_in_order(ended, bounds, steps)
     assert list(iter_steps(ended, *bounds, sleep=refuse)) == steps
 
 
+def test_a_running_trial_is_not_followed_beyond_the_last_step_asked_for(tmp_path):
+    """Once the last of them is complete, no later step has to prove it."""
+    job = Job(tmp_path, [[0, 1], [2]])
+    assert visited(create_trial(str(tmp_path)), 0, 3, sleep=job.sleep) == [0, 1, 2]
+    assert job.plan == []
+
+
 def test_a_running_trial_is_followed_until_its_end(tmp_path):
     """Gaps are no steps, the last steps before the end are not lost; each wait is told as None, and the end too."""
     job = Job(tmp_path, [[0], [10, 20], [], [35], [40, "end"]])
