@@ -27,7 +27,11 @@ def add_parser(commands: Any) -> None:
         "trials", nargs="+", metavar="TRIAL", help="folders with index/ and events/, or s3://bucket/prefix"
     )
     parser.add_argument(
-        "-o", "--output", default="report.html", metavar="FILE", help="the page (default: %(default)s); - to print it"
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="FILE",
+        help="the page (default: %(default)s), or s3://bucket/key; - to print it",
     )
     rules.add_choice(parser)
     parser.add_argument(
@@ -81,6 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
     report.write_page(arguments.output, page)
     _output.write(visible(str(story.headline)))  # whoever can write to a trial chooses the names in it
     _output.say(f"report: {arguments.output} ({_output.format_bytes(len(page.encode()))})")
-    if arguments.open:
+    if arguments.open and not arguments.output.startswith("s3://"):
         webbrowser.open(Path(arguments.output).resolve().as_uri())
     return int(story.has_issues)

@@ -22,6 +22,7 @@ from sagemaker_debug_ext.looking.telling import tell
 from sagemaker_debug_ext.looking.views.parts import Content, Detail
 from sagemaker_debug_ext.looking.views.registry import VIEWS
 from sagemaker_debug_ext.rules.recommended import recommended_rules
+from sagemaker_debug_ext.store.backends import open_backend
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.base import Rule
@@ -40,6 +41,7 @@ _DETAILS: Final = (
 )
 """Levels of detail of a page, the finest first."""
 
+_S3: Final = "s3://"
 _STORY: Final = re.compile(r'<script type="application/json" id="story">(.*?)</script>', re.DOTALL)
 
 
@@ -124,7 +126,7 @@ def write_report(
 
     Args:
         trials: One to eight trials.
-        path: The file to write, which appears when it is complete.
+        path: The file to write, which appears when it is complete, or ``s3://bucket/key``.
         rules: Rules of each trial by name, None for none; by default the recommended ones.
         options: Options of the report.
 
@@ -153,7 +155,22 @@ def render(materials: tuple[Material, ...], options: ReportOptions) -> tuple[str
 
 
 def write_page(path: str | os.PathLike[str], text: str) -> None:
-    """Write a page beside its place and rename it, readable by its owner only."""
+    """Write a page beside its place and rename it, readable by its owner only; or to S3.
+
+    Args:
+        path: A file, or ``s3://bucket/key``.
+        text: The page.
+
+    Raises:
+        OSError: It cannot be written.
+        SMDebugValueError: The URL has no key.
+    """
+    if os.fspath(path).startswith(_S3):
+        folder, _, name = os.fspath(path).rpartition("/")
+        if not name or len(folder) < len(_S3):
+            raise SMDebugValueError(f"a report on S3 must be s3://bucket/key (got {os.fspath(path)!r})")
+        open_backend(folder).write(name, [text.encode()])
+        return
     target = Path(path)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

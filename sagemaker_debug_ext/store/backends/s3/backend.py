@@ -229,7 +229,7 @@ class S3Backend(Backend):
         views = [memoryview(part).cast("B") for part in parts if len(part)]
         size = sum(view.nbytes for view in views)
         target = {"Bucket": self.bucket, "Key": self._root + key}
-        extra = {**self._payer, **self._encryption()}
+        extra = {**self._payer, **self._encryption(), **_content_type(key)}
         if size <= PART_BYTES:
             self._call(key, self._client.put_object, Body=b"".join(views), **target, **extra)
             return
@@ -303,3 +303,8 @@ def _supports_member(client: S3Client, operation: str, member: str) -> bool:
     """Return whether the installed boto3 knows a member of a request; conditional writes came with 1.35."""
     shape: Any = client.meta.service_model.operation_model(operation).input_shape
     return member in shape.members
+
+
+def _content_type(key: str) -> dict[str, str]:
+    """Return what makes a browser show a page instead of saving it."""
+    return {"ContentType": "text/html; charset=utf-8"} if key.endswith(".html") else {}
