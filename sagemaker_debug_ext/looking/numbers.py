@@ -18,3 +18,13 @@ def as_number(value: float) -> str:
 def as_step(step: int) -> str:
     """Return a step or a count with thin spaces between groups of three digits."""
     return f"{step:,}".replace(",", "\u2009")
+
+
+def as_bytes(number: int) -> str:
+    """Return a number of bytes in the largest unit in which it is at least one, as ``1.2 MB``."""
+    size = float(number)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{as_number(size)} {unit}"

@@ -160,6 +160,8 @@ class SavedCollection:
     Args:
         name: Name of the collection.
         num_tensors: Number of its tensors.
+        num_bytes: About the size of its records in the event files, in bytes: those of one step of each kind are
+            counted, for all steps of that kind.
         num_steps: Number of steps by mode.
         first_step: The first global step; None if nothing was saved.
         last_step: The last global step.
@@ -167,6 +169,7 @@ class SavedCollection:
 
     name: str
     num_tensors: int
+    num_bytes: int
     num_steps: Mapping[str, int]
     first_step: int | None
     last_step: int | None

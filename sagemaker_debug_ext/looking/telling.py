@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.rules.explain import Explanation
     from sagemaker_debug_ext.rules.issue import Issue
     from sagemaker_debug_ext.trials import Trial
+    from sagemaker_debug_ext.trials.index.entries import IndexEntryFile
 
 MAX_SHOWN: Final = 50
 """Number of issues and tensors of a finding that are listed; the rest is counted."""
@@ -175,7 +176,8 @@ def _onset(material: Material, shown: RuleEvidence, tensors: Sequence[str], foun
         if step is not None:
             text = f"{measure} of {tensor} left its usual range at step {as_step(step)}"
             return Onset(measure=measure, tensor=tensor, step=step, text=text)
-        if sum(saved <= found_at for saved in steps) <= 1:
+        num_before = sum(saved <= found_at for saved in steps)
+        if num_before <= 1 or not values[:num_before].any():  # NaN counts as any value
             return Onset(measure=measure, tensor=tensor, step=None, text="from the first step on")
     return None
 
@@ -349,22 +351,32 @@ def _collections(trial: Trial) -> Iterable[SavedCollection]:
         members = {tensor for tensor in names if collection.matches(tensor)}
         if not members:
             continue
-        has: dict[int, bool] = {}
+        sizes: dict[int, int] = {}
+        num_bytes = 0
         steps: dict[ModeKeys, set[int]] = {}
         for file in files:
             key = id(file.layout)
-            if key not in has:
-                has[key] = not members.isdisjoint(file.layout.slots)
-            if has[key]:
+            if key not in sizes:
+                sizes[key] = _record_bytes(file, members)
+            num_bytes += sizes[key]
+            if sizes[key]:
                 steps.setdefault(file.mode_step[0], set()).add(file.step)
         every = set().union(*steps.values())
         yield SavedCollection(
             name=name,
             num_tensors=len(members),
+            num_bytes=num_bytes,
             num_steps={mode.name: len(steps[mode]) for mode in sorted(steps, key=lambda mode: mode.value)},
             first_step=min(every, default=None),
             last_step=max(every, default=None),
         )
+
+
+def _record_bytes(file: IndexEntryFile, members: set[str]) -> int:
+    """Return the size of the records of some tensors in an event file; 0 if it has none of them."""
+    slots = [file.layout.slots[name] for name in members & file.layout.slots.keys()]
+    positions = [position for slot in slots for position in (slot.value, *slot.reductions.values()) if position >= 0]
+    return sum(file.content.location(position).length for position in positions)
 
 
 def _count(number: int, what: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from sagemaker_debug_ext.looking.numbers import as_step
+from sagemaker_debug_ext.looking.numbers import as_bytes, as_step
 from sagemaker_debug_ext.looking.page.charts import table
 from sagemaker_debug_ext.looking.page.markup import Child, Element, element, shortened
 from sagemaker_debug_ext.looking.story import RuleLine, SavedCollection, TrialFacts
@@ -69,7 +69,7 @@ def saved_view(content: Content) -> Element:
     for number, facts in enumerate(content.story.trials):
         inner.append(element("h3", content.title_of(number)) if content.title_of(number) else None)
         rows = [_collection(content, number, facts, saved) for saved in facts.collections]
-        inner.append(table(("collection", "tensors", "steps", "from first to last step of the trial"), rows))
+        inner.append(table(("collection", "tensors", "size", "steps", "from first to last step of the trial"), rows))
         if facts.problems:
             shown = [element("li", problem[:_MAX_CHARACTERS]) for problem in facts.problems[:_MAX_PROBLEMS]]
             rest = len(facts.problems) - len(shown)
@@ -82,7 +82,13 @@ def saved_view(content: Content) -> Element:
 
 def _collection(content: Content, number: int, facts: TrialFacts, saved: SavedCollection) -> tuple[Child, ...]:
     counts = ", ".join(f"{mode} {as_step(count)}" for mode, count in saved.num_steps.items())
-    return (shortened(saved.name), as_step(saved.num_tensors), counts, _strip(content, number, facts, saved))
+    return (
+        shortened(saved.name),
+        as_step(saved.num_tensors),
+        as_bytes(saved.num_bytes),
+        counts,
+        _strip(content, number, facts, saved),
+    )
 
 
 def _strip(content: Content, number: int, facts: TrialFacts, saved: SavedCollection) -> Element:

@@ -62,6 +62,23 @@ def test_story_when_a_value_grows_then_since_when(growing):
     valid(story)
 
 
+def test_story_when_a_parameter_never_moved_then_from_the_first_step_on(tmp_path):
+    """A value that was zero all the time has no step at which that began."""
+    trial = SmallTrial(tmp_path / "job")
+    random = np.random.RandomState(0)
+    for step in range(60):
+        moving, still = (1 + 0.01 * step) * np.ones((3, 2), "f4"), np.ones((3, 2), "f4")
+        tensors = {"net.a.weight": moving, "net.b.weight": still}
+        tensors |= {f"gradient/net.{name}.weight": random.randn(3, 2).astype("f4") for name in "ab"}
+        trial.write(ModeKeys.TRAIN, step, {"CrossEntropyLoss_output_0": np.float32(2 - step / 60), **tensors})
+    trial.end()
+    story = tell_story([create_trial(str(tmp_path / "job"))])
+    finding = next(finding for finding in story.findings if "FrozenParameters" in finding.rules)
+    assert finding.tensors == ("net.b.weight",)
+    assert finding.onset.step is None
+    assert "from the first step on" in str(story.headline)
+
+
 def test_story_when_nothing_is_found_then_by_how_many_rules(sound):
     """A sound trial is never just called healthy."""
     story = tell_story([sound])
@@ -224,6 +241,14 @@ def test_report_when_nothing_was_saved_then_it_says_so(tmp_path):
     story = write_report([trial], tmp_path / "report.html")
     assert str(story.headline) == "Nothing was saved so far."
     assert read_report(tmp_path / "report.html")["trials"][0]["steps"] == {"GLOBAL": 0}
+
+
+def test_story_when_collections_were_saved_then_their_sizes(sound, tmp_path):
+    """All records together are the event files, but for what surrounds them."""
+    collections = {saved.name: saved for saved in tell_story([sound], [None]).trials[0].collections}
+    events = sum(path.stat().st_size for path in (tmp_path / "sound" / "events").rglob("*.tfevents"))
+    counted = sum(collections[name].num_bytes for name in ("weights", "gradients", "losses"))
+    assert 0.9 * events < counted <= events
 
 
 def test_report_when_files_are_damaged_then_they_are_listed(tmp_path):
