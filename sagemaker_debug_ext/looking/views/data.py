@@ -1,4 +1,4 @@
-"""The data view: confusion of classes, importance of features, and samples if they are requested."""
+"""The data view: confusion of classes, and samples if they are requested."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ if TYPE_CHECKING:
 
 _MAX_CLASSES: Final = 30
 _NUM_STEPS: Final = 20
-_MAX_FEATURES: Final = 20
 _MAX_SAMPLES: Final = 64
 _MAX_SIDE: Final = 128
 
 
 def data_view(content: Content) -> Child:
-    """Return classes, features and samples, as far as they were saved; None if nothing was."""
+    """Return classes and samples, as far as they were saved; None if nothing was."""
     inner: list[Child] = []
     for number, material in enumerate(content.materials):
-        parts = [confusion_table(material), _importances(material), _samples(material, content.samples)]
+        parts = [confusion_table(material), _samples(material, content.samples)]
         shown = [part for part in parts if part is not None]
         if shown:
             inner += [element("h3", content.title_of(number)) if content.title_of(number) else None, *shown]
@@ -121,32 +120,6 @@ def feature_importances(trial: Trial) -> list[tuple[str, float]]:
             if values and all(value.size == 1 for value in values.values()):
                 found.append((name, float(list(values.values())[-1].item())))
     return sorted(found, key=lambda item: -item[1])
-
-
-def _importances(material: Material) -> Element | None:
-    """Return the last importances of features; None if they were not saved."""
-    found = feature_importances(material.trial)
-    if not found:
-        return None
-    top = found[0][1] or 1.0
-    rows = [
-        (
-            shortened(name),
-            as_number(value),
-            element(
-                "svg",
-                element("rect", width=max(200 * value / top, 0.0), height=12, class_="bar"),
-                viewBox="0 0 200 12",
-                class_="bars",
-                aria_hidden="true",
-            ),
-        )
-        for name, value in found[:_MAX_FEATURES]
-    ]
-    rest = len(found) - len(rows)
-    note = f"; the {rest} least are left out" if rest > 0 else ""
-    caption = f"importance of features at the last round{note}"
-    return element("figure", element("figcaption", caption), table(("feature", "importance", ""), rows))
 
 
 def _samples(material: Material, count: int) -> Element | None:

@@ -13,6 +13,7 @@ from sagemaker_debug_ext.looking.views.findings import findings_view
 from sagemaker_debug_ext.looking.views.layers import layers_view, tensors_view
 from sagemaker_debug_ext.looking.views.parts import Content
 from sagemaker_debug_ext.looking.views.rules import rules_view, saved_view
+from sagemaker_debug_ext.looking.views.trees import trees_view
 from sagemaker_debug_ext.looking.views.verdict import verdict_view
 from sagemaker_debug_ext.looking.views.workers import ranks_view
 
@@ -25,6 +26,7 @@ VIEWS: Final[tuple[tuple[str, str, Callable[[Content], Child]], ...]] = (
     ("tensors", "Tensors", tensors_view),
     ("workers", "Workers", ranks_view),
     ("data", "Data", data_view),
+    ("trees", "Trees", trees_view),
     ("rules", "Rules", rules_view),
     ("saved", "What was saved", saved_view),
 )

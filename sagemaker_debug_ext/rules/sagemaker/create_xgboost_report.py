@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
+from sagemaker_debug_ext.rules.inference.xgboost_report import xgboost_report
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
-from sagemaker_debug_ext.rules.sagemaker._xgboost_report import render_html, xgboost_report
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 REPORT_NAME: Final = "xgboost_report"
@@ -26,7 +27,8 @@ class CreateXgboostReport(BuiltinRule):
     by round, the feature importance by weight, gain and cover, and the hyperparameters. For classifiers, it adds the
     confusion matrix, precision, recall and F1, and the accuracy of each class by round. With two classes, it also shows
     the ROC curve and the area under it. For regression, it adds the residuals at the last round and the absolute error
-    of each tenth of the labels by round. Sections without saved data are omitted.
+    of each tenth of the labels by round. The page is that of ``sagemaker-debug report``, with its curves, some of the
+    trees, and what was saved. Sections without saved data are omitted.
 
     Example:
         >>> rule = create_rule("CreateXgboostReport", trial)
@@ -68,7 +70,11 @@ class CreateXgboostReport(BuiltinRule):
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(_finite(report), indent=2, allow_nan=False)
         (folder / f"{REPORT_NAME}.json").write_text(text + "\n", encoding="utf-8")
-        (folder / f"{REPORT_NAME}.html").write_text(render_html(report), encoding="utf-8")
+        # the layer that draws pages is above this one, so it is loaded by name
+        pages = importlib.import_module("sagemaker_debug_ext.looking.report")
+        title = f"XGBoost training report: {self.base_trial.name}"
+        options = pages.ReportOptions(title=title)
+        pages.write_report([self.base_trial], folder / f"{REPORT_NAME}.html", [None], options)
 
 
 def _finite(value: object) -> object:

@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
+from sagemaker_debug_ext.looking import read_report, write_report
 from sagemaker_debug_ext.rules import create_rule, evaluate
-from sagemaker_debug_ext.rules.sagemaker._xgboost_report import (
+from sagemaker_debug_ext.rules.inference.xgboost_report import (
     classification_scores,
     decile_errors,
     predicted_classes,
     recognise_task,
-    render_html,
     roc_curve,
     xgboost_report,
 )
@@ -62,6 +62,26 @@ def test_the_report_is_written_as_html_and_json(make_trial, tmp_path, labels, pr
     assert "&lt;f0&gt;" in page
     assert "<f0>" not in page
     assert task in page
+    assert read_report(tmp_path / "out" / "xgboost_report.html")["trials"][0]["name"] == trial.name
+
+
+def test_page_when_trees_were_saved_then_they_are_nested_lists(make_trial, tmp_path):
+    """Splits, gains and leaves of the first tree of a round are shown, and hostile names are text."""
+    columns = {
+        "Tree": np.array([0, 0, 0]), "ID": np.array(["0-0", "0-1", "0-2"]),
+        "Feature": np.array(["<b>age", "Leaf", "Leaf"]), "Split": np.array([41.5, np.nan, np.nan]),
+        "Yes": np.array(["0-1", "nan", "nan"]), "No": np.array(["0-2", "nan", "nan"]),
+        "Gain": np.array([88.0, 0.12, -0.31]), "Cover": np.array([9.0, 4, 5]),
+    }  # fmt: skip
+    trial = make_trial(
+        {(GLOBAL, step): {f"trees/{name}": value for name, value in columns.items()} for step in range(3)}
+    )
+    write_report([trial], tmp_path / "page.html", [None])
+    page = (tmp_path / "page.html").read_text()
+    assert "&lt;b&gt;age &lt; 41.5?" in page
+    assert "yes: leaf 0.12" in page
+    assert "no: leaf -0.31" in page
+    assert page.count('class="tree"') == 3
 
 
 def test_without_a_folder_or_material_nothing_is_written(make_trial, tmp_path):
@@ -80,7 +100,7 @@ def test_what_was_not_saved_is_left_out(make_trial):
     trial = make_trial({(GLOBAL, 0): {"train-rmse": 1.0, "validation-rmse": np.nan}}, collections=COLLECTIONS)
     report = xgboost_report(trial)
     assert "task" not in report
-    assert "validation-rmse by round" in render_html(report)
+    assert report["metrics"]["validation-rmse"]["training"] == [[0, 1.0]]
 
 
 @pytest.mark.parametrize(
