@@ -17,7 +17,7 @@ import botocore.session
 
 
 def redirect_clients(endpoint_url: str) -> None:
-    """Let all clients that are created from now on talk to one endpoint."""
+    """Redirect all clients that are created from now on to one endpoint."""
     create_client = botocore.session.Session.create_client
 
     @functools.wraps(create_client)

@@ -1,4 +1,4 @@
-"""Tell the story of trials from what rules found and what was read of their layers: `tell`."""
+"""`tell`: compose the story of trials from the issues of rules and the measures of layers."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,11 +36,19 @@ def describe_trial(trial: ReadableTrial) -> list[tuple[str, str]]:
     return [*lines, ("problems", f"{len(problems)}, see problems()")] if problems else lines
 
 
+def trial_to_text(trial: ReadableTrial) -> str:
+    """Return the lines of `describe_trial` as indented text."""
+    name, *lines = (f"{label}: {text}" if label else text for label, text in describe_trial(trial))
+    return "\n  ".join([f"<{type(trial).__name__} {name}", *lines]) + ">"
+
+
 def trial_to_html(trial: ReadableTrial) -> str:
-    """Return the lines of `describe_trial` as an HTML table."""
+    """Return the lines of `describe_trial` as an HTML table, with pictures of the loss and the layers."""
+    # A layer above this one draws the pictures, so it is imported by name, and only for notebooks.
+    pictures = importlib.import_module("sagemaker_debug_ext.looking.views.notebook").trial_pictures(trial)
     (_, title), *lines = describe_trial(trial)
     rows = (f"<tr><th>{html.escape(label.strip())}</th><td>{html.escape(text)}</td></tr>" for label, text in lines)
-    return f"<table><caption>{html.escape(title)}</caption>{''.join(rows)}</table>"
+    return f"<table><caption>{html.escape(title)}</caption>{''.join(rows)}</table>{pictures}"
 
 
 def span(steps: Sequence[int]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 from collections.abc import Iterable, Iterator, KeysView, Sequence
@@ -36,7 +35,7 @@ from sagemaker_debug_ext.trials.index.reader import TrialReader
 from sagemaker_debug_ext.trials.open_collections import wait_for_collections
 from sagemaker_debug_ext.trials.problems import Problem, Problems
 from sagemaker_debug_ext.trials.queries import ValueQueries, compile_patterns
-from sagemaker_debug_ext.trials.repr import describe_trial, trial_to_html
+from sagemaker_debug_ext.trials.repr import trial_to_html, trial_to_text
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.tensors import Tensor
 from sagemaker_debug_ext.trials.values.comparison import Comparison, compare_trials
@@ -438,7 +437,7 @@ class Trial(ValueQueries):
             raise SMDebugTypeError(f"other must be a Trial or the path of one (got {other!r})")
         return compare_trials(self, other, regex, mode, rtol, atol)
 
-    # --- the program --------------------------------------------------------------------------------------------------
+    # --- the program and its collections -----------------------------------------------------------------------------
 
     @property
     def program(self) -> ProgramRecord | None:
@@ -449,8 +448,6 @@ class Trial(ValueQueries):
             except (SMDebugValueError, OSError) as error:
                 self._problems.note(PROGRAM_PREFIX, str(error))
         return self._program
-
-    # --- collections -------------------------------------------------------------------------------------------------
 
     def collections(self) -> dict[str, Collection]:
         """Return name → collection."""
@@ -472,13 +469,10 @@ class Trial(ValueQueries):
         return hash(self.path)
 
     def __repr__(self) -> str:
-        name, *lines = (f"{label}: {text}" if label else text for label, text in describe_trial(self))
-        return "\n  ".join([f"<{type(self).__name__} {name}", *lines]) + ">"
+        return trial_to_text(self)
 
     def _repr_html_(self) -> str:
-        # pictures are made by a layer above this one, so it is loaded by name, and only by notebooks
-        pictures = importlib.import_module("sagemaker_debug_ext.looking.views.notebook").trial_pictures(self)
-        return f"{trial_to_html(self)}{pictures}"
+        return trial_to_html(self)
 
 
 class LocalTrial(Trial):

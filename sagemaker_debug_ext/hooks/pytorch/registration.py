@@ -198,7 +198,7 @@ class ModelSnapshot:
 
     @classmethod
     def of(cls, model: nn.Module, prefix: str) -> ModelSnapshot:
-        """Take a snapshot of a model.
+        """Return a snapshot of a model.
 
         Args:
             model: The model.

@@ -91,7 +91,7 @@ def _described(evaluation: Evaluation) -> list[JSONObject]:
 
 
 def _tell_statuses(evaluation: Evaluation, tell: Callable[..., None], ended: threading.Event) -> None:
-    """Tell the statuses whenever they have changed, and once more at the end."""
+    """Report the statuses at every change, and once more at the end."""
     told: list[JSONObject] = []
     is_last = False
     while not is_last:
