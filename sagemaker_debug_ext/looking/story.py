@@ -192,7 +192,7 @@ class TrialFacts:
         num_workers: Number of workers that were to write.
         num_tensors: Number of tensors.
         last_losses: Last value of each loss by mode, as text.
-        collections: What was saved.
+        collections: The saved collections.
         problems: Files that cannot be used, with the reason.
     """
 

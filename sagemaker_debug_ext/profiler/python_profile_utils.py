@@ -24,7 +24,7 @@ __all__ = [
 
 
 class PythonProfileModes(enum.IntEnum):
-    """What the script was doing: a mode of the hook, or the time before and after it."""
+    """Activity of the script: a mode of the hook, or the time before or after it."""
 
     TRAIN = 1
     EVAL = 2

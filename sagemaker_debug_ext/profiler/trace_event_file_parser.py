@@ -150,7 +150,7 @@ class TraceEvent:
 
 
 class _Writer:
-    """What the files of one worker have announced: its base time, phases, threads and open spans."""
+    """Metadata from the files of one worker: its base time, phases, threads and open spans."""
 
     def __init__(self) -> None:
         self.base_us = 0

@@ -19,7 +19,7 @@ _COUNTER_SORT: Final = 1_000_000
 
 
 class TraceCounts(NamedTuple):
-    """How much a trace holds: spans of workers, values of counters, and marked findings."""
+    """Size of a trace: numbers of spans of workers, of values of counters, and of marked findings."""
 
     spans: int
     counters: int
@@ -30,7 +30,7 @@ class Finding(NamedTuple):
     """A span of time that deserves attention.
 
     Attributes:
-        name: What was found, such as a rule's name.
+        name: Name of the finding, such as that of its rule.
         node: The machine.
         start: Seconds since 1970.
         end: Seconds since 1970.

@@ -104,7 +104,7 @@ class TapeCapture:
         """Function that calls a function and suppresses its errors."""
         return self._hook.guard
 
-    # --- what the hook asks -------------------------------------------------------------------------------------------
+    # --- calls of the hook --------------------------------------------------------------------------------------------
 
     def wrap(self, tape: Any) -> Any:
         """Capture a tape.
@@ -128,7 +128,7 @@ class TapeCapture:
     def add_optimizer(self, optimizer: Any) -> None:
         """Capture an optimizer whenever it is applied."""
         if any(known is optimizer for known in self._optimizers):
-            LOG.warning("a %s is captured already", type(optimizer).__name__)
+            LOG.warning("the optimizer %s is already captured", type(optimizer).__name__)
             return
         self._optimizers.append(optimizer)
         original = optimizer.apply
@@ -173,7 +173,7 @@ class TapeCapture:
         self._optimizers.clear()
         self._steps.clear()
 
-    # --- what tapes tell ----------------------------------------------------------------------------------------------
+    # --- calls of tapes -----------------------------------------------------------------------------------------------
 
     def on_open(self, tape: Any) -> None:
         """Start a step, unless one is open in another tape."""
@@ -209,8 +209,8 @@ class TapeCapture:
             if recorded and step.graph is not None and not self._has_told_of_rounding:
                 self._has_told_of_rounding = True
                 LOG.warning(
-                    "tensors of layers in a tf.function come from the graph that trains; it may round otherwise than "
-                    "without them, so leave out layers where training has to be equal to the last bit"
+                    "tensors of layers in a tf.function come from the graph that trains, and saving them may change "
+                    "its rounding; leave out the layers if training must be bit-identical to training without a hook"
                 )
             self._submit_step(step, recorded)
 

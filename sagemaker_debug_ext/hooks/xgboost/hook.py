@@ -131,7 +131,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
 
     @classmethod
     def hook_from_config(cls, json_config_path: str | None = None) -> Hook:
-        """Do the same as `create_from_json_file`; an older name of it."""
+        """Return the result of `create_from_json_file`; an older name of that method."""
         return cls.create_from_json_file(json_config_path)
 
     # --- what the script says -----------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _cancel_round(self) -> None:
-        """Give the number of a round that was not trained to its end to the next, unless the script saved something."""
+        """Reuse the number of an unfinished round for the next one, unless the script has saved values with it."""
         step = self._steps.open
         if step is not None and not step:
             self._written = None

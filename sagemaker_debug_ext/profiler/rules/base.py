@@ -35,12 +35,12 @@ class Finding:
 
     Attributes:
         rule: Name of the rule.
-        message: What was found, as a sentence with its numbers.
+        message: The finding as a sentence with its numbers.
         node: The machine or worker; empty for the whole job.
         device: The GPU; empty if no single one is concerned.
         start: Seconds since 1970.
         end: Seconds since 1970.
-        numbers: What was compared, by name.
+        numbers: The compared numbers, by name.
         advice: What to change.
     """
 
@@ -68,10 +68,10 @@ class ProfilerRule(abc.ABC):
         parameters: Parameters by name, as numbers or as the texts of a request; defaults are those of the catalog.
 
     Attributes:
-        triggered: How often the condition was met.
-        violations: How many single violations there were.
-        datapoints: How much the rule looked at.
-        findings: What was found, the first thousand.
+        triggered: Number of times that the condition was met.
+        violations: Number of single violations.
+        datapoints: Number of evaluated data points.
+        findings: The first thousand findings.
 
     Raises:
         SMDebugValueError: There is no such parameter, or its value is not allowed.
@@ -125,7 +125,7 @@ class ProfilerRule(abc.ABC):
 
     @property
     def verdict(self) -> Verdict:
-        """What the rule says so far."""
+        """The result of the rule so far."""
         if self.triggered:
             return Verdict.ISSUES
         return Verdict.NOT_EVALUATED if self.not_evaluated() else Verdict.NO_ISSUES
@@ -160,7 +160,7 @@ class SecondsOrPoints:
     """A number of points, or a time that wins over it.
 
     Args:
-        points: How many points.
+        points: Number of points.
         seconds: How long instead; 0 if not given.
     """
 

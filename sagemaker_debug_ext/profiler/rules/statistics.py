@@ -107,10 +107,10 @@ class Window:
     """The newest values and their times.
 
     Args:
-        size: How many are kept.
+        size: Number of points to keep.
 
     Attributes:
-        count: How many there were in all.
+        count: Number of points added so far.
         times: Seconds since 1970 of the kept values.
         values: The kept values.
     """

@@ -60,7 +60,7 @@ class Parent:
 
     @property
     def last_words(self) -> dict[str, Any] | None:
-        """What the process said at its end; None if it ended without a word."""
+        """The last message of the process; None if it ended without one."""
         try:
             words = json.loads(self._told)
         except ValueError:

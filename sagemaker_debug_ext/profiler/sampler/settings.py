@@ -71,7 +71,7 @@ class SamplerSettings:
         """Return the lock file by which processes of this machine elect one sampler for an output folder.
 
         Args:
-            holder: What the holder does: ``launch`` a sampler, or ``sample``.
+            holder: Role of the holder: ``launch`` a sampler, or ``sample``.
         """
         name = hashlib.sha256(f"{os.path.realpath(self.output_path)}\n{self.node}".encode()).hexdigest()[:16]
         user = os.getuid() if hasattr(os, "getuid") else 0

@@ -35,7 +35,7 @@ class ProfilePoint:
     """Start or end of a span: ``<mode>-<step>-<phase>-<time>``.
 
     Attributes:
-        mode: What the script was doing.
+        mode: Activity of the script.
         step: Step of the mode; -1 before step 0, infinity after the hook was closed.
         phase: The point within the step.
         time_us: Microseconds since 1970.
@@ -193,7 +193,7 @@ class cProfileStats:  # noqa: N801 - smdebug's name
 
         Args:
             by: What to sort by.
-            n: How many functions to print.
+            n: Number of functions to print.
         """
         assert isinstance(by, Metrics), f"by must be one of {list(Metrics)} (got {by!r})"
         assert isinstance(n, int), f"n must be a whole number (got {n!r})"
