@@ -105,11 +105,13 @@ class Watcher:
             seconds: Time for the last steps.
         """
         self._phase = "draining"
-        timer = threading.Timer(seconds, self._rules.cancel, ["the training process has ended"])
+        others_seconds = min(seconds, _OTHER_WORKERS_SECONDS)
+        # Started first, because marking the end may wait for S3.
+        timer = threading.Timer(others_seconds + seconds, self._rules.cancel, ["the training process has ended"])
         timer.daemon = True
         timer.start()
         try:
-            self._mark_end(min(seconds, _OTHER_WORKERS_SECONDS))
+            self._mark_end(others_seconds)
         except (OSError, DebugExtError):
             LOG.warning("cannot mark the trial of job %s as ended", self._name, exc_info=True)
 
