@@ -70,10 +70,12 @@ class ActionOptions:
         stop: ``direct`` calls StopTrainingJob, ``cooperative`` asks the script through ``hook.should_stop``, ``off``
             does neither.
         topic_arn: SNS topic for e-mails and text messages; None for the topic ``SMDebugRules``.
+        events: Whether each change of a rule's status is sent to EventBridge.
     """
 
     stop: str = "direct"
     topic_arn: str | None = None
+    events: bool = True
 
 
 @attrs.frozen(kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from sagemaker_debug_ext.config._fields import is_positive_number, is_text, is_whole_number
+from sagemaker_debug_ext.config._fields import is_boolean, is_positive_number, is_text, is_whole_number
 from sagemaker_debug_ext.config.job_spec import ActionOptions, WatchOptions
 from sagemaker_debug_ext.errors import SMDebugTypeError, SMDebugValueError, did_you_mean
 
@@ -54,6 +54,7 @@ class SelfManaged:
         stop: What `StopTraining` does: ``direct`` calls StopTrainingJob, ``cooperative`` sets ``hook.should_stop``
             for the script, ``off`` only records the action.
         topic_arn: SNS topic for `Email` and `SMS`; the topic ``SMDebugRules`` by default.
+        events: Whether each change of a rule's status is sent to EventBridge.
 
     Raises:
         SMDebugTypeError: An argument has the wrong type.
@@ -66,6 +67,7 @@ class SelfManaged:
     memory_mib: int = attrs.field(default=2048, validator=is_whole_number(256))
     stop: str = attrs.field(default="direct", validator=_is_one_of(STOPS))
     topic_arn: str | None = attrs.field(default=None, validator=is_text)
+    events: bool = attrs.field(default=True, validator=is_boolean)
 
     @property
     def watch_options(self) -> WatchOptions:
@@ -80,4 +82,4 @@ class SelfManaged:
     @property
     def action_options(self) -> ActionOptions:
         """The settings of actions in a job spec."""
-        return ActionOptions(stop=self.stop, topic_arn=self.topic_arn)
+        return ActionOptions(stop=self.stop, topic_arn=self.topic_arn, events=self.events)

@@ -29,6 +29,7 @@ from sagemaker_debug_ext.store.backends import Backend, open_backend
 from sagemaker_debug_ext.store.job_end import has_ended, write_end
 from sagemaker_debug_ext.watch.actions import JobActions
 from sagemaker_debug_ext.watch.evaluation import RuleEvaluations, RuleRecord, WatchedJob
+from sagemaker_debug_ext.watch.events import EventOrigin, EventSender, status_event
 from sagemaker_debug_ext.watch.lease import Lease
 from sagemaker_debug_ext.watch.status import HEARTBEAT_SECONDS, STATUS_KEY, VERSION, describe_rules
 from sagemaker_debug_ext.watch.storage import open_patiently
@@ -62,10 +63,18 @@ class Watcher:
         state: The folder of the job's state.
         actions: The actions of the rules.
         scratch: Local folder for files with rules.
+        events: Sends changes of statuses to EventBridge; None sends none.
     """
 
     def __init__(
-        self, spec: JobSpec, name: str, lease: Lease, state: Backend, actions: JobActions, scratch: Path
+        self,
+        spec: JobSpec,
+        name: str,
+        lease: Lease,
+        state: Backend,
+        actions: JobActions,
+        scratch: Path,
+        events: EventSender | None = None,
     ) -> None:
         self._name = name
         self._lease = lease
@@ -85,12 +94,22 @@ class Watcher:
             fetch=self._fetch,
         )
         self._rules = RuleEvaluations(job, self, actions.handlers, spec.watch.poll_seconds)
+        self._previous = {name: record.status.status for name, record in self._rules.records.items()}
+        self._origin = EventOrigin(
+            job_name=name,
+            job_arn=os.environ.get("TRAINING_JOB_ARN", ""),
+            status_uri=f"{spec.state_location(name)}/{STATUS_KEY}",
+            generation=lease.generation,
+        )
+        self._events = events
 
     def run(self) -> int:
         """Evaluate until every rule has ended; return the exit code."""
         with self._heartbeat():
             self._report()
             self._rules.run()
+        if self._events is not None:
+            self._events.close()
         if self._is_taken_over:
             return EXIT_TAKEN_OVER
         self._phase = "done"
@@ -111,15 +130,19 @@ class Watcher:
         timer.daemon = True
         timer.start()
         try:
-            self._mark_end(others_seconds)
+            self.mark_end(others_seconds)
         except (OSError, DebugExtError):
             LOG.warning("cannot mark the trial of job %s as ended", self._name, exc_info=True)
 
-    def _mark_end(self, seconds: float) -> None:
-        """Mark the trial as ended if its hook was killed before it could, because readers would wait forever."""
+    def mark_end(self, seconds: float = 0.0) -> None:
+        """Mark the trial as ended if its hook was killed before it could, because readers would wait forever.
+
+        Args:
+            seconds: Time for other workers, which may still write and mark the end themselves.
+        """
         backend = open_backend(self._trial)
         if not has_ended(backend):
-            time.sleep(seconds)  # other workers may still write, and mark the end themselves
+            time.sleep(seconds)
             if not has_ended(backend):
                 write_end(backend)
 
@@ -133,6 +156,13 @@ class Watcher:
         with contextlib.suppress(OSError):  # nobody reads the log
             print(f"{LOG_PREFIX} rule={record.name} status={record.status.status}{step} job={self._name}", flush=True)
         self._report()
+        self._send_event(record)
+
+    def _send_event(self, record: RuleRecord) -> None:
+        """Send the change of a status to EventBridge, if this is still the watcher of the job."""
+        previous, self._previous[record.name] = self._previous[record.name], record.status.status
+        if self._events is not None and not self._is_taken_over:
+            self._events.send(status_event(self._origin, record, previous, list(self._rules.records.values())))
 
     def _report(self) -> None:
         """Write ``status.json``, if this is still the watcher of the job."""
@@ -203,6 +233,7 @@ def watch(
     ask_script: Callable[[str], object] | None = None,
     watch_parent: Callable[[Watcher], object] | None = None,
     keeps_waiting: Callable[[], bool] = lambda: True,
+    has_ended_training: bool = False,
     wait: bool = True,
 ) -> int:
     """Watch a job until its rules have ended; return the exit code.
@@ -214,6 +245,7 @@ def watch(
         ask_script: Asks the training script to stop.
         watch_parent: Starts to watch the training process; None if it is out of reach.
         keeps_waiting: Returns whether to wait longer while S3 is out of reach.
+        has_ended_training: Whether training has ended, so that the trial is marked as ended if its hook did not.
         wait: Whether to wait for an abandoned lease to expire.
     """
     state = open_patiently(spec.state_location(name), keeps_waiting)
@@ -223,9 +255,12 @@ def watch(
         return EXIT_DONE
     actions = JobActions(name, state, spec.actions, ask_script)
     with tempfile.TemporaryDirectory(prefix="sagemaker-debug-rules-") as scratch:
-        watcher = Watcher(spec, name, lease, state, actions, Path(scratch))
+        events = EventSender() if spec.actions.events else None
+        watcher = Watcher(spec, name, lease, state, actions, Path(scratch), events)
         if watch_parent is not None:
             watch_parent(watcher)
+        if has_ended_training:
+            watcher.mark_end()
         return watcher.run()
 
 

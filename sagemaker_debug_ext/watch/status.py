@@ -173,7 +173,7 @@ def derive(
             if is_final:
                 rule["RuleEvaluationStatus"] = "Stopped"
                 rule["StatusDetails"] = (
-                    "the watcher ended before the rule; `sagemaker-debug rules run` on the trial evaluates the rest"
+                    "the watcher ended before the rule; `sagemaker-debug self-managed resume JOB` evaluates the rest"
                 )
             else:
                 rule["StatusDetails"] = f"the watcher has been silent since {status.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC"

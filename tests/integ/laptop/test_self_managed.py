@@ -1,0 +1,124 @@
+"""Self-managed jobs on the server of this machine: events, and rules that are evaluated after the job."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sagemaker_debug_ext import DebuggerHookConfig, Rule, SelfManaged, rule_configs
+from sagemaker_debug_ext.requests.self_managed import self_managed_environment
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
+
+TRAIN = """
+import os, signal, time
+import torch
+import sagemaker_debug_ext.pytorch as smd
+
+torch.manual_seed(0)
+hook = smd.Hook.create_from_json_file()
+model, loss = torch.nn.Linear(4, 2), torch.nn.CrossEntropyLoss()
+hook.register_module(model)
+hook.register_loss(loss)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(22):
+    loss(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+if os.environ["KILLED"] == "yes":
+    time.sleep(3)  # what is written in the background is written then
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+RULES = [
+    Rule.sagemaker(rule_configs.vanishing_gradient(), rule_parameters={"threshold": "1e9"}),
+    Rule.sagemaker(rule_configs.exploding_tensor()),
+    Rule.sagemaker(rule_configs.loss_not_decreasing()),
+    Rule.sagemaker(rule_configs.unchanged_tensor(), rule_parameters={"collection_names": "weights"}),
+]
+
+
+def environment(place, killed="no"):
+    """Return the variables of a job."""
+    settings = self_managed_environment(
+        output_path="s3://my-bucket/output",
+        debugger_hook_config=DebuggerHookConfig(hook_parameters={"save_interval": 5}),
+        rules=RULES,
+        self_managed=SelfManaged(place=place, poll_seconds=0.2),
+    )
+    return {**settings, "KILLED": killed}
+
+
+@pytest.fixture
+def command(server):
+    """Return a function that runs a command of this package against the server."""
+
+    def run(*words):
+        variables = {"AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+        return subprocess.run(
+            [sys.executable, "-m", "sagemaker_debug_ext.cli.main", "self-managed", *words],
+            env={**os.environ, "AWS_DEFAULT_REGION": "us-east-1", **variables},
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+
+    return run
+
+
+def verdicts(bucket, name):
+    body = bucket.get_object(Bucket="my-bucket", Key=f"output/{name}/self-managed/status.json")["Body"].read()
+    return {
+        rule["RuleConfigurationName"]: (rule["RuleEvaluationStatus"], rule["first_issue_step"])
+        for rule in json.loads(body)["rules"]
+    }
+
+
+def test_resume_when_a_job_was_killed_then_gives_the_results_of_an_undisturbed_watcher(
+    submit, wait_for, bucket, command
+):
+    """The trial of a killed job has no end marker; resume writes it."""
+    submit("undisturbed", TRAIN, Environment=environment("container"))
+    assert wait_for("undisturbed", "Completed", "Failed")["TrainingJobStatus"] == "Completed"
+    submit("killed", TRAIN, Environment=environment("here", killed="yes"))
+    assert wait_for("killed", "Completed", "Failed")["TrainingJobStatus"] == "Failed"
+    report = command("resume", "killed")
+    assert report.returncode == 1, report.stderr  # a rule has found an issue
+    assert "VanishingGradient" in report.stdout
+    assert verdicts(bucket, "killed") == verdicts(bucket, "undisturbed")
+    assert verdicts(bucket, "killed")["VanishingGradient"] == ("IssuesFound", 0)
+
+
+def test_resume_when_the_job_is_running_then_refuses(submit, wait_for, command, sagemaker):
+    """Its watcher is still at work."""
+    submit("running", "import time; time.sleep(300)", Environment=environment("here"))
+    wait_for("running", "InProgress")
+    report = command("resume", "running")
+    sagemaker.stop_training_job(TrainingJobName="running")
+    assert report.returncode == 2
+    assert "must be a job that has ended (got 'running', which is InProgress)" in report.stderr
+    wait_for("running", "Stopped")
+
+
+def test_status_when_a_rule_fires_then_an_event_with_the_changed_rule_reaches_a_queue(server, submit, wait_for, bucket):
+    """The pattern of the documentation matches."""
+    sqs, events = server.client("sqs"), server.client("events")
+    url = sqs.create_queue(QueueName="changes")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    pattern = {
+        "source": ["sagemaker-debug-ext"],
+        "detail": {"ChangedRule": {"RuleEvaluationStatus": ["IssuesFound"]}},
+    }
+    events.put_rule(Name="changes", EventPattern=json.dumps(pattern))
+    events.put_targets(Rule="changes", Targets=[{"Id": "queue", "Arn": arn}])
+    submit("changing", TRAIN, Environment=environment("container"))
+    wait_for("changing", "Completed")
+    messages = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
+    detail = json.loads(messages[0]["Body"])["detail"]
+    assert detail["ChangedRule"]["RuleConfigurationName"] == "VanishingGradient"
+    assert detail["TrainingJobArn"].endswith(":training-job/changing")
