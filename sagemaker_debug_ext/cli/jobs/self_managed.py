@@ -38,11 +38,23 @@ def add_parser(commands: Any) -> None:
     form.add_argument(
         "--yaml", action="store_true", help="print a list of names and values, for a Kubernetes container"
     )
+    manifest = _arguments.add_command(
+        parts, "manifest", "Print a job for another cluster with these variables.", run_manifest, description=_MANIFEST
+    )
+    manifest.add_argument("kind", metavar="KIND", help="job (Kubernetes), trainjob (Kubeflow), rayjob or sbatch")
+    manifest.add_argument("request", metavar="FILE", help="JSON file with a request; - reads standard input")
+    manifest.add_argument("--name", required=True, help="name of the job, which becomes its folder on S3")
+    manifest.add_argument("--image", default="", help="image of the container; not for sbatch")
+    manifest.add_argument("words", metavar="COMMAND", nargs="+", help="the command that trains, after --")
     show = _arguments.add_command(parts, "show", "Print the settings that environment variables hold.", run_show)
     show.add_argument("job", nargs="?", metavar="JOB", help="a training job; this environment by default")
     status = _arguments.add_command(parts, "status", "Print the status of the rules of a job.", run_status)
     status.add_argument("job", metavar="JOB", help="name of a training job")
     _arguments.add_json(status)
+    resume = _arguments.add_command(
+        parts, "resume", "Evaluate the rules that a watcher has left open.", run_resume, description=_RESUME
+    )
+    resume.add_argument("job", metavar="JOB", help="name of a training job that has ended")
     watch = _arguments.add_command(parts, "watch", "Evaluate the rules of a job here.", run_watch, description=_WATCH)
     watch.add_argument("job", metavar="JOB", help="name of a training job")
 
@@ -51,9 +63,19 @@ _ENV: Final = (
     "Print the environment variables that carry the settings of a job: as lines for a shell, as JSON or as YAML. "
     "The file holds a request as debugger_request returns it."
 )
+_MANIFEST: Final = (
+    "Print the manifest of a job for Kubernetes, Kubeflow Trainer or Ray, or a batch script for Slurm, with the "
+    "variables that `env` prints. Add resources, volumes and service accounts to it as your cluster needs them."
+)
 _WATCH: Final = (
     "Evaluate the rules of a running or ended job on this machine, unless another watcher does. "
     "Exit status: 1 if a rule has found an issue."
+)
+
+
+_RESUME: Final = (
+    "Evaluate all rules of an ended job on this machine, whose watcher was killed or had too little time. Actions that "
+    "were carried out are not repeated. Exit status: 1 if a rule has found an issue."
 )
 
 
@@ -67,6 +89,16 @@ def run_env(arguments: argparse.Namespace) -> int:
         _output.write("\n".join(f"- {{name: {name}, value: {json.dumps(value)}}}" for name, value in variables.items()))
     else:
         _output.write("\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()))
+    return 0
+
+
+def run_manifest(arguments: argparse.Namespace) -> int:
+    """Print a manifest."""
+    from sagemaker_debug_ext.requests.manifests import manifest
+
+    variables = encode_job_spec(_spec_of_members(_read_request(arguments.request)))
+    text = manifest(arguments.kind, arguments.name, arguments.image, arguments.words, variables)
+    _output.write(text.rstrip("\n"))
     return 0
 
 
@@ -91,11 +123,25 @@ def run_status(arguments: argparse.Namespace) -> int:
 
 def run_watch(arguments: argparse.Namespace) -> int:
     """Evaluate the rules of a job on this machine."""
-    from sagemaker_debug_ext.watch.program import watch
+    return _watch(_describe(arguments.job))
+
+
+def run_resume(arguments: argparse.Namespace) -> int:
+    """Evaluate the rules of an ended job on this machine."""
+    from sagemaker_debug_ext.watch.status import FINAL_JOB_STATUSES
 
     job = _describe(arguments.job)
-    spec = _required_spec(job.description.get("Environment", {}), arguments.job)
-    status = watch(spec, job.name, place="here")
+    status = job.description["TrainingJobStatus"]
+    if status not in FINAL_JOB_STATUSES:
+        raise SMDebugValueError(f"JOB must be a job that has ended (got {job.name!r}, which is {status}); use watch")
+    return _watch(job, has_ended_training=True)
+
+
+def _watch(job: TrainingJob, has_ended_training: bool = False) -> int:
+    from sagemaker_debug_ext.watch.program import watch
+
+    spec = _required_spec(job.description.get("Environment", {}), job.name)
+    status = watch(spec, job.name, place="here", has_ended_training=has_ended_training)
     if status:
         _output.say(f"another watcher has taken over job {job.name}")
         return 2

@@ -1,0 +1,128 @@
+"""Manifests of jobs on other clusters, with the settings of a self-managed job in their environment variables.
+
+Manifests for Kubernetes are dictionaries, whose JSON is YAML, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from sagemaker_debug_ext.config.job_spec import JOB_NAME_VARIABLE
+from sagemaker_debug_ext.errors import SMDebugValueError, did_you_mean
+
+TRAINER_RUNTIME: Final = "torch-distributed"
+"""The training runtime that Kubeflow Trainer installs for PyTorch."""
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_GRACE_SECONDS: Final = 90  # the hook waits up to a minute for the last evaluations
+
+
+def kubernetes_job(name: str, image: str, command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return a Job of Kubernetes.
+
+    Args:
+        name: Name of the job.
+        image: The image of its container.
+        command: The command that trains.
+        variables: The environment variables of the self-managed job.
+    """
+    container = {"name": "trainer", "image": image, "command": list(command), "env": _env(name, variables)}
+    pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": _GRACE_SECONDS, "containers": [container]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"backoffLimit": 0, "template": {"spec": pod}},
+    }
+
+
+def train_job(name: str, image: str, command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return a TrainJob of Kubeflow Trainer; see `kubernetes_job` for the arguments."""
+    trainer = {"image": image, "command": list(command), "env": _env(name, variables)}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": name},
+        "spec": {"runtimeRef": {"name": TRAINER_RUNTIME}, "trainer": trainer},
+    }
+
+
+def ray_job(name: str, image: str, command: Sequence[str], variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return a RayJob of KubeRay with one head; see `kubernetes_job` for the arguments."""
+    runtime = {"env_vars": {**variables, JOB_NAME_VARIABLE: name}}
+    head = {"containers": [{"name": "ray-head", "image": image}]}
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": {"name": name},
+        "spec": {
+            "entrypoint": shlex.join(command),
+            "runtimeEnvYAML": json.dumps(runtime),
+            "shutdownAfterJobFinishes": True,
+            "rayClusterSpec": {"headGroupSpec": {"rayStartParams": {}, "template": {"spec": head}}},
+        },
+    }
+
+
+def sbatch_script(name: str, image: str, command: Sequence[str], variables: Mapping[str, str]) -> str:  # noqa: ARG001
+    """Return a batch script of Slurm, which has no image; see `kubernetes_job` for the other arguments.
+
+    The job's name on S3 ends in its number, because Slurm runs jobs of the same name. Slurm signals it 90 seconds
+    before its time limit.
+    """
+    exports = [f"export {variable}={shlex.quote(value)}" for variable, value in variables.items()]
+    lines = [
+        "#!/bin/bash",
+        f"#SBATCH --job-name={name}",
+        f"#SBATCH --signal=TERM@{_GRACE_SECONDS}",
+        *exports,
+        f'export {JOB_NAME_VARIABLE}="$SLURM_JOB_NAME-$SLURM_JOB_ID"',
+        f"srun {shlex.join(command)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+MANIFESTS: Final[Mapping[str, Callable[[str, str, Sequence[str], Mapping[str, str]], dict[str, Any] | str]]] = {
+    "job": kubernetes_job,
+    "trainjob": train_job,
+    "rayjob": ray_job,
+    "sbatch": sbatch_script,
+}
+"""The kinds of manifests."""
+
+
+def manifest(kind: str, name: str, image: str, command: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Return the text of a manifest.
+
+    Args:
+        kind: One of `MANIFESTS`.
+        name: Name of the job, as Kubernetes allows it.
+        image: The image of its container; not used by ``sbatch``.
+        command: The command that trains.
+        variables: The environment variables of the self-managed job.
+
+    Raises:
+        SMDebugValueError: An argument is not allowed.
+    """
+    if kind not in MANIFESTS:
+        known = ", ".join(MANIFESTS)
+        raise SMDebugValueError(f"kind must be one of {known} (got {kind!r}){did_you_mean(kind, MANIFESTS)}")
+    if not _NAME.fullmatch(name):
+        raise SMDebugValueError(
+            f"name must be 1 to 63 lower-case letters, digits or hyphens, with no hyphen at either end (got {name!r})"
+        )
+    if not command:
+        raise SMDebugValueError("command must hold the program that trains (got no words)")
+    if kind != "sbatch" and not image:
+        raise SMDebugValueError(f"image must name the image of the container (got {image!r})")
+    made = MANIFESTS[kind](name, image, command, variables)
+    return made if isinstance(made, str) else json.dumps(made, indent=2) + "\n"
+
+
+def _env(name: str, variables: Mapping[str, str]) -> list[dict[str, str]]:
+    named = {JOB_NAME_VARIABLE: name, **variables}
+    return [{"name": variable, "value": value} for variable, value in named.items()]

@@ -1,0 +1,92 @@
+"""Manifests of self-managed jobs on other clusters."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from sagemaker_debug_ext import Rule, rule_configs
+from sagemaker_debug_ext.cli.main import main
+from sagemaker_debug_ext.config.job_spec import decode_job_spec, job_name
+from sagemaker_debug_ext.errors import SMDebugValueError
+from sagemaker_debug_ext.requests import debugger_request
+from sagemaker_debug_ext.requests.manifests import MANIFESTS, manifest
+from sagemaker_debug_ext.requests.self_managed import self_managed_environment
+
+COMMAND = ["python", "train.py", "--note", "two words"]
+VARIABLES = self_managed_environment(
+    output_path="s3://my-bucket/output", rules=[Rule.sagemaker(rule_configs.exploding_tensor())]
+)
+
+
+def environment_of(kind, made):
+    """Return the variables that a container gets from a manifest."""
+    if kind == "rayjob":
+        return json.loads(made["spec"]["runtimeEnvYAML"])["env_vars"]
+    if kind == "trainjob":
+        env = made["spec"]["trainer"]["env"]
+    else:
+        (container,) = made["spec"]["template"]["spec"]["containers"]
+        env = container["env"]
+    assert all(set(entry) == {"name", "value"} for entry in env)
+    return {entry["name"]: entry["value"] for entry in env}
+
+
+@pytest.mark.parametrize("kind", ["job", "trainjob", "rayjob"])
+def test_manifest_when_for_kubernetes_then_its_container_finds_the_settings(kind):
+    """The hook and the watcher read them as on SageMaker."""
+    made = json.loads(manifest(kind, "digits-1", "my/train:1", COMMAND, VARIABLES))
+    environ = environment_of(kind, made)
+    assert job_name(environ) == "digits-1"
+    assert decode_job_spec(environ).rules[0]["RuleConfigurationName"] == "ExplodingTensor"
+    assert made["metadata"] == {"name": "digits-1"}
+    assert "my/train:1" in json.dumps(made)
+
+
+def test_manifest_when_for_slurm_then_the_shell_gives_the_settings_to_the_command(tmp_path):
+    """A real shell runs the script; srun is one that shows what it gets."""
+    srun = tmp_path / "srun"
+    srun.write_text('#!/bin/sh\nenv > environ\nfor word in "$@"; do echo "$word"; done\n')
+    srun.chmod(0o755)
+    text = manifest("sbatch", "digits-1", "", COMMAND, VARIABLES)
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_JOB_NAME": "digits-1", "SLURM_JOB_ID": "7"}
+    output = subprocess.run(
+        ["/bin/bash"], input=text, env=environ, cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert output.stdout.splitlines() == COMMAND
+    seen = dict(line.split("=", 1) for line in (tmp_path / "environ").read_text().splitlines())
+    assert job_name(seen) == "digits-1-7"
+    assert decode_job_spec(seen).rules
+    assert "#SBATCH --job-name=digits-1" in text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "trainjobs"}, "kind must be one of job, trainjob, rayjob, sbatch .*did you mean 'trainjob'"),
+        ({"name": "Digits"}, "name must be 1 to 63 lower-case letters.*'Digits'"),
+        ({"image": ""}, "image must name"),
+        ({"command": []}, "command must hold"),
+    ],
+)
+def test_manifest_when_an_argument_is_wrong_then_names_it(changes, message):
+    """With what is allowed and what came."""
+    arguments = {"kind": "job", "name": "a", "image": "b", "command": ["c"], "variables": {}, **changes}
+    with pytest.raises(SMDebugValueError, match=message):
+        manifest(**arguments)
+
+
+@pytest.mark.parametrize("kind", sorted(MANIFESTS))
+def test_command_when_given_a_request_then_prints_the_manifest(kind, tmp_path, capsys):
+    """The file is that of `self-managed env`."""
+    rules = [Rule.sagemaker(rule_configs.exploding_tensor())]
+    members = debugger_request(job_name="x", region="us-east-1", output_path="s3://my-bucket/output", rules=rules)
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(members))
+    words = ["self-managed", "manifest", kind, str(path), "--name", "digits-1", "--image", "my/train:1", "--", *COMMAND]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "SAGEMAKER_DEBUG_EXT_JOB_0" in printed
+    assert "two words" in printed
