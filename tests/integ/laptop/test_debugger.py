@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_debugger_when_it_is_switched_on_then_the_service_is_played(start_server
     description = wait_for("watched", "Completed", "Failed", client=client)
     assert description["TrainingJobStatus"] == "Completed", description["FailureReason"]
     while (status := statuses(client, "watched"))["VanishingGradient"] == "InProgress":
-        pass
+        time.sleep(0.2)
     assert status == {"VanishingGradient": "IssuesFound"}
     trial = create_trial("s3://my-bucket/output/watched/debug-output", s3=S3Options(client=s3))
     assert trial.steps() == [0, 5]
