@@ -152,8 +152,8 @@ class TrialOutput:
 
     def write_program(self, record: ProgramRecord) -> None:
         """Write the record of the program later."""
-        content = record.to_json().encode()
-        self._background.submit(lambda: self._backend.write(program_key(self._writer.worker), (content,)))
+        key = program_key(self._writer.worker)
+        self._background.submit(lambda: self._backend.write(key, (record.to_json().encode(),)))
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
         """Wait until everything handed over is written, or writing has failed; return False on time-out."""

@@ -1,36 +1,120 @@
-"""The record of PyTorch models and losses."""
+"""The record of PyTorch models, losses and optimizers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer
 
-from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
+from sagemaker_debug_ext.hooks.program.autograd import tail_of
+from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, OptimizerRecord, ProgramRecord
 
 
-def torch_program(
-    models: Iterable[tuple[str, Iterable[tuple[str, nn.Module]]]], losses: Iterable[tuple[str, nn.Module]]
-) -> ProgramRecord:
-    """Return the record of registered modules.
+class TorchProgram:
+    """What a hook has learnt of the program so far: losses that were called, optimizers that updated, inputs, data.
 
-    Args:
-        models: Each model's class with its modules and their names.
-        losses: The losses with their names.
+    Each method whose name begins with ``note`` returns whether it learnt something, so that the record has changed.
     """
-    known = [(name, list(modules)) for name, modules in models]
-    return ProgramRecord(
-        framework="PyTorch",
-        framework_version=torch.__version__,
-        model=known[0][0] if known else None,
-        layers=tuple(_layer(name, module) for _, modules in known for name, module in modules),
-        losses=tuple(
-            LossRecord(name=name, type=type(loss).__name__, arguments=_arguments(loss)) for name, loss in losses
-        ),
-        unknown=("tail: the layers before the output, because the model calls its modules in Python",),
-    )
+
+    def __init__(self) -> None:
+        self._model: str | None = None
+        self._layers: tuple[LayerRecord, ...] = ()
+        self._registered: dict[str, LossRecord] = {}
+        self._losses: dict[str, LossRecord] = {}
+        self._optimizers: dict[int, OptimizerRecord] = {}
+        self._input_dtypes: tuple[str, ...] = ()
+        self._num_samples: int | None = None
+        self._num_workers: int | None = None
+
+    def knows_loss(self, name: str) -> bool:
+        """Return whether the inputs of a loss have been seen."""
+        return name in self._losses
+
+    def note_loss(self, name: str, kind: str, arguments: Mapping[str, Any], inputs: Iterable[Any]) -> bool:
+        """Note a loss with the inputs of a call that has gradients.
+
+        Args:
+            name: Its name, as in names of tensors.
+            kind: Name of its class.
+            arguments: Its numbers, flags and names.
+            inputs: The inputs, predictions first.
+        """
+        tensors = [value for value in inputs if isinstance(value, Tensor)]
+        if self.knows_loss(name) or not tensors or not tensors[0].requires_grad:
+            return False
+        self._losses[name] = LossRecord(
+            name=name,
+            type=kind,
+            arguments={key: value for key, value in arguments.items() if _is_plain(value)},
+            tail=tail_of(tensors[0]),
+            target_dtype=_dtype(tensors[1]) if len(tensors) > 1 else None,
+        )
+        return True
+
+    def note_optimizer(self, optimizer: Optimizer) -> bool:
+        """Note an optimizer that makes an update; of several groups, the numbers of the first count."""
+        if id(optimizer) in self._optimizers:
+            return False
+        groups: list[dict[str, Any]] = optimizer.param_groups
+        numbers = {name: value for name, value in groups[0].items() if name != "params"} if groups else {}
+        self._optimizers[id(optimizer)] = OptimizerRecord(
+            type=type(optimizer).__name__,
+            numbers={
+                name: list(value) if isinstance(value, tuple) else value
+                for name, value in numbers.items()
+                if _is_plain(value) or isinstance(value, tuple)
+            },
+        )
+        return True
+
+    def note_inputs(self, inputs: Iterable[Any]) -> None:
+        """Note the dtypes of the inputs of a model, unless they are known."""
+        if not self._input_dtypes:
+            self._input_dtypes = tuple(_dtype(value) for value in inputs if isinstance(value, Tensor))
+
+    def note_data(self, num_samples: int | None, num_workers: int) -> None:
+        """Note the size of the data set that is iterated over, and the number of processes that load it."""
+        self._num_samples, self._num_workers = num_samples, num_workers
+
+    def note_modules(
+        self, models: Iterable[tuple[str, Iterable[tuple[str, nn.Module]]]], losses: Iterable[tuple[str, nn.Module]]
+    ) -> None:
+        """Note the registered modules as they are.
+
+        Args:
+            models: Each model's class with its modules and their names.
+            losses: The losses with their names.
+        """
+        known = [(name, list(modules)) for name, modules in models]
+        self._model = known[0][0] if known else None
+        self._layers = tuple(_layer(name, module) for _, modules in known for name, module in modules)
+        self._registered = {
+            name: LossRecord(name=name, type=type(loss).__name__, arguments=loss_arguments(loss))
+            for name, loss in losses
+        }
+
+    def record(self) -> ProgramRecord:
+        """Return the record of what is known by now."""
+        found = {**self._registered, **self._losses}
+        return ProgramRecord(
+            framework="PyTorch",
+            framework_version=torch.__version__,
+            model=self._model,
+            layers=self._layers,
+            losses=tuple(found.values()),
+            optimizers=tuple(self._optimizers.values()),
+            input_dtypes=self._input_dtypes,
+            num_samples=self._num_samples,
+            num_workers=self._num_workers,
+            unknown=tuple(
+                f"losses.{name}.tail: the operations before the loss, because no call of it with gradients was seen"
+                for name in found
+                if name not in self._losses
+            ),
+        )
 
 
 def _layer(name: str, module: nn.Module) -> LayerRecord:
@@ -43,9 +127,18 @@ def _layer(name: str, module: nn.Module) -> LayerRecord:
     )
 
 
-def _arguments(loss: nn.Module) -> dict[str, Any]:
+def loss_arguments(loss: nn.Module) -> dict[str, Any]:
+    """Return the numbers, flags and names that a loss was made with."""
     return {
         name: value
         for name, value in vars(loss).items()
-        if not name.startswith("_") and name != "training" and isinstance(value, (bool, int, float, str))
+        if not name.startswith("_") and name != "training" and _is_plain(value)
     }
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, str))
+
+
+def _dtype(value: Tensor) -> str:
+    return str(value.dtype).removeprefix("torch.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -17,7 +16,7 @@ from sagemaker_debug_ext.hooks import registry
 from sagemaker_debug_ext.hooks.capture.save_plan import StepPlan
 from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.output.trial_output import Worker
-from sagemaker_debug_ext.hooks.program.pytorch import torch_program
+from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram, loss_arguments
 from sagemaker_debug_ext.hooks.pytorch.collections import Collection
 from sagemaker_debug_ext.hooks.pytorch.distributed import find_worker
 from sagemaker_debug_ext.hooks.pytorch.full_tensors import FullTensorSaver
@@ -27,7 +26,7 @@ from sagemaker_debug_ext.hooks.pytorch.optimizer_hooks import OptimizerHooks
 from sagemaker_debug_ext.hooks.pytorch.overridable import NO_BACKWARD, OverridableCallbacks, current_backward
 from sagemaker_debug_ext.hooks.pytorch.registration import ModuleRegistry, RegisteredModule
 from sagemaker_debug_ext.hooks.pytorch.tensors import flatten_tensors
-from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call
+from sagemaker_debug_ext.hooks.pytorch.torch_compile import CompiledCall, compiled_call, unwrap_compiled
 from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
 LOG = logging.getLogger(__name__)
@@ -75,6 +74,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         self._full_tensors = FullTensorSaver(self._roots, self._save)
         self._handles: list[Removable] = []
         self._optimizers = OptimizerHooks(self._on_update, self._on_updated)
+        self._program = TorchProgram()
         self._scripting = Scripting()
         self._has_told_of_methods = False
         super().__init__(*args, **kwargs)
@@ -193,11 +193,11 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
     # --- called by PyTorch --------------------------------------------------------------------------------------------
 
     @fail_safe
-    def _on_forward(self, module: nn.Module, _: tuple[Any, ...]) -> None:
+    def _on_forward(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         if current_backward() != NO_BACKWARD:
             return
         if self.mode_follows_model:
-            self.set_mode(ModeKeys.TRAIN if module.training else ModeKeys.EVAL)
+            self.set_mode(self._mode_of(module))
         if not self.explicit_steps and self._skipped.begin():
             return
         if self.explicit_steps and self._steps.open is not None and not self._is_step_over:
@@ -207,6 +207,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
             return
         self._is_step_over = False
         self._release_step()
+        self._program.note_inputs(inputs)
         plan = self._begin_step(submit=False)
         try:
             if plan is None:
@@ -238,8 +239,22 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         self._offer_numbered(f"{name}_input", inputs)
         self._offer_numbered(f"{name}_input", named_inputs)
         self._offer_numbered(f"{name}_output", outputs)
-        if self._detector is not None and any(root.module is module and not root.is_model for root in self._roots):
-            self._detector.exclude(flatten_tensors(outputs))
+        if self._is_loss(module):
+            if self._detector is not None:
+                self._detector.exclude(flatten_tensors(outputs))
+            self._note_loss(name, type(module).__name__, lambda: loss_arguments(unwrap_compiled(module)), inputs)
+
+    def _is_loss(self, module: nn.Module) -> bool:
+        return any(root.module is module and not root.is_model for root in self._roots)
+
+    def _note_loss(
+        self, name: str, kind: str, arguments: Callable[[], Mapping[str, Any]], inputs: Iterable[Any]
+    ) -> None:
+        """Add a loss to the record of the program, at its first call with gradients."""
+        if not self._program.knows_loss(name):
+            with never_into_script(_not_described):
+                if self._program.note_loss(name, kind, arguments(), inputs):
+                    self._describe_program()
 
     @fail_safe
     def _on_backward(self, tensors: Iterable[Any]) -> None:
@@ -248,6 +263,12 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         for loss in self._detector.losses_among(tensors):
             if self._lifecycle.is_active():
                 self._offer_numbered("loss_output", loss)
+
+    @fail_safe
+    def _on_optimizer(self, optimizer: Optimizer, *_: Any) -> None:
+        with never_into_script(_not_described):
+            if self._program.note_optimizer(optimizer):
+                self._describe_program()
 
     @fail_safe
     def _on_update(self, optimizer: Optimizer, *_: Any) -> None:
@@ -265,6 +286,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
             return False
         is_new = self._roots.add(root)
         if is_new:
+            self._optimizers.watch(self._on_optimizer)
             self._scripting.attach()
             self._watching.forget_plans()
         return is_new
@@ -297,6 +319,10 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         if self._full_tensors.gathering is not None:
             self._full_tensors.begin_step(plan, is_training, self.strict, self._optimizers)
         self._save_weights(watch.weights.get(id(module), []))
+
+    def _mode_of(self, module: nn.Module) -> ModeKeys:
+        """Return the mode of a step that a forward pass begins, where it follows the model."""
+        return ModeKeys.TRAIN if module.training else ModeKeys.EVAL
 
     def _is_own(self, name: str) -> bool:
         """Return whether this process saves its own part of a tensor, instead of sending it to the first worker."""
@@ -339,14 +365,18 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
 
     def _before_plan(self) -> None:
         names = self._roots.names()
-        with never_into_script(functools.partial(LOG.warning, "the program is not described: %r")):
+        with never_into_script(_not_described):
             models = [(root.name, root.modules()) for root in self._roots if root.is_model]
             losses = [(root.name, root.plain) for root in self._roots if not root.is_model]
-            self._dispatcher.describe_program(torch_program(models, losses))
+            self._program.note_modules(models, losses)
+            self._describe_program()
         for collection in self._collections:
             if isinstance(collection, Collection):
                 collection.resolve_modules(names)
         self._watching.forget_plans()
+
+    def _describe_program(self) -> None:
+        self._dispatcher.describe_program(self._program.record())
 
     def _detach(self) -> None:
         unseen = [root.name for root in self._roots if root.is_model]
@@ -373,6 +403,10 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         self._scripting.detach()
         self._roots.clear()
         self._watching.forget_plans()
+
+
+def _not_described(error: Exception) -> None:
+    LOG.warning("the program is not described: %r", error)
 
 
 get_hook, set_hook = registry.accessors(Hook, create_if_not_exists=False)

@@ -39,11 +39,18 @@ class OptimizerHooks:
         self._awaited: list[str] = []
         self._is_watching = self._is_keeping = False
         self._have_gradients_come = False
+        self._on_every_update: Callable[..., Any] | None = None
 
     @property
     def has_missed_gradients(self) -> bool:
         """Whether gradients were awaited, and none came."""
         return self._is_watching and not self._have_gradients_come
+
+    def watch(self, on_update: Callable[..., Any]) -> None:
+        """Call a function before all updates; it is registered once, before optimizers are compiled."""
+        if self._on_every_update is None:
+            self._on_every_update = on_update
+            self._handles.append(register_optimizer_step_pre_hook(HookCallback(on_update)))
 
     def save_before_updates(self, gradients: Iterable[str], save: BeforeUpdate) -> None:
         """Call a function before every update in this step.

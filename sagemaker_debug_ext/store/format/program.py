@@ -2,7 +2,7 @@
 
 A record is a JSON object beside the collections file, under a prefix of its own, which `smdebug` does not read. It
 holds what tensors do not tell: class and arguments of a loss, the activation of the last layer, the type of each layer.
-What the hook could not find out is missing or None.
+What the hook could not find out is missing or None. ``program.schema.json`` beside this module is the JSON Schema.
 """
 
 from __future__ import annotations
@@ -50,12 +50,14 @@ class LossRecord:
         type: Name of its class or function.
         arguments: Its numbers, flags and names, such as ``from_logits`` and ``reduction``.
         tail: The layers that make its predictions, the last one first, back to the first with weights.
+        target_dtype: Dtype of its targets; None if unknown.
     """
 
     name: str
     type: str
     arguments: Mapping[str, Any] = attrs.field(factory=dict)
     tail: tuple[LayerRecord, ...] = ()
+    target_dtype: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -83,7 +85,9 @@ class ProgramRecord:
         losses: Its losses.
         optimizers: Its optimizers.
         parameters: Further settings of the training, such as the parameters of boosted trees.
+        input_dtypes: Dtype of each input of the model; empty if unknown.
         num_samples: Number of training samples; None if unknown.
+        num_workers: Number of processes that load samples; None if unknown.
         unknown: What could not be found out, each with the reason.
     """
 
@@ -94,7 +98,9 @@ class ProgramRecord:
     losses: tuple[LossRecord, ...] = ()
     optimizers: tuple[OptimizerRecord, ...] = ()
     parameters: Mapping[str, Any] = attrs.field(factory=dict)
+    input_dtypes: tuple[str, ...] = ()
     num_samples: int | None = None
+    num_workers: int | None = None
     unknown: tuple[str, ...] = ()
 
     def to_json(self) -> str:
@@ -116,7 +122,12 @@ class ProgramRecord:
                 _known(LossRecord, loss, tail=_all(LayerRecord, loss["tail"])) for loss in content["losses"]
             )
             content["optimizers"] = _all(OptimizerRecord, content["optimizers"])
-            record: ProgramRecord = _known(cls, content, unknown=tuple(content["unknown"]))
+            record: ProgramRecord = _known(
+                cls,
+                content,
+                unknown=tuple(content["unknown"]),
+                input_dtypes=tuple(content.get("input_dtypes", ())),
+            )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SMDebugValueError(f"{where}: not a program record: {error!r}") from error
         return record

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import sagemaker_debug_ext.pytorch as smd  # noqa: E402
-from sagemaker_debug_ext.hooks.program.pytorch import torch_program  # noqa: E402
+from sagemaker_debug_ext.hooks.program.pytorch import TorchProgram  # noqa: E402
 from sagemaker_debug_ext.trials import create_trial  # noqa: E402
 
 
@@ -36,13 +36,16 @@ def test_record_when_model_and_loss_are_registered_then_has_them(tmp_path):
         0.25,
         "mean",
     )
-    assert [text.partition(":")[0] for text in program.unknown] == ["tail"]
+    assert [(layer.type, layer.activation, layer.units) for layer in found.tail] == [("Addmm", "linear", 2)]
+    assert (found.target_dtype, program.input_dtypes, program.unknown) == ("int64", ("float32",), ())
 
 
 def test_record_when_model_has_a_thousand_modules_then_holds_all():
     """Size is no problem."""
     model = torch.nn.Sequential(*(torch.nn.Linear(1, 1) for _ in range(1000)))
     start = time.perf_counter()
-    record = torch_program([("Sequential", model.named_modules())], [])
+    program = TorchProgram()
+    program.note_modules([("Sequential", model.named_modules())], [])
+    record = program.record()
     print(f"{1000 * (time.perf_counter() - start):.1f} ms")
     assert len(record.layers) == 1001

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,19 +23,40 @@ from sagemaker_debug_ext.store.format.program import (
 
 TEXT = st.text(max_size=8)
 NUMBERS = st.dictionaries(st.text(max_size=8), st.booleans() | st.integers() | st.text(max_size=8), max_size=3)
-LAYER = st.builds(LayerRecord, name=TEXT, type=TEXT, activation=st.none() | TEXT, units=st.none() | st.integers())
+LAYER = st.builds(LayerRecord, name=TEXT, type=TEXT, activation=st.none() | TEXT, units=st.none() | st.integers(0))
+SIZE = st.none() | st.integers(0)
 LAYERS = st.lists(LAYER, max_size=3).map(tuple)
 LOSSES = st.lists(st.builds(LossRecord, name=TEXT, type=TEXT, arguments=NUMBERS, tail=LAYERS), max_size=2).map(tuple)
 OPTIMIZERS = st.lists(st.builds(OptimizerRecord, type=TEXT, numbers=NUMBERS), max_size=2).map(tuple)
 RECORDS = st.builds(
-    ProgramRecord, framework=TEXT, layers=LAYERS, losses=LOSSES, optimizers=OPTIMIZERS, parameters=NUMBERS
-)
+    ProgramRecord, framework=TEXT, layers=LAYERS, losses=LOSSES, optimizers=OPTIMIZERS, parameters=NUMBERS,
+    input_dtypes=st.lists(TEXT, max_size=2).map(tuple), num_samples=SIZE, num_workers=SIZE,
+)  # fmt: skip
 
 
 @given(RECORDS)
 def test_record_when_written_and_read_then_is_equal(record):
     """Text and record are inverse to each other."""
     assert ProgramRecord.from_json(record.to_json(), "here") == record
+
+
+SCHEMA = json.loads(resources.files("sagemaker_debug_ext.store.format").joinpath("program.schema.json").read_text())
+
+
+@given(RECORDS)
+def test_record_when_written_then_fits_the_schema(record):
+    """The schema that ships describes every record, with all its fields."""
+    content = json.loads(record.to_json())
+    jsonschema.validate(content, SCHEMA, jsonschema.Draft202012Validator)
+    assert set(content) == set(SCHEMA["properties"])
+
+
+@pytest.mark.parametrize("change", [{"version": 2}, {"layers": [{"name": 1}]}, {"num_samples": -1}, {"losses": None}])
+def test_record_when_a_field_is_wrong_then_the_schema_refuses_it(change):
+    """Types, required fields and bounds."""
+    content = json.loads(ProgramRecord(framework="Keras").to_json()) | change
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, SCHEMA, jsonschema.Draft202012Validator)
 
 
 def test_record_when_it_has_unknown_fields_then_they_are_ignored():
