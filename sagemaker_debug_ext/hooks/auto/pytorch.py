@@ -2,7 +2,8 @@
 
 `install` adds a global forward pre-hook to PyTorch. A module that the script calls directly, not through another
 module, is a model if it has trainable parameters, and a loss if its class is named like one. After many calls without
-a new module, the pre-hook is removed.
+a new module, the pre-hook is removed. Functions of `torch.nn.functional` that are losses, and the iteration over data
+loaders, are wrapped.
 """
 
 from __future__ import annotations
@@ -10,20 +11,27 @@ from __future__ import annotations
 import functools
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import torch
 from torch import nn
 from torch.nn.modules import module as modules
+from torch.optim.optimizer import Optimizer
+from torch.utils.data import DataLoader
 from torch.utils.hooks import RemovableHandle
 
 from sagemaker_debug_ext.errors import DebugExtError
 from sagemaker_debug_ext.hooks import registry
-from sagemaker_debug_ext.hooks.fail_safe import never_into_script
+from sagemaker_debug_ext.hooks.auto.pytorch_losses import wrap_losses
+from sagemaker_debug_ext.hooks.fail_safe import fail_safe, never_into_script
 from sagemaker_debug_ext.hooks.options.config_file import HookConfiguration
 from sagemaker_debug_ext.hooks.process.sigterm import wraps_training
 from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 from sagemaker_debug_ext.hooks.pytorch.module_hooks import HookCallback
+from sagemaker_debug_ext.hooks.pytorch.observed_modes import ObservedModes
+from sagemaker_debug_ext.hooks.pytorch.overridable import NO_BACKWARD, current_backward
+from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
 
@@ -34,9 +42,10 @@ _SETTLED_AFTER_CALLS: Final = 100_000
 
 
 class AutoHook(Hook):
-    """A hook that derives the mode of a step from the model, and finds losses by calls of ``backward``."""
+    """A hook that derives the mode of a step from what happens, and finds losses by calls of ``backward``."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._modes = ObservedModes()
         super().__init__(*args, detect_losses=True, **kwargs)
         self.mode_follows_model = True
 
@@ -45,11 +54,53 @@ class AutoHook(Hook):
         """Whether the script has closed it."""
         return self._lifecycle.is_closed
 
-    def join(self, module: nn.Module) -> None:
-        """Register a module whose forward pass is starting."""
+    def note_data(self, num_samples: int | None, num_workers: int) -> None:
+        """Note the size of the data set that the script iterates over, and the number of processes that load it."""
+        self._program.note_data(num_samples, num_workers)
+
+    @fail_safe
+    def record_loss(
+        self,
+        kind: str,
+        arguments: Mapping[str, Any],
+        inputs: tuple[Any, Any],
+        output: torch.Tensor,
+        module: nn.Module | None,
+    ) -> None:
+        """Save a call of a loss function as one of the loss module of class `kind`, unless that is saved itself."""
+        if module is not None and self._is_loss(module):
+            return
+        if current_backward() != NO_BACKWARD or self._skipped.is_skipping or self._role.is_helper:
+            return
+        self._save_custom_tensors()
+        self._offer_numbered(f"{kind}_input", inputs)
+        self._offer_numbered(f"{kind}_output", output)
+        if self._detector is not None:
+            self._detector.exclude([output])
+        if self._steps.open is not None:
+            self._note_loss(kind, kind, lambda: arguments, inputs)
+
+    def _mode_of(self, module: nn.Module) -> ModeKeys:
+        return self._modes.mode_of(module)
+
+    @fail_safe
+    def _on_optimizer(self, optimizer: Optimizer, *_: Any) -> None:
+        super()._on_optimizer(optimizer)
+        if self._modes.note_update(optimizer):
+            self._steps.correct_mode(ModeKeys.TRAIN)
+
+    @fail_safe
+    def _on_backward(self, tensors: Iterable[Any]) -> None:
+        if current_backward() == NO_BACKWARD and self._modes.note_backward():
+            self._steps.correct_mode(ModeKeys.TRAIN)
+        super()._on_backward(tensors)
+
+    def join(self, module: nn.Module, inputs: tuple[Any, ...] = ()) -> None:
+        """Register a module whose forward pass is starting with some inputs."""
         is_further_loss = _is_loss(module) and any(root.is_model for root in self._roots)  # may be trainable
         if _is_model(module) and not is_further_loss:
             self.register_module(module)
+            self._program.note_inputs(inputs)
             self.begin_step(module)
         else:
             self.register_loss(module)
@@ -65,9 +116,10 @@ class _Finder:
         self._kept: list[nn.Module] = []  # keeps known modules alive, so that no other module reuses their id
         self._num_calls_without_news = 0
         self._pid = os.getpid()
+        self._data: tuple[int | None, int] | None = None
         self.handle: RemovableHandle | None = None
 
-    def look(self, module: nn.Module, _: tuple[Any, ...]) -> None:
+    def look(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """Inspect a module that is about to run."""
         if id(module) in self._known:
             self._num_calls_without_news += 1
@@ -92,7 +144,27 @@ class _Finder:
                     self.stop()
                     return
                 self._hook = AutoHook.create_from_configuration(self._configuration)
-            self._hook.join(module)
+                if self._data is not None:
+                    self._hook.note_data(*self._data)
+            self._hook.join(module, inputs)
+
+    def note_loss(
+        self,
+        kind: str,
+        arguments: Mapping[str, Any],
+        inputs: tuple[Any, Any],
+        output: torch.Tensor,
+        module: nn.Module | None,
+    ) -> None:
+        """Pass a call of a loss function on to the hook."""
+        if self._hook is not None and not self._hook.is_closed and os.getpid() == self._pid:
+            self._hook.record_loss(kind, arguments, inputs, output, module)
+
+    def note_loader(self, loader: DataLoader[Any]) -> None:
+        """Note the data set and the workers of the first loader that is iterated over."""
+        if self._data is None and os.getpid() == self._pid:
+            size = getattr(loader.dataset, "__len__", None)
+            self._data = (None if size is None else size(), loader.num_workers)
 
     def stop(self) -> None:
         """Stop inspecting modules."""
@@ -124,4 +196,19 @@ def install(configure: Callable[[int], HookConfiguration]) -> None:
         configure: Default save interval → hook configuration.
     """
     finder = _Finder(configure(AutoHook.default_save_interval))
+    wrap_losses(finder.note_loss)
+    _wrap_loaders(finder.note_loader)
     finder.handle = modules.register_module_forward_pre_hook(HookCallback(finder.look))
+
+
+def _wrap_loaders(on_loader: Callable[[DataLoader[Any]], object]) -> None:
+    """Report each loader whose iteration begins."""
+    original = DataLoader.__iter__
+
+    @functools.wraps(original)
+    def iterate(self: DataLoader[Any]) -> Iterator[Any]:
+        with never_into_script(functools.partial(LOG.debug, "a data loader is not described: %r")):
+            on_loader(self)
+        return original(self)
+
+    setattr(DataLoader, "__iter__", iterate)  # noqa: B010 - mypy refuses the assignment of a method

@@ -116,6 +116,17 @@ class StepTracker:
                 self.skipped.forget()
                 self.counters.mode = mode
 
+    def correct_mode(self, mode: ModeKeys) -> None:
+        """Change the mode of the open step, which was begun before its mode was known."""
+        with self._lock:
+            step = self.open
+            self.skipped.forget()
+            if step is not None and step.position.mode is not mode:
+                self.counters.retreat(step.position)
+                self.counters.mode = mode
+                step.position = self.counters.advance()
+                self._step_plan = None
+
     def resume_after(self, last_steps: Mapping[ModeKeys, int]) -> bool:
         """Continue counting after the last steps of an earlier run; return False if that changes nothing."""
         last = last_steps.get(ModeKeys.GLOBAL, -1)

@@ -175,8 +175,9 @@ class NamingScheme:
 
     def offset_of(self, output: str, names: Names[str]) -> str | None:
         """Return the name of the bias of a batch normalisation, given its output; None if it was not saved."""
-        layer = re.sub(r"_output_\d+$", "", output)
-        found = (name for name in names if name.endswith((f"{layer}.bias", f"_{layer}_bias")))
+        layer = re.escape(re.sub(r"_output_\d+$", "", output))
+        bias = re.compile(rf"(^|[._]){layer}(\.|_)bias$")
+        found = (name for name in names if bias.search(name))
         return next((name for name in found if not name.startswith("gradient")), None)
 
     def answers(self, names: Names[str]) -> Iterator[LossTensorNames]:
@@ -186,6 +187,14 @@ class NamingScheme:
             stem = name.removesuffix("_output_0")
             if stem != name and {f"{stem}_input_0", f"{stem}_input_1"} <= known:
                 yield LossTensorNames(name, f"{stem}_input_0", f"{stem}_input_1")
+
+    def targets_of(self, answer: str) -> str:
+        """Return the name of the targets that belong to the predictions of a loss."""
+        return re.sub(r"_input_0$", "_input_1", answer)
+
+    def loss_of(self, answer: str) -> str:
+        """Return the name that the program record gives to the loss of predictions."""
+        return answer.removesuffix("_input_0")
 
     def kind_of_loss(self, answer: str) -> str | None:
         """Return PyTorch's name, without ``Loss``, for the loss of a prediction; None if names do not reveal it."""
@@ -316,6 +325,12 @@ class _KerasScheme(NamingScheme):
             found = re.fullmatch(r"predictions((?:_[0-9]+)?)", name)
             if found and f"labels{found[1]}" in known and "loss" in known:
                 yield LossTensorNames("loss" if name == "predictions" else name, name, f"labels{found[1]}")
+
+    def targets_of(self, answer: str) -> str:
+        return answer.replace("predictions", "labels", 1)
+
+    def loss_of(self, answer: str) -> str:
+        return answer
 
     def kind_of_loss(self, answer: str) -> str | None:  # noqa: ARG002
         return None

@@ -89,10 +89,10 @@ def test_run_when_script_is_unchanged_then_is_captured_and_ends_as_ever(script, 
     assert trial.steps(smd.modes.TRAIN) == list(range(6))
     assert trial.steps(smd.modes.EVAL) == [0, 1]
     assert trial.tensor_names() == [
+        "CrossEntropyLoss_output_0",
         "Net_fc.weight",
         "gradient/Net_fc.bias",
         "gradient/Net_fc.weight",
-        "loss_output_0",
     ]
 
 
@@ -195,7 +195,7 @@ def test_import_when_it_is_the_only_change_then_captures(script, configured):
     """One line at the top of the script does the same."""
     script.write_text("import sagemaker_debug_ext.auto\n" + SCRIPT)
     assert run_python(script).returncode == 7
-    assert "loss_output_0" in create_trial(str(configured)).tensor_names()
+    assert "CrossEntropyLoss_output_0" in create_trial(str(configured)).tensor_names()
 
 
 def test_run_when_a_model_cannot_be_captured_then_script_ends_as_ever(script, configured):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,6 +16,7 @@ from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role, naming_scheme_of
+from sagemaker_debug_ext.store.format.program import LayerRecord
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 MIN_ELEMENTS: Final = 64
@@ -98,11 +100,15 @@ def is_centred_on(output: Array, bias: Array) -> bool | None:
 class TrainEvalMixup(TensorRule):
     """Layers behave as in training while the model is evaluated, or the other way round.
 
-    Checks TRAIN and EVAL steps. Only in training does a dropout layer drop elements, and a batch normalisation centre
-    its output on its bias by the statistics of the batch. The rule fires if a layer does so at `patience` consecutive
-    saved EVAL steps, or fails to at as many TRAIN steps. A dropout layer can fail only after it has dropped elements,
-    because its probability may be 0. The rule needs the inputs and outputs of dropout layers, or the outputs and biases
-    of batch normalisations.
+    Checks TRAIN and EVAL steps. ``sagemaker-debug run`` tells them apart by what happens: whether a pass has gradients
+    and an update follows, not by the mode that the model was set to. Only in training does a dropout layer drop
+    elements, and a batch normalisation centre its output on its bias by the statistics of the batch. The rule fires if
+    a layer does so at `patience` consecutive saved EVAL steps, or fails to at as many TRAIN steps. The rule needs the
+    inputs and outputs of dropout layers, or the outputs and biases of batch normalisations.
+
+    A dropout layer can fail only after it has dropped elements, because its probability may be 0, or if the program
+    record shows that it was set to evaluation when training began. A layer that was set to evaluation in a model set
+    to training may fail, because it is frozen on purpose.
 
     It also fires if a dropout call ignores the mode. Inputs and outputs of layers are compared with others of the same
     shape, at the first four EVAL steps, or at the first `patience` if that is more. The rule fires if a tensor has
@@ -112,8 +118,8 @@ class TrainEvalMixup(TensorRule):
 
     Parameters:
         dropout_regex: Regular expressions searched in the names of outputs of dropout layers. When not given: the first
-            outputs of layers with ``drop`` in their names.
-        norm_regex: The same for batch normalisations; ``bn`` or ``batch_norm`` when not given.
+            outputs of layers with ``drop`` in their names, or of that class in the program record.
+        norm_regex: The same for batch normalisations; ``bn`` or ``batch_norm``, or that class, when not given.
         patience: Number of consecutive saved steps; 2 when not given.
 
     Source:
@@ -130,13 +136,21 @@ class TrainEvalMixup(TensorRule):
     advice = "Call model.eval() before each evaluation, and model.train() before training goes on."
 
     def configure(self) -> None:
+        program = getattr(self.base_trial, "program", None)
+        layers: Sequence[LayerRecord] = program.layers if program is not None else ()
         self._dropout = chosen_or(self.parameters["dropout_regex"], Role.DROPOUT_OUTPUT)
         norm = chosen_or(self.parameters["norm_regex"], Role.NORM_OUTPUT)
+        if not self.parameters["dropout_regex"]:
+            self._dropout = self._dropout.united_with(_outputs_of(layers, "Dropout"))
+        if not self.parameters["norm_regex"]:
+            norm = norm.united_with(_outputs_of(layers, "BatchNorm"))
         self._by_name = self._dropout.united_with(norm)
         self.selection = self._by_name.united_with(LAYERS)
         self._streaks = StreakCounter()
         self._has_dropped: set[str] = set()
         self._looks: collections.Counter[str] = collections.Counter()
+        self._is_set_to_train = {layer.name: layer.is_training for layer in layers}
+        self._is_model_set_to_train = bool(layers) and layers[0].is_training is True
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the number of steps for which a layer has been in the wrong mode."""
@@ -149,6 +163,8 @@ class TrainEvalMixup(TensorRule):
         if trains is None:
             return None
         in_training = view.mode is ModeKeys.TRAIN
+        if in_training and self._is_set_to_train.get(_layer_of(name)) is False and self._is_model_set_to_train:
+            return None
         patience: int = self.parameters["patience"]
         length = self._streaks.observe(f"{view.mode.name} {name}", trains is not in_training)
         text = "evaluation while the job trains" if in_training else "training while the job evaluates"
@@ -183,7 +199,8 @@ class TrainEvalMixup(TensorRule):
             if found:
                 self._has_dropped.add(name)
             # a layer that was never seen to drop may have the probability 0
-            return found if name in self._has_dropped or view.mode is ModeKeys.EVAL else None
+            may_fail = name in self._has_dropped or self._is_set_to_train.get(_layer_of(name)) is False
+            return found if may_fail or view.mode is ModeKeys.EVAL else None
         scheme = naming_scheme_of(view.trial)
         offset = scheme.offset_of(name, view.tensor_names)
         bias = None if offset is None else value_before_update(view, offset)
@@ -196,3 +213,14 @@ class TrainEvalMixup(TensorRule):
             f"Layers are in the wrong mode in {describe_tensors(names)}: the first has behaved as in {first.text}, "
             f"for {first.value:g} steps."
         )
+
+
+def _outputs_of(layers: Sequence[LayerRecord], kind: str) -> Selection:
+    """Return the selection of the first outputs of PyTorch layers whose class begins with a word."""
+    names = [re.escape(layer.name) for layer in layers if layer.type.startswith(kind) and layer.is_training is not None]
+    return Selection(patterns=[f"^({'|'.join(names)})_output_0$"] if names else ())
+
+
+def _layer_of(output: str) -> str:
+    """Return the name of the layer in the program record, given its output."""
+    return re.sub(r"_output_\d+$", "", output)

@@ -1,0 +1,209 @@
+"""Forward passes train or evaluate by what follows them, not by the mode that the model was set to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from sagemaker_debug_ext.hooks.pytorch.observed_modes import ObservedModes
+from sagemaker_debug_ext.rules import evaluate
+from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.rules.recommended import recommended_rules
+from sagemaker_debug_ext.trials import create_trial
+from sagemaker_debug_ext.vocabulary import ModeKeys
+from support.scripts import run_captured
+
+LETTERS = {ModeKeys.TRAIN: "T", ModeKeys.EVAL: "e"}
+
+
+class Script:
+    """A script of few words, whose passes are told to `ObservedModes` as the hook does."""
+
+    def __init__(self) -> None:
+        self.model = nn.Linear(3, 2)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.modes = ObservedModes()
+        self.seen: list[str] = []
+
+    def forward(self, model=None):
+        self.seen.append(LETTERS[self.modes.mode_of(model or self.model)])
+
+    def backward(self):
+        if self.modes.note_backward():
+            self.seen[-1] = "T"
+
+    def update(self, optimizer=None):
+        if self.modes.note_update(optimizer or self.optimizer):
+            self.seen[-1] = "T"
+
+    def train(self, num_steps, passes=1):
+        for _ in range(num_steps):
+            for _ in range(passes):
+                self.forward()
+            self.backward()
+            self.update()
+
+    def evaluate(self, num_steps):
+        for _ in range(num_steps):
+            self.forward()
+
+
+def test_modes_when_script_does_as_it_should_then_are_those_of_the_model():
+    """Training mode with updates, evaluation mode without gradients."""
+    script = Script()
+    for _ in range(2):
+        script.model.train()
+        script.train(3)
+        script.model.eval()
+        with torch.no_grad():
+            script.evaluate(2)
+    assert "".join(script.seen) == "TTTee" * 2
+
+
+def test_modes_when_model_stays_in_evaluation_mode_then_updates_tell_training():
+    """From the first step on, and evaluation in between is told by its missing gradients."""
+    script = Script()
+    script.train(3)
+    script.model.eval()
+    for _ in range(2):
+        with torch.no_grad():
+            script.evaluate(2)
+        script.train(3)
+    assert "".join(script.seen) == "TTT" + "eeTTT" * 2
+
+
+def test_modes_when_evaluation_keeps_gradients_then_is_evaluation():
+    """Both with the mode and without it, once training is regular."""
+    script = Script()
+    script.train(6)
+    script.evaluate(4)
+    script.train(2)
+    script.model.eval()
+    script.evaluate(3)
+    assert "".join(script.seen) == "TTTTTT" + "Teee" + "TT" + "eee"
+
+
+def test_modes_when_gradients_are_off_in_training_mode_then_is_evaluation():
+    """The first such pass might serve another model."""
+    script = Script()
+    script.train(3)
+    with torch.no_grad():
+        script.evaluate(3)
+    script.train(2)
+    assert "".join(script.seen) == "TTT" + "Tee" + "TT"
+
+
+@pytest.mark.parametrize("passes", [2, 3])
+def test_modes_when_several_passes_share_an_update_then_all_train(passes):
+    """As with two views of a batch, or gradients that accumulate over a cell's steps."""
+    script = Script()
+    for number in (1, passes, 2 * passes):
+        script.train(4, passes=number)
+    assert set(script.seen) == {"T"}
+
+
+def test_modes_when_gradients_are_taken_without_updates_then_is_evaluation():
+    """Saliency maps and attacks need backward passes in evaluation mode."""
+    script = Script()
+    script.train(6)
+    script.model.eval()
+    for _ in range(4):
+        script.forward()
+        script.backward()
+    assert "".join(script.seen) == "TTTTTT" + "eeee"
+
+
+def test_modes_when_attack_precedes_each_update_then_model_does_not_learn_in_evaluation_mode():
+    """The update follows the pass in training mode."""
+    script = Script()
+    for _ in range(4):
+        script.model.eval()
+        script.forward()
+        script.backward()
+        script.model.train()
+        script.train(1)
+    assert "".join(script.seen) == "eT" * 4
+
+
+@pytest.mark.parametrize("teacher_keeps_gradients", [True, False])
+def test_modes_when_only_another_model_is_updated_then_this_one_evaluates(teacher_keeps_gradients):
+    """A teacher in evaluation mode does not learn, although its passes have gradients."""
+    script, teacher = Script(), nn.Linear(3, 2).eval()
+    for _ in range(4):
+        with torch.set_grad_enabled(teacher_keeps_gradients):
+            script.forward(teacher)
+        script.train(1)
+    assert "".join(script.seen) == "eT" * 4
+
+
+def test_modes_when_a_head_is_trained_on_a_frozen_model_then_evaluation_mode_is_meant():
+    """Most of the model is not updated."""
+    script = Script()
+    script.model = nn.Sequential(nn.Linear(50, 50), nn.Linear(50, 2)).eval()
+    script.optimizer = torch.optim.SGD(script.model[1].parameters(), lr=0.1)
+    script.train(4)
+    assert "".join(script.seen) == "eeee"
+
+
+def test_modes_when_generator_feeds_discriminator_without_gradients_then_all_train():
+    """Single passes without gradients belong to training."""
+    script, discriminator = Script(), nn.Linear(2, 1)
+    other = torch.optim.SGD(discriminator.parameters(), lr=0.1)
+    for _ in range(8):
+        with torch.no_grad():
+            script.forward()
+        for _ in range(2):
+            script.forward(discriminator)
+        script.backward()
+        script.update(other)
+        script.forward()
+        script.forward(discriminator)
+        script.backward()
+        script.update()
+    assert set(script.seen) == {"T"}
+
+
+PROGRAM = """
+import sys
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 2))
+x, y = torch.randn(320, 8), torch.randint(0, 2, (320,))
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(3):
+    if "stay" not in sys.argv or epoch == 0:
+        model.train()
+    if "never" in sys.argv:
+        model.eval()
+    for batch in range(8):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x[batch * 32 : batch * 32 + 32]), y[batch * 32 : batch * 32 + 32]).backward()
+        optimizer.step()
+    if "forget" not in sys.argv:
+        model.eval()
+    with torch.set_grad_enabled("keep" in sys.argv):
+        for _ in range(8):
+            model(x[256:] + torch.randn(64, 8))
+print(sum(parameter.sum() for parameter in model.parameters()).item().hex())
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fires"),
+    [(("keep",), False), (("stay",), True), (("never",), True), (("forget",), True)],
+)
+def test_run_when_model_is_in_the_wrong_mode_then_is_named_directly(tmp_path, monkeypatch, arguments, fires):
+    """Training in evaluation mode and evaluation in training mode, with gradients and without."""
+    (tmp_path / "train.py").write_text(PROGRAM)
+    settings = {"LocalPath": str(tmp_path / "out"), "HookParameters": {"save_interval": "1", "save_all": "true"}}
+    (tmp_path / "hook.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("SMDEBUG_CONFIG_FILE_PATH", str(tmp_path / "hook.json"))
+    done = run_captured(tmp_path / "train.py", *arguments)
+    assert done.returncode == 0, done.stderr
+    trial = create_trial(str(tmp_path / "out"))
+    issues = evaluate({"TrainEvalMixup": recommended_rules(trial)["TrainEvalMixup"]}, trial).run()
+    assert [cause.name for cause in likely_causes(issues)] == (["wrong mode"] if fires else [])
