@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.inference.activations import sums_to_one
-from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, joined_ids
+from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, best_ids, joined_ids
 from sagemaker_debug_ext.rules.inference.training import loss_at
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection
@@ -103,6 +103,14 @@ class LossObservation:
         scores, targets = to_float64(self.scores), to_float64(self.targets)
         return float(np.mean(np.logaddexp(0, scores) - scores * targets))
 
+    def bce_of_probabilities(self) -> float | None:
+        """Return the mean binary cross entropy of the scores as probabilities; None if they are none."""
+        scores, targets = to_float64(self.scores), to_float64(self.targets)
+        if not (scores.size and scores.min() >= 0 and scores.max() <= 1):
+            return None
+        shares = np.clip(scores, LEAST, 1 - LEAST)
+        return float(-np.mean(targets * np.log(shares) + (1 - targets) * np.log1p(-shares)))
+
     def residual_variance(self) -> float | None:
         """Return the residual variance of the targets after a linear fit to the scores; None for too few values."""
         if self.scores.shape != self.targets.shape or self.targets.size < FEWEST_PAIRS:
@@ -113,17 +121,30 @@ class LossObservation:
         explained = (scores @ targets) ** 2 / spread if spread > 0 else 0.0
         return float((targets @ targets - explained) / (len(targets) - 2))
 
-    def cross_entropy(self) -> float | None:
-        """Return the mean cross entropy of the scores, independent of the kind of loss; None without classes."""
+    def _rows(self) -> tuple[Numbers, Array] | None:
+        """Return the scores of each sample with a class, and these classes; None without classes."""
         if self.num_classes is None:
             return None
         scores = np.moveaxis(to_float64(self.scores), 1, -1)
         targets = self.targets.reshape(-1)
         rows = scores.reshape(-1, scores.shape[-1])
         known = (targets >= 0) & (targets < rows.shape[1])  # other targets are padding
-        if not known.any():
+        return (rows[known], targets[known]) if known.any() else None
+
+    def cross_entropy_of_probabilities(self) -> float | None:
+        """Return the mean cross entropy of the scores as probabilities; None if they are none."""
+        found = self._rows()
+        if found is None or not sums_to_one(found[0]):
             return None
-        rows, targets = rows[known], targets[known]
+        rows, targets = found
+        return float(-np.log(np.maximum(rows[np.arange(len(rows)), targets], LEAST)).mean())
+
+    def cross_entropy(self) -> float | None:
+        """Return the mean cross entropy of the scores, independent of the kind of loss; None without classes."""
+        found = self._rows()
+        if found is None:
+            return None
+        rows, targets = found
         rows = rows - rows.max(axis=1, keepdims=True)
         logs = rows[np.arange(len(rows)), targets] - np.log(np.exp(rows).sum(axis=1))
         return float(-logs.mean())
@@ -226,6 +247,26 @@ def class_answers(view: StepView, name: str) -> Array | None:
         if loss.answers_name == name and loss.is_binary:
             return loss.scores
     return None
+
+
+def predicted_in(view: StepView, names: Sequence[str], *, argmax: bool = False) -> ClassIds | None:
+    """Return the concatenated classes that some tensors of a step predict; None if none of them has any.
+
+    Where names do not tell whether predictions are of classes, the loss does, and scores of several classes need no
+    `argmax`.
+
+    Raises:
+        SMDebugCustomerError: A tensor, whose name tells that it is of classes, holds neither classes nor probabilities.
+    """
+    if argmax or not naming_scheme_of(view.trial).hides_kinds:
+        return joined_ids(view, names, argmax=argmax)
+    found = [answers for name in names if (answers := class_answers(view, name)) is not None]
+    ids = [best_ids(each) if _has_classes(each) else (each.reshape(-1) > 0).astype(np.int64) for each in found]
+    return np.concatenate(ids) if ids else None
+
+
+def _has_classes(answers: Array) -> bool:
+    return answers.ndim > 1 and answers.shape[-1] > 1
 
 
 def labels_in(view: StepView, names: Sequence[str]) -> ClassIds | None:

@@ -15,9 +15,19 @@ import numpy as np
 from sagemaker_debug_ext.rules.reading.numeric import Array, to_float64
 from sagemaker_debug_ext.store.format.program import LayerRecord, LossRecord, ProgramRecord
 
-CLASSES: Final = frozenset({"categorical_crossentropy", "sparse_categorical_crossentropy"})
-YES_NO: Final = frozenset({"binary_crossentropy"})
-DIFFERENCES: Final = frozenset({"mean_squared_error", "mean_absolute_error", "huber", "log_cosh"})
+CLASSES: Final = frozenset({"categorical_crossentropy", "sparse_categorical_crossentropy", "CrossEntropyLoss"})
+YES_NO: Final = frozenset({"binary_crossentropy", "BCELoss", "BCEWithLogitsLoss"})
+DIFFERENCES: Final = frozenset(
+    {
+        "mean_squared_error", "mean_absolute_error", "huber", "log_cosh",
+        "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss",
+    }
+)  # fmt: skip
+LOGARITHMS: Final = frozenset({"NLLLoss", "KLDivLoss"})
+"""Losses that expect logarithms of probabilities."""
+ALWAYS_LOGITS: Final = frozenset({"CrossEntropyLoss", "BCEWithLogitsLoss"})
+"""Losses that always apply softmax or sigmoid themselves, even to the output of one."""
+PROBABILITIES: Final = frozenset({"softmax", "sigmoid", "hard_sigmoid"})
 NO_PROBABILITIES: Final = frozenset({"relu", "tanh", "linear", "elu", "selu", "leaky_relu", "softplus", "gelu", "silu"})
 
 MOST_OUT_OF_REACH: Final = 0.1
@@ -43,6 +53,7 @@ class Output:
         units: Number of units of the output; None if unknown.
         drops: Whether dropout lies between the last layer with weights and the output.
         targets: The targets of the first batch.
+        answers: The predictions of the first batch; None if unknown.
     """
 
     loss: str
@@ -51,6 +62,7 @@ class Output:
     units: int | None
     drops: bool
     targets: Array
+    answers: Array | None = None
 
     def share_of_targets(self, test: Callable[[Array], Array]) -> float:
         """Return the fraction of targets for which a test holds."""
@@ -72,6 +84,16 @@ class Output:
     def has_quantities(self) -> bool:
         """Whether targets are outside 0 to 1."""
         return self.share_of_targets(lambda values: (values < 0) | (values > 1)) > MOST_NO_YES_OR_NO
+
+    @property
+    def adds_up_over_samples(self) -> bool:
+        """Whether predictions add up to 1 over the samples of the batch for each class, and not over the classes."""
+        values = None if self.answers is None else to_float64(self.answers)
+        if values is None or values.ndim != 2 or min(values.shape) < 2:
+            return False
+        values = np.exp(values) if self.activation == "log_softmax" else values
+        is_one = [bool(np.allclose(values.sum(axis=axis), 1, atol=1e-3)) for axis in (0, 1)]
+        return is_one[0] and not is_one[1]
 
     @property
     def has_one_hot_targets(self) -> bool:
@@ -117,6 +139,18 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
         lambda output: output.loss in CLASSES and output.units == 1,
     ),
     Pairing(
+        "the softmax is over the samples of a batch instead of the classes",
+        lambda output: output.activation in ("softmax", "log_softmax") and output.adds_up_over_samples,
+    ),
+    Pairing(
+        "the loss applies softmax or sigmoid itself, to the output of another one",
+        lambda output: output.loss in ALWAYS_LOGITS and output.activation in PROBABILITIES,
+    ),
+    Pairing(
+        "the loss needs logarithms of probabilities, as of a log_softmax",
+        lambda output: output.loss in LOGARITHMS and output.activation in NO_PROBABILITIES | PROBABILITIES,
+    ),
+    Pairing(
         "binary cross entropy needs targets from 0 to 1, and many are outside",
         lambda output: output.loss in YES_NO and output.has_quantities,
     ),
@@ -142,7 +176,7 @@ PAIRINGS: Final[tuple[Pairing, ...]] = (
     ),
     Pairing(
         DROPPED_ANSWERS,
-        lambda output: output.drops and output.activation in ("softmax", "sigmoid"),
+        lambda output: output.drops,
     ),
 )
 """Pairings that cannot work, the most certain first."""
@@ -153,18 +187,26 @@ def problem_of_pairing(output: Output) -> str:
     return next((pairing.text for pairing in PAIRINGS if pairing.holds(output)), "")
 
 
-def output_of(program: ProgramRecord | None, name: str, targets: Array) -> Output | None:
-    """Return the output with the given name, from the record of a program; None if the record lacks part of it."""
+def output_of(program: ProgramRecord | None, name: str, targets: Array, answers: Array | None = None) -> Output | None:
+    """Return the output that a loss gets, from the record of a program; None if the record lacks part of it.
+
+    Args:
+        program: The record.
+        name: Name of the loss.
+        targets: Its targets at the first batch.
+        answers: Its predictions at the first batch.
+    """
     loss = next((loss for loss in (program.losses if program else ()) if loss.name == name), None)
     if loss is None or not loss.type or not loss.tail or targets.dtype.kind not in "biuf":
         return None
     return Output(
         loss=KERAS_NAMES.get(loss.type, loss.type),
-        from_logits=loss.arguments.get("from_logits") is True,
+        from_logits=loss.type in ALWAYS_LOGITS or loss.arguments.get("from_logits") is True,
         activation=last_activation(loss),
         units=loss.tail[0].units,
-        drops=_drops_at_output(loss.tail),
+        drops=_drops_at_output(loss.tail, of_operations=program is not None and program.framework == "PyTorch"),
         targets=targets,
+        answers=answers,
     )
 
 
@@ -184,9 +226,17 @@ def _is_passive(layer: LayerRecord) -> bool:
     )
 
 
-def _drops_at_output(tail: tuple[LayerRecord, ...]) -> bool:
-    """Return whether dropout lies between the last layer with weights and the activation after it."""
+def _drops_at_output(tail: tuple[LayerRecord, ...], *, of_operations: bool) -> bool:
+    """Return whether dropout lies between the last layer with weights and the output, or the activation after it.
+
+    Args:
+        tail: The layers.
+        of_operations: Whether they are the operations that took place, so that dropout at the very end is used, too.
+    """
     types = [layer.type for layer in tail]
-    if "Dropout" not in types[1:-1]:
+    first = 0 if of_operations else 1
+    if "Dropout" not in types[first:-1]:
         return False
-    return all(layer.activation in (None, "linear") for layer in tail[types.index("Dropout", 1) :])
+    position = types.index("Dropout", first)
+    is_squashed = of_operations or any(layer.activation in PROBABILITIES for layer in tail[:position])
+    return is_squashed and all(layer.activation in (None, "linear") for layer in tail[position:])

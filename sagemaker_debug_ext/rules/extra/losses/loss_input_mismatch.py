@@ -34,6 +34,8 @@ MIN_OUTSIDE: Final = 0.1
 MIDDLE: Final = 0.5
 """Value that some outputs of a sigmoid must exceed; scores that hardly differ may all lie between 0 and this value."""
 NEAR_ONE: Final = 0.9
+NOISE: Final = 0.02
+"""Relative difference of two losses that predictions in low precision, or a mean over an epoch, may cause."""
 TOO_SMALL: Final = 1e-6
 """Losses below which the saved digits do not reveal the kind of loss."""
 LEAST_FALL: Final = 0.9
@@ -106,12 +108,18 @@ def _sums_to_one(values: Array) -> bool:
     return bool(np.all(values >= 0) and np.allclose(values.sum(axis=1), 1, atol=1e-3))
 
 
-def problem_of(kind: str, seen: _Seen) -> str:
-    """Return the problem with the inputs of a loss seen so far; empty if there is none."""
-    takes_scores = kind in ("CrossEntropy", "BCEWithLogits")
+def problem_of(kind: str, seen: _Seen, *, is_activation_known: bool = False) -> str:
+    """Return the problem with the inputs of a loss seen so far; empty if there is none.
+
+    Args:
+        kind: Kind of the loss.
+        seen: What is known of its inputs.
+        is_activation_known: Whether numbers need not tell what the predictions have gone through.
+    """
+    takes_scores = kind in ("CrossEntropy", "BCEWithLogits") and not is_activation_known
     checks = (
         (
-            kind == "CrossEntropy" and seen.is_simplex,
+            takes_scores and kind == "CrossEntropy" and seen.is_simplex,
             "gets probabilities that add up to 1, but applies softmax itself",
         ),
         (
@@ -167,22 +175,35 @@ def _given(view: StepView, name: str) -> _Given | None:
 
 
 def kind_by_value(loss: LossObservation) -> str | None:
-    """Return the kind of loss whose value for the given inputs equals the saved loss; None if none does."""
+    """Return the kind of loss whose value for the given inputs equals the saved loss; None if none or several do.
+
+    Predictions that all are alike have the same loss as probabilities and as scores of any size, up to noise. Then the
+    value does not tell which of them the loss expects.
+    """
     candidates: dict[str, float | None] = {}
     if loss.num_classes is not None:
-        candidates["CrossEntropy"] = loss.cross_entropy()
+        of_scores, of_shares = loss.cross_entropy(), loss.cross_entropy_of_probabilities()
+        if not _are_alike(of_scores, of_shares):
+            candidates["CrossEntropy"] = of_scores
     elif loss.scores.shape == loss.targets.shape:
         scores, targets = to_float64(loss.scores), to_float64(loss.targets)
         candidates["MSE"] = float(np.mean((scores - targets) ** 2))
         candidates["L1"] = float(np.mean(np.abs(scores - targets)))
         if loss.is_binary:
-            candidates["BCEWithLogits"] = float(np.mean(np.logaddexp(0, scores) - scores * targets))
+            of_scores, of_shares = loss.bce_with_logits(), loss.bce_of_probabilities()
+            if not _are_alike(of_scores, of_shares):
+                candidates["BCEWithLogits"] = of_scores
     is_told = loss.value > TOO_SMALL
     return next((kind for kind, value in candidates.items() if is_told and _is_near(value, loss.value)), None)
 
 
 def _is_near(value: float | None, loss: float) -> bool:
     return value is not None and math.isclose(value, loss, rel_tol=1e-3)
+
+
+def _are_alike(value: float | None, other: float | None) -> bool:
+    """Return whether two losses differ by no more than predictions in low precision do."""
+    return value is not None and other is not None and math.isclose(value, other, rel_tol=NOISE)
 
 
 @attrs.define
@@ -239,9 +260,10 @@ class LossInputMismatch(TensorRule):
 
     If the hook recorded the program, loss and last activation are known, and the rule checks them with the targets of
     the first batch. It fires for softmax or a cross entropy of classes on a single unit, a cross entropy of outputs
-    that are no probabilities, a binary cross entropy of quantities, and targets that the activation cannot reach. It
-    also fires for one-hot classes with a loss of differences and no activation, and for dropout between the last layer
-    and its softmax or sigmoid. Then it does not guess from numbers what a cross entropy expects.
+    that are no probabilities, or of those of a second softmax, a binary cross entropy of quantities, and targets that
+    the activation cannot reach. It also fires for a softmax over samples, one-hot classes with a loss of differences
+    and no activation, and dropout between the last layer and the loss. Then it does not guess from numbers what a cross
+    entropy expects. Numbers that suit several losses decide nothing.
 
     Parameters:
         tensor_regex: Regular expressions searched in tensor names; the first inputs of losses among these tensors are
@@ -299,8 +321,8 @@ class LossInputMismatch(TensorRule):
             seen.add(scores, targets, kind)
         if seen.steps < patience:
             return None
-        is_known = output is not None and output.loss in CLASSES | YES_NO
-        problem = "" if is_known else problem_of(kind, seen)
+        is_known = output is not None and output.loss in CLASSES | YES_NO and output.activation is not None
+        problem = problem_of(kind, seen, is_activation_known=is_known)
         sums = self._sums.get(name)
         if problem or sums is None or not sums.stays:
             return Measurement(seen.steps, fires=bool(problem), threshold=patience, text=problem)
@@ -316,8 +338,11 @@ class LossInputMismatch(TensorRule):
     def _output(self, view: StepView, name: str) -> Output | None:
         """Return what the record of the program tells of the output with these predictions."""
         program = getattr(self.base_trial, "program", None)
-        targets = view.value(name.replace("predictions", "labels", 1)) if program is not None else None
-        return None if targets is None else output_of(program, name, targets)
+        if program is None:
+            return None
+        scheme = naming_scheme_of(view.trial)
+        targets = view.value(scheme.targets_of(name))
+        return None if targets is None else output_of(program, scheme.loss_of(name), targets, view.value(name))
 
     def _observe_sum(self, view: StepView, name: str) -> None:
         known = self._sums.get(name)

@@ -35,6 +35,16 @@ SOUND = [
     ("mean_absolute_error", False, "linear", 1, SIGNED),
     ("mean_squared_error", False, "linear", 1, YES_NO),
     ("categorical_crossentropy", False, None, 3, ONE_HOT),
+    ("CrossEntropyLoss", True, "linear", 3, CLASS_INDICES),
+    ("CrossEntropyLoss", True, "log_softmax", 3, CLASS_INDICES),
+    ("CrossEntropyLoss", True, None, 3, CLASS_INDICES),
+    ("BCEWithLogitsLoss", True, "linear", 1, YES_NO),
+    ("BCELoss", False, "sigmoid", 1, YES_NO),
+    ("NLLLoss", False, "log_softmax", 3, CLASS_INDICES),
+    ("NLLLoss", False, "log", 3, CLASS_INDICES),
+    ("KLDivLoss", False, "log_softmax", 3, ONE_HOT),
+    ("MSELoss", False, "linear", 1, LARGE),
+    ("L1Loss", False, "sigmoid", 1, SHARES),
 ]
 FAULTY = [
     ("mean_squared_error", False, "softmax", 1, SIGNED, "single unit is always 1"),
@@ -51,6 +61,17 @@ FAULTY = [
     ("mean_absolute_error", False, "tanh", 1, LARGE, "cannot reach"),
     ("mean_squared_error", False, "relu", 1, SIGNED, "cannot reach"),
     ("mean_squared_error", False, "linear", 3, ONE_HOT, "one-hot"),
+    ("CrossEntropyLoss", True, "softmax", 3, CLASS_INDICES, "of another one"),
+    ("CrossEntropyLoss", True, "sigmoid", 3, CLASS_INDICES, "of another one"),
+    ("BCEWithLogitsLoss", True, "sigmoid", 1, YES_NO, "of another one"),
+    ("CrossEntropyLoss", True, "relu", 3, CLASS_INDICES, "cuts them"),
+    ("CrossEntropyLoss", True, "linear", 1, np.zeros(32, int), "always 0"),
+    ("NLLLoss", False, "softmax", 3, CLASS_INDICES, "needs logarithms"),
+    ("NLLLoss", False, "linear", 3, CLASS_INDICES, "needs logarithms"),
+    ("KLDivLoss", False, "softmax", 3, ONE_HOT, "needs logarithms"),
+    ("BCEWithLogitsLoss", True, "linear", 1, CLASS_INDICES, "targets from 0 to 1"),
+    ("MSELoss", False, "sigmoid", 1, LARGE, "cannot reach"),
+    ("MSELoss", False, "softmax", 1, YES_NO, "single unit is always 1"),
 ]
 
 
@@ -70,7 +91,21 @@ def test_every_row_has_a_case_that_holds():
     """No row of the table is dead."""
     outputs = [Output(*case[:4], False, case[4]) for case in FAULTY]
     outputs.append(Output("categorical_crossentropy", False, "softmax", 3, True, ONE_HOT))
+    outputs.append(Output("NLLLoss", False, "log_softmax", 3, False, CLASS_INDICES, log_softmax(0)))
     assert all(any(row.holds(output) for output in outputs) for row in PAIRINGS)
+
+
+def log_softmax(axis):
+    scores = RANDOM.normal(size=(32, 3))
+    return scores - np.log(np.exp(scores).sum(axis=axis, keepdims=True))
+
+
+@pytest.mark.parametrize(("axis", "text"), [(0, "over the samples"), (1, "")])
+def test_pairing_when_softmax_is_over_samples_then_says_so(axis, text):
+    """Scores that add up to one for each class over the batch are compared across samples."""
+    output = Output("NLLLoss", False, "log_softmax", 3, False, CLASS_INDICES, log_softmax(axis))
+    assert text in problem_of_pairing(output)
+    assert bool(problem_of_pairing(output)) == bool(text)
 
 
 @given(st.sampled_from(SOUND), st.floats(0.001, 1000))
@@ -104,6 +139,21 @@ def test_output_when_in_a_record_then_has_its_last_activation(tail, activation, 
     loss = LossRecord(name="predictions", type="mean_squared_error", tail=tail)
     output = output_of(ProgramRecord(framework="Keras", losses=(loss,)), "predictions", SHARES)
     assert (output.activation, output.drops) == (activation, drops)
+
+
+@pytest.mark.parametrize(
+    ("tail", "drops"),
+    [
+        ((layer("Dropout"), layer("Addmm", "linear")), True),
+        ((layer("Softmax", "softmax"), layer("Dropout"), layer("Addmm", "linear")), True),
+        ((layer("Dropout"), layer("Relu", "relu"), layer("Addmm", "linear")), False),
+        ((layer("Addmm", "linear"),), False),
+    ],
+)
+def test_output_when_operations_drop_what_the_loss_gets_then_says_so(tail, drops):
+    """Dropout of the last layer's own output is a fault; that of an activation before a head is not the head's."""
+    loss = LossRecord(name="MSELoss", type="MSELoss", tail=tail)
+    assert output_of(ProgramRecord(framework="PyTorch", losses=(loss,)), "MSELoss", SHARES).drops == drops
 
 
 @pytest.mark.parametrize(
