@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sagemaker_debug_ext.cli import _output
 
 if TYPE_CHECKING:
-    from sagemaker_debug_ext.rules import Evaluation, Explanation, Issue
+    from sagemaker_debug_ext.rules import Explanation, Issue
     from sagemaker_debug_ext.rules.causes import LikelyCause
     from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
 
@@ -108,24 +108,34 @@ def write_causes(causes: Sequence[LikelyCause]) -> None:
 
 
 def write_json(
-    evaluation: Evaluation,
+    statuses: Sequence[RuleStatus],
     issues: list[Issue],
     explanations: dict[str, Explanation],
-    causes: Sequence[LikelyCause] | None,
+    causes: Sequence[LikelyCause],
 ) -> None:
-    """Print statuses, issues and explanations of the rules as JSON."""
+    """Print statuses, issues and explanations of the rules as JSON, in one form for any choice of rules.
+
+    Args:
+        statuses: Status of each rule.
+        issues: The issues.
+        explanations: What rules look at, by name; a rule that could not be made has none.
+        causes: Likely causes of the issues, the likeliest first.
+    """
     results = [
         {
             **status.to_json_dict(),
-            "explanation": explanations[status.name].to_json_dict(),
+            "explanation": _explained(explanations.get(status.name), status).to_json_dict(),
             "issues": [issue.to_json_dict() for issue in issues if issue.rule == status.name],
         }
-        for status in evaluation.statuses
+        for status in statuses
     ]
-    if causes is not None:
-        _output.write_json({"rules": results, "likely_causes": [cause.to_json_dict() for cause in causes]})
-    else:
-        _output.write_json(results[0] if len(results) == 1 else results)
+    _output.write_json({"rules": results, "likely_causes": [cause.to_json_dict() for cause in causes]})
+
+
+def _explained(explanation: Explanation | None, status: RuleStatus) -> Explanation:
+    from sagemaker_debug_ext.rules import Explanation
+
+    return explanation or Explanation(rule=status.rule, problems=(status.details,))
 
 
 def issue_line(issue: Issue, *, several: bool) -> str:

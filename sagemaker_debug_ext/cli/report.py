@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SMDebugValueError("--no-rules excludes --rule and --parameter")
     arguments.recommended = not arguments.rules
     trials = [create_trial(path, wait_seconds=0) for path in arguments.trials]
-    chosen = [None if arguments.no_rules else rules.make_rules(arguments, trial) for trial in trials]
+    chosen = [None if arguments.no_rules else rules.make_rules(arguments, trial)[0] for trial in trials]
     materials = report.read_material(trials, chosen, options)
     if arguments.json:
         from sagemaker_debug_ext.looking.telling import tell

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sagemaker_debug_ext.catalog import ParameterSpec, RuleSpec
     from sagemaker_debug_ext.looking.material import Verdict
     from sagemaker_debug_ext.rules import Rule
+    from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
     from sagemaker_debug_ext.trials import Trial
 
 _FEWEST_COLUMNS: Final = 24
@@ -176,7 +177,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sagemaker_debug_ext.rules.causes import likely_causes
 
     trial = _open_trial(arguments)
-    rules = make_rules(arguments, trial)
+    rules, unmade = make_rules(arguments, trial)
     explanations = {name: explain(rule) for name, rule in rules.items()}
     without_tensors = [
         name
@@ -204,26 +205,23 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json and (issue.rule in in_detail or num_shown[issue.rule] < _FEWEST_ISSUES):
             num_shown[issue.rule] += 1
             _output.write(_findings.issue_line(issue, several=len(rules) > 1))
-    causes = likely_causes(issues) if arguments.recommended else None
+    causes = likely_causes(issues)
+    statuses = (*evaluation.statuses, *unmade)
     if arguments.json:
-        _findings.write_json(evaluation, issues, explanations, causes)
+        _findings.write_json(statuses, issues, explanations, causes)
     else:
-        if causes:
+        if causes and arguments.recommended:
             _findings.write_causes(causes)
         # what was not there at first may have come while the rules followed the job
-        silent = [
-            status
-            for status in evaluation.statuses
-            if status.name in without_tensors and not _findings.has_news(status)
-        ]
-        for status in evaluation.statuses:
+        silent = [status for status in statuses if status.name in without_tensors and not _findings.has_news(status)]
+        for status in statuses:
             if status not in silent and (status.name in in_detail or status.status != "NoIssuesFound"):
                 _output.say(_findings.status_line(status, num_shown[status.name]))
         if silent:
             _output.say(_findings.silent_line([status.name for status in silent]))
-        _output.say(_findings.verdict(evaluation.statuses))
+        _output.say(_findings.verdict(statuses))
     _name_report(arguments, trial, Verdict(tuple(issues), evaluation.statuses, explanations))
-    return exit_code(evaluation.statuses)
+    return exit_code(statuses)
 
 
 def _name_report(arguments: argparse.Namespace, trial: Trial, verdict: Verdict) -> None:
@@ -269,9 +267,14 @@ def _make_folder(path: str) -> None:
         ) from error
 
 
-def make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
-    """Return the rules that the arguments choose, by name."""
-    from sagemaker_debug_ext.errors import SMDebugValueError
+def make_rules(arguments: argparse.Namespace, trial: Trial) -> tuple[dict[str, Rule], list[RuleStatus]]:
+    """Return the rules that the arguments choose, by name, and the status of each that lacks a parameter.
+
+    Raises:
+        InsufficientInformationForRuleInvocation: No rule has the parameters that it needs.
+        SMDebugValueError: An argument is wrong.
+    """
+    from sagemaker_debug_ext.errors import InsufficientInformationForRuleInvocation, SMDebugValueError
     from sagemaker_debug_ext.rules import Isolation, create_custom_rule, create_rule
     from sagemaker_debug_ext.rules.recommended import recommended_parameters
 
@@ -282,16 +285,45 @@ def make_rules(arguments: argparse.Namespace, trial: Trial) -> dict[str, Rule]:
     chosen = parameters_of(arguments.parameter, names)
     given = {name: {**recommended.get(name, {}), **chosen[name]} for name in names}
     isolation = None if arguments.timeout is None else Isolation(timeout_seconds=arguments.timeout)
-    if arguments.source is None:
+    if arguments.source is not None:
+        options = {"isolation": isolation or Isolation(), "smdebug_alias": arguments.smdebug}
+        return {name: create_custom_rule(arguments.source, name, trial, given[name], **options) for name in names}, []
+    rules: dict[str, Rule] = {}
+    unmade = []
+    for name in names:
+        missing = _missing(name, given[name])
+        if missing and len(names) > 1:
+            unmade.append(_unmade(name, f"{missing} must be given"))
+            continue
         try:
-            return {name: create_rule(name, trial, given[name], isolation=isolation) for name in names}
+            rules[name] = create_rule(name, trial, given[name], isolation=isolation)
+        except InsufficientInformationForRuleInvocation as error:
+            if len(names) == 1:
+                raise
+            unmade.append(_unmade(name, error.message))
         except SMDebugValueError as error:
             if len(names) == 1 or all("." in key for key, _ in arguments.parameter):
                 raise
             raise SMDebugValueError(f"{error} (-p RULE.NAME=VALUE is for one of several rules)") from error
-    isolation = isolation or Isolation()
-    options = {"isolation": isolation, "smdebug_alias": arguments.smdebug}
-    return {name: create_custom_rule(arguments.source, name, trial, given[name], **options) for name in names}
+    if not rules:
+        raise SMDebugValueError("; ".join(f"{status.name}: {status.details}" for status in unmade))
+    return rules, unmade
+
+
+def _missing(name: str, given: dict[str, Any]) -> str:
+    """Return the names of required parameters that are not given; empty if there are none."""
+    from sagemaker_debug_ext.catalog import get_rule_spec, rule_names
+
+    parameters = get_rule_spec(name).parameters if name in rule_names() else ()
+    return ", ".join(parameter.name for parameter in parameters if parameter.required and not given.get(parameter.name))
+
+
+def _unmade(name: str, reason: str) -> RuleStatus:
+    """Return the status of a rule that lacks a parameter."""
+    from sagemaker_debug_ext.rules.evaluation.status import RuleStatus
+
+    details = f"not evaluated: {reason} (-p {name}.NAME=VALUE gives a parameter)"
+    return RuleStatus(name=name, rule=name, status="Error", details=details)
 
 
 def _all_names() -> list[str]:

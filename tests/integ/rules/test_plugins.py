@@ -51,7 +51,7 @@ def test_a_rule_of_another_package_is_listed_and_runs(tmp_path, environment):
     command = [sys.executable, "-m", "sagemaker_debug_ext.cli.main", "rules", "run", str(tmp_path / "trial"), "Above"]
     done = subprocess.run([*command, "--json"], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
-    assert [issue["step"] for issue in json.loads(done.stdout)["issues"]] == [2, 3]
+    assert [issue["step"] for issue in json.loads(done.stdout)["rules"][0]["issues"]] == [2, 3]
     done = subprocess.run([*command, "-p", "limit=9"], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     done = subprocess.run([*command, "-p", "limt=9"], env=environment, capture_output=True, text=True, check=False)

@@ -185,12 +185,14 @@ class TestRules:
         """A parameter given as text changes the verdict."""
         status, found = run_json(capsys, "rules", "run", trial, "VanishingGradient", "-p", "threshold=1e-12")
         assert status == 0
+        (found,) = found["rules"]
         assert (found["status"], found["issues"]) == ("NoIssuesFound", [])
 
     def test_run_as_json_lists_the_issues(self, trial, capsys):
         """Issues come as values."""
         status, found = run_json(capsys, "rules", "run", trial, "VanishingGradient")
         assert status == 1
+        (found,) = found["rules"]
         (issue,) = found["issues"]
         assert (issue["step"], issue["tensors"], issue["value"]) == (1, ["gradient/fc.weight"], pytest.approx(1e-9))
 
@@ -198,6 +200,7 @@ class TestRules:
         """A rule that cannot do its work is an error, not a clean bill."""
         (tmp_path / "trial" / event_key(1, "worker_0")).write_bytes(b"damaged")
         status, found = run_json(capsys, "rules", "run", trial, "VanishingGradient")
+        (found,) = found["rules"]
         assert (status, found["status"]) == (2, "Error")
 
 

@@ -57,7 +57,7 @@ def test_several_rules_run_in_one_pass_and_their_names_are_in_the_lines(trial, c
 def test_names_of_rules_may_come_after_options(trial, capsys, arguments):
     """Options and names go in any order."""
     assert main(["rules", "run", trial, *arguments, "--json"]) == 1
-    vanishing, dead = json.loads(capsys.readouterr().out)
+    vanishing, dead = json.loads(capsys.readouterr().out)["rules"]
     assert [(rule["name"], len(rule["issues"])) for rule in (vanishing, dead)] == [
         ("VanishingGradient", 1), ("DeadRelu", 0)
     ]  # fmt: skip
@@ -197,10 +197,43 @@ def test_json_has_rules_that_find_no_tensors(trial, capsys):
     assert output.err == ""
 
 
-def test_json_of_several_rules_is_a_list_with_explanations(trial, capsys):
+@pytest.mark.parametrize("names", [["VanishingGradient"], ["DeadRelu", "VanishingGradient"], ["--all"]])
+def test_json_has_the_same_form_for_any_choice_of_rules(trial, capsys, names):
+    """One object for each rule, and the causes of what they find."""
+    main(["rules", "run", trial, *names, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"rules", "likely_causes"}
+    assert set(names) - {"--all"} <= {rule["name"] for rule in found["rules"]}
+    assert "initialisation" in [cause["name"] for cause in found["likely_causes"]]
+
+
+def test_rules_that_lack_a_parameter_do_not_keep_others_from_being_evaluated(trial, capsys):
+    """They fail with what they lack; the others find what they find alone."""
+    assert main(["rules", "run", trial, "AllZero", "SimilarAcrossRuns", "VanishingGradient", "--json"]) == 2
+    vanishing, zero, similar = json.loads(capsys.readouterr().out)["rules"]
+    assert (vanishing["name"], vanishing["num_issues"]) == ("VanishingGradient", 3)
+    assert [zero["status"], similar["status"]] == ["Error", "Error"]
+    assert "one of collection_names, tensor_regex must be given" in zero["details"]
+    assert "other_trials must be given" in similar["details"]
+    assert main(["rules", "run", trial, "AllZero", "VanishingGradient"]) == 2
+    output = capsys.readouterr()
+    assert "step 0 (TRAIN 0): " in output.out
+    assert "-p AllZero.NAME=VALUE gives a parameter" in output.err
+    assert "1 rule failed" in output.err
+
+
+def test_rules_that_all_lack_parameters_are_wrong_use(trial, capsys):
+    """Nothing is evaluated, and the text names what each lacks."""
+    assert main(["rules", "run", trial, "AllZero", "SimilarAcrossRuns"]) == 2
+    error = capsys.readouterr().err
+    assert "AllZero: not evaluated" in error
+    assert "SimilarAcrossRuns: not evaluated" in error
+
+
+def test_json_of_several_rules_has_explanations(trial, capsys):
     """One object for each rule."""
     assert main(["rules", "run", trial, "DeadRelu", "VanishingGradient", "--json"]) == 1
-    dead, vanishing = json.loads(capsys.readouterr().out)
+    dead, vanishing = json.loads(capsys.readouterr().out)["rules"]
     assert dead["explanation"]["problems"]
     assert [issue["step"] for issue in vanishing["issues"]] == [0, 1, 2]
 
@@ -208,7 +241,7 @@ def test_json_of_several_rules_is_a_list_with_explanations(trial, capsys):
 def test_all_runs_every_rule_that_needs_no_parameters(trial, capsys):
     """The others are left out."""
     assert main(["rules", "run", trial, "--all", "--json", "--end", "2"]) == 1
-    found = {result["name"]: result for result in json.loads(capsys.readouterr().out)}
+    found = {result["name"]: result for result in json.loads(capsys.readouterr().out)["rules"]}
     assert {"VanishingGradient", "Confusion", "CreateXgboostReport", "StalledTrainingRule"} <= set(found)
     assert not {"AllZero", "TensorVariance", "UnchangedTensor", "SimilarAcrossRuns"} & set(found)
     assert {result["num_steps"] + result["num_skipped"] for result in found.values()} == {2}
@@ -314,5 +347,5 @@ def test_built_in_rules_with_a_time_limit_run_in_processes_of_their_own(trial, c
     outputs = []
     for options in ([], ["--timeout", "30"]):
         assert main(["rules", "run", str(trial), "VanishingGradient", "--json", *options]) in (0, 1)
-        outputs.append(json.loads(capsys.readouterr().out)["issues"])
+        outputs.append(json.loads(capsys.readouterr().out)["rules"][0]["issues"])
     assert outputs[0] == outputs[1]
