@@ -115,7 +115,8 @@ EXTRA_SCENES = {
         ("Net_input_0",),
     ),
     "EvaluationOverlap": Scene(
-        [(mode, {"Net_input_0": _numbers(32, 4)}) for mode in (TRAIN, EVAL)], [1], {}, ("Net_input_0",)
+        [(mode, {"Net_input_0": _numbers(32, 4) + shift})
+         for mode, shift in ((TRAIN, 0), (TRAIN, 1), (EVAL, 0), (TRAIN, 2))], [3], {}, ("Net_input_0",),
     ),
     "InputScale": Scene(train({"Net_input_0": ONES * 50}), [0], {"patience": 1}, ("Net_input_0",)),
     "LabelMix": Scene([(GLOBAL, {"labels": np.repeat([0.0, 1.0], [11, 1])})], [0], {}, ("labels",)),

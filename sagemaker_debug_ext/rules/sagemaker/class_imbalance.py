@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
-from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS, ClassIds, has_one_for_each_sample, joined_ids
-from sagemaker_debug_ext.rules.inference.losses import INPUTS, class_labels, labels_in, observed_losses
+from sagemaker_debug_ext.rules.inference.class_labels import MODEL_INPUTS, ClassIds, has_one_for_each_sample
+from sagemaker_debug_ext.rules.inference.losses import INPUTS, class_labels, labels_in, observed_losses, predicted_in
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import to_float64
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -68,7 +68,8 @@ class ClassImbalance(BuiltinRule):
     smallest. It also fires if more than `threshold_misprediction` of a class were predicted as another class.
 
     Predictions count at steps at which as many predictions as labels were saved. Whole numbers are class indices; other
-    values from 0 to 1 are probabilities of class 1. Any other value makes the rule end with an error.
+    values from 0 to 1 are probabilities of class 1. Any other value makes the rule end with an error. In Keras, the
+    loss tells whether labels are classes, one-hot or not; numbers to regress are not evaluated.
 
     Parameters:
         threshold_imbalance: Largest ratio of the largest to the smallest class; 10 when not given.
@@ -126,7 +127,7 @@ class ClassImbalance(BuiltinRule):
         labels = labels_in(view, names)
         if labels is None:
             return None
-        predictions = joined_ids(view, view.selected(self._predictions), argmax=self.parameters["argmax"])
+        predictions = predicted_in(view, view.selected(self._predictions), argmax=self.parameters["argmax"])
         self._count(labels, predictions)
         if self._counts.total() < self.parameters["samples"]:
             return None

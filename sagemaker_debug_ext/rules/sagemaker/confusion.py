@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sagemaker_debug_ext.rules.builtin_rule import BuiltinRule
-from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, Matrix, confusion_matrix, joined_ids
+from sagemaker_debug_ext.rules.inference.class_labels import ClassIds, Matrix, confusion_matrix
+from sagemaker_debug_ext.rules.inference.losses import labels_in, predicted_in
 from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.screening import Screen, Screening, undecided
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
@@ -82,7 +83,8 @@ class Confusion(BuiltinRule):
     other class. A class that has labels but is never predicted counts as never correct.
 
     Whole numbers are class indices; other values from 0 to 1 are probabilities of class 1. Any other value makes the
-    rule end with an error. A step at which the numbers of predictions and labels differ is not evaluated.
+    rule end with an error. In Keras, the loss tells whether labels are classes, one-hot or not; numbers to regress are
+    not evaluated. A step at which the numbers of predictions and labels differ is not evaluated.
 
     Parameters:
         category_no: Number of classes; the largest class index of the step plus one when not given.
@@ -120,7 +122,7 @@ class Confusion(BuiltinRule):
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue for the most confused class."""
         of_labels, of_predictions = self._names(view, "labels"), self._names(view, "predictions")
-        labels, predictions = joined_ids(view, of_labels), joined_ids(view, of_predictions)
+        labels, predictions = labels_in(view, of_labels), predicted_in(view, of_predictions)
         if labels is None or predictions is None or len(labels) != len(predictions):
             return None
         failures = self._failures(confusion_matrix(labels, predictions, self.parameters["category_no"]))

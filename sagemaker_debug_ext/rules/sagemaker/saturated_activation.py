@@ -8,6 +8,7 @@ import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.activations import infer_preactivation, is_inferred
+from sagemaker_debug_ext.rules.inference.recovery import has_learnt
 from sagemaker_debug_ext.rules.reading.bounds import active_units, num_leading_samples
 from sagemaker_debug_ext.rules.reading.numeric import Array, count_along_batch
 from sagemaker_debug_ext.rules.reading.screening import Screen, Screening, pass_where, undecided
@@ -68,6 +69,8 @@ class SaturatedActivation(TensorRule):
         threshold_inactivity: A node unsaturated for a smaller percentage of the samples is saturated; 1.0 when not
             given.
         threshold_layer: Percentage of saturated nodes above which a layer is reported; 50.0 when not given.
+        unless_learning: Whether to skip steps at which a loss is at most half of its first value, because units that
+            tell samples apart saturate as they learn; False when not given.
 
     Example:
         >>> rule = create_rule("SaturatedActivation", trial, {"threshold_tanh_min": -5, "threshold_tanh_max": 5})
@@ -114,7 +117,8 @@ class SaturatedActivation(TensorRule):
             return None
         share = saturated_percent(activity, self.parameters["threshold_inactivity"])
         limit: float = self.parameters["threshold_layer"]
-        return Measurement(share, fires=share > limit, threshold=limit, severity=share, text=kind or "")
+        fires = share > limit and not (self.parameters["unless_learning"] and has_learnt(view))
+        return Measurement(share, fires=fires, threshold=limit, severity=share, text=kind or "")
 
     def _inputs(self, view: StepView, name: str) -> tuple[str | None, Array | None]:
         """Return the name of the activation and its input."""

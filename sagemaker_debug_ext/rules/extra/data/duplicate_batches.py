@@ -8,16 +8,25 @@ import statistics
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from sagemaker_debug_ext.errors import TensorUnavailableForStep
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
 from sagemaker_debug_ext.rules.inference.samples import MAX_KEPT, sample_hashes
 from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training
 from sagemaker_debug_ext.rules.reading.numeric import Array
-from sagemaker_debug_ext.rules.reading.selection import chosen_or
+from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement, chosen_or
 from sagemaker_debug_ext.rules.reading.step_view import StepView
 from sagemaker_debug_ext.rules.reading.tensor_roles import Role
-from sagemaker_debug_ext.vocabulary import ModeKeys
+from sagemaker_debug_ext.vocabulary import CollectionKeys, ModeKeys
 
+FEWEST_PAIRS: Final = 4
+"""Number of batches that equal the one before, beyond chance."""
+FEWEST_KINDS: Final = 3
+"""Number of distinct batches below which pairs of equal ones say nothing of who drew them."""
+SAME_NUMBERS: Final = "as from loading processes that draw the same random numbers"
+"""Message part on batches that come in pairs."""
+WEIGHTS: Final = Selection(collections=(CollectionKeys.WEIGHTS,))
 MAY_BE_ALL: Final = 200
 """Number of samples from which on a batch may be the whole data set."""
 
@@ -57,12 +66,28 @@ def share_of_samples(batches: Sequence[Sequence[bytes] | None]) -> float:
     return statistics.fmean(100.0 * number / len(batch) for number, batch in zip(numbers, known, strict=True))
 
 
+def has_updated(view: StepView) -> bool:
+    """Return whether an update lies between a step and the one before; True if no weights show it."""
+    before = view.trial.global_step(view.mode, view.mode_step - 1) if view.mode_step else None
+    if before is None:
+        return False
+    for name in view.selected(WEIGHTS):
+        value, earlier = view.value(name), view.earlier_value(name, before)
+        if value is not None and earlier is not None:
+            return not np.array_equal(value, earlier)
+    return True
+
+
 class DuplicateBatches(TensorRule):
     """Training repeats the same few batches.
 
     Checks inputs of the model at TRAIN steps (or steps without a mode), once `window` saved steps without a gap have
     been seen. The rule fires if at most `max_share_percent` of the latest `window` batches, or of the samples in them,
     are distinct. It also fires if all these batches equal those of another worker.
+
+    Processes that load samples and draw the same random numbers give the same batch one after the other. If the program
+    record shows that there are several, four such pairs among the latest batches fire. An update must lie between the
+    batches of a pair, because some scripts use each batch several times.
 
     Samples with few possible values, such as the positions on a board, repeat in each batch. Such samples count only if
     all samples of a batch are equal, or if the batches together have more than twice as many distinct samples. A
@@ -101,6 +126,12 @@ class DuplicateBatches(TensorRule):
         self._samples: dict[str, collections.deque[Sequence[bytes] | None]] = {}
         self._shared = StreakCounter()
         self._of_evaluation: dict[str, set[bytes]] = collections.defaultdict(set)
+        program = getattr(self.base_trial, "program", None)
+        self._has_loaders = program is not None and (program.num_workers or 0) > 1
+        self._is_pair: dict[str, collections.deque[bool]] = {}
+
+    def needs(self) -> tuple[TensorRequirement, ...]:
+        return *super().needs(), TensorRequirement("weights", WEIGHTS, is_required=False)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of different batches, or samples."""
@@ -117,7 +148,10 @@ class DuplicateBatches(TensorRule):
         if self._last.get(name, step - 1) != step - 1:
             seen.clear()  # gaps may make a loader without shuffling repeat the same saved batch
             self._samples.pop(name, None)
+            self._is_pair.pop(name, None)
         self._last[name] = step
+        pairs = self._is_pair.setdefault(name, collections.deque(maxlen=window))
+        pairs.append(self._has_loaders and bool(seen) and seen[-1] == found and has_updated(view))
         seen.append(found)
         samples = self._samples.setdefault(name, collections.deque(maxlen=window))
         samples.append(view.statistic(name, sample_hashes))
@@ -132,6 +166,9 @@ class DuplicateBatches(TensorRule):
             return Measurement(
                 0, fires=True, threshold=limit, text=f"another worker had the same batch in {shared} steps"
             )
+        if sum(pairs) >= FEWEST_PAIRS and len(set(seen)) >= FEWEST_KINDS:
+            text = f"{sum(pairs)} of {window} batches equal the one before, {SAME_NUMBERS}"
+            return Measurement(100.0 * len(set(seen)) / window, fires=True, threshold=limit, text=text)
         share, kind = min((of_batches, "batches"), (of_samples, "samples in a batch"))
         text = f"only {share:.3g} % of the {kind} of the first are different (more than {limit:g} % expected)"
         if len(set(seen)) == 1 and view.statistic(name, is_of_one_sample):

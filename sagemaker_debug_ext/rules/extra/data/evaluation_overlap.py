@@ -1,4 +1,4 @@
-"""EvaluationOverlap: evaluation uses samples that the model was trained on."""
+"""EvaluationOverlap: evaluation beside training uses samples that the model was trained on."""
 
 from __future__ import annotations
 
@@ -49,11 +49,15 @@ def is_whole(batch: Array) -> bool:
 
 
 class EvaluationOverlap(TensorRule):
-    """The model is evaluated on samples that it was trained on.
+    """The model is evaluated on samples that it was trained on, while it is trained.
 
     Checks inputs of the model; axis 0 is the batch. Samples of TRAIN steps are stored as hashes. The rule fires if more
     than `max_share_percent` of the distinct samples of EVAL steps are among them, once there are at least 32. Samples
     of fewer than four elements are skipped. Augmented samples count as different.
+
+    An evaluation counts once training goes on after it, because decisions about the training may follow from it. An
+    evaluation at the end, as of the error on the training data, does not fire. Neither does one of the batch of the
+    training step before or after it, which shows how training proceeds.
 
     Samples of integers, such as short sentences, may be equal by chance. Training batches contain each sample once, so
     equal samples within them show how likely that is. If there are any, the rule fires only if the percentage beyond
@@ -86,29 +90,52 @@ class EvaluationOverlap(TensorRule):
         self._evaluated: dict[str, set[bytes]] = collections.defaultdict(set)
         self._repeats: dict[str, _Repeats] = collections.defaultdict(_Repeats)
         self._wholes: dict[str, collections.Counter[tuple[bytes, ...]]] = collections.defaultdict(collections.Counter)
+        self._waiting: dict[str, list[Sequence[bytes]]] = collections.defaultdict(list)
+        self._last_batch: dict[str, set[bytes]] = {}
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the percentage of evaluation samples that training has seen."""
         if view.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL):
             return None
         samples = view.statistic(name, sample_hashes)
-        trained = self._trained[name]
         if samples is None:
             return None
-        if view.mode is ModeKeys.TRAIN:
-            if len(trained) < MAX_KEPT:
-                trained.update(samples)
-            if len(self._wholes[name]) < FEW:
-                self._wholes[name][samples] += 1
-            if view.statistic(name, is_whole):
-                self._repeats[name].add(samples)
+        if view.mode is ModeKeys.EVAL:
+            is_whole_set = len(self._wholes[name]) == 1 and self._wholes[name][samples] > 1
+            if not is_whole_set and not set(samples) <= self._last_batch.get(name, set()):
+                self._waiting[name].append(samples)
             return None
-        if len(self._wholes[name]) == 1 and self._wholes[name][samples] > 1:
+        found = self._compare(name, samples)
+        self._learn(view, name, samples)
+        return found
+
+    def _learn(self, view: StepView, name: str, samples: tuple[bytes, ...]) -> None:
+        """Note the samples of a training step."""
+        trained = self._trained[name]
+        self._last_batch[name] = set(samples)
+        if len(trained) < MAX_KEPT:
+            trained.update(samples)
+        if len(self._wholes[name]) < FEW:
+            self._wholes[name][samples] += 1
+        if view.statistic(name, is_whole):
+            self._repeats[name].add(samples)
+
+    def _compare(self, name: str, following: Sequence[bytes]) -> Measurement | None:
+        """Compare the samples of the evaluation that has ended with those of the training steps before it.
+
+        Args:
+            name: Name of the input.
+            following: Samples of the training step that follows.
+        """
+        trained, evaluated = self._trained[name], self._evaluated[name]
+        batch = set(following)
+        waiting = [samples for samples in self._waiting.pop(name, ()) if not batch.issuperset(samples)]
+        if not (waiting and trained):
             return None
-        evaluated = self._evaluated[name]
-        if len(evaluated) < MAX_KEPT:
-            evaluated.update(samples)
-        if len(evaluated) < MIN_SAMPLES or not trained:
+        for samples in waiting:
+            if len(evaluated) < MAX_KEPT:
+                evaluated.update(samples)
+        if len(evaluated) < MIN_SAMPLES:
             return None
         share = 100 * len(evaluated & trained) / len(evaluated)
         by_chance = min(1.0, SURE * self._repeats[name].share_known_by_chance(len(trained)))

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, gradient_in, is_training, loss_at, loss_reduction_size
+from sagemaker_debug_ext.rules.issue import Issue
 from sagemaker_debug_ext.rules.reading.numeric import norm
 from sagemaker_debug_ext.rules.reading.selection import Selection, TensorRequirement
 from sagemaker_debug_ext.rules.reading.step_view import StepView
@@ -43,10 +45,15 @@ class FlatLoss(TensorRule):
     large number or a temperature. Values below 0.0001 are ignored, because gradients then have vanished or are scaled
     separately from the loss.
 
+    Some models with small first weights begin slowly. With `patience_running`, an issue is held: it is taken back if a
+    loss has fallen to half of its level since.
+
     Parameters:
         threshold: Smallest change of the loss, in percent, for a change of the weights by one percent; 0.03 when not
             given.
         patience: Number of first saved steps to check; 5 when not given.
+        patience_running: Number of TRAIN steps, while the job runs, in which training may disprove an issue; 0, which
+            waits for none, when not given.
 
     Source:
         Elasticity, the ratio of relative changes; scores must be able to become large: Guo and others, On Calibration
@@ -66,6 +73,15 @@ class FlatLoss(TensorRule):
 
     def configure(self) -> None:
         self._seen: dict[str, list[float]] = {}
+        self._provisional = ProvisionalIssues(self.parameters["patience_running"])
+
+    def evaluate(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if the loss hardly depends on the weights, once training has not disproved it."""
+        return self._provisional.settle(view, super().evaluate(view))
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issue that is held, if no more steps will follow."""
+        return self._provisional.take(self.base_trial.loaded_all_steps)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         gradients = Selection(collections=(CollectionKeys.GRADIENTS,))

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from sagemaker_debug_ext.rules.builtin_rule import Measurement, TensorRule, describe_tensors
+from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.statistics import variation
 from sagemaker_debug_ext.rules.inference.training import StreakCounter, is_training, value_before_update
 from sagemaker_debug_ext.rules.issue import Issue
@@ -62,11 +63,16 @@ class ActivationCollapse(TensorRule):
     between layers: the input of one is exactly the same for each sample, but is the output of no layer, as with a mean
     over the batch or attention over padding.
 
+    Some models overcome a collapse, as of small first weights. With `patience_running`, an issue is held: it is taken
+    back if all outputs vary again and a loss has fallen to half of its level since.
+
     Parameters:
         tensor_regex: Regular expressions searched in the names of layer outputs, as a list or separated by commas.
             When not given: those of all layers, as the framework names them.
         threshold: Smallest variation; 0.001 when not given.
         patience: Number of consecutive saved steps below the threshold; 3 when not given.
+        patience_running: Number of TRAIN steps, while the job runs, in which training may disprove an issue; 0, which
+            waits for none, when not given.
 
     Source:
         The variance of activations as a sign of health of a network: Glorot and Bengio, Understanding the Difficulty of
@@ -78,7 +84,6 @@ class ActivationCollapse(TensorRule):
     """
 
     spec_name = "ActivationCollapse"
-    has_per_tensor_state = True
     advice = (
         "Inspect the layers up to the first one named: look for weights of 0, dead units, saturated "
         "activations, or a bias much larger than the signal. Initialise to suit the activation, add "
@@ -89,6 +94,15 @@ class ActivationCollapse(TensorRule):
         self.selection = chosen_or(self.parameters["tensor_regex"], Role.LAYER_OUTPUT)
         self._streaks = StreakCounter()
         self._have_varied: set[str] = set()
+        self._provisional = ProvisionalIssues(self.parameters["patience_running"])
+
+    def evaluate(self, view: StepView) -> list[Issue] | None:
+        """Return an issue if outputs hardly differ between samples, once training has not disproved it."""
+        return self._provisional.settle(view, super().evaluate(view))
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issue that is held, if no more steps will follow."""
+        return self._provisional.take(self.base_trial.loaded_all_steps)
 
     def measure(self, view: StepView, name: str) -> Measurement | None:
         """Return the variation of a layer's output."""

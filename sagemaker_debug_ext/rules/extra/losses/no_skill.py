@@ -44,6 +44,9 @@ class NoSkill(BuiltinRule):
     class more. The mean error of the latest `window` steps must be below that of the constant over the same samples by
     `min_gain_percent`. More steps are used if these have fewer than 200 targets.
 
+    Dropout may make training predictions poor although the model has learnt. The rule therefore does not fire while the
+    predictions of the latest EVAL steps are better than the constant.
+
     Some sound models learn nothing for a long time, because their learning rate is warmed up or the first step is the
     hardest. The rule therefore fires only when the job has ended, after at least `patience` steps, or while it runs if
     none of `patience_running` steps met the limit.
@@ -76,6 +79,7 @@ class NoSkill(BuiltinRule):
 
     def configure(self) -> None:
         self._baseline = BaselineComparison(self.parameters["window"])
+        self._on_new_data = BaselineComparison(self.parameters["window"])
         self._best: dict[str, _Best] = {}
         self._adversarial = AdversarialLosses()
         self._best_gain: dict[str, float] = {}
@@ -88,6 +92,8 @@ class NoSkill(BuiltinRule):
 
     def evaluate(self, view: StepView) -> list[Issue] | None:
         """Return an issue if a constant prediction is as good."""
+        if view.mode is ModeKeys.EVAL:
+            self._on_new_data.observe(view)
         if not is_training(view):
             return None
         self._adversarial.observe(view)
@@ -114,8 +120,12 @@ class NoSkill(BuiltinRule):
     def _settled(self, view: StepView, name: str, gain: float) -> Measurement:
         """Return a measurement that fires if a loss is not better than a constant, and patience is exhausted."""
         limit: float = self.parameters["min_gain_percent"]
+        validated = self._on_new_data.gain(name)
+        has_learnt = validated is not None and validated >= limit
         is_late = self._baseline.num_seen(name) >= self.parameters["patience_running"] and self._best_gain[name] < limit
-        return self._pending.settle(view, name, Measurement(gain, fires=gain < limit), is_late=is_late)
+        return self._pending.settle(
+            view, name, Measurement(gain, fires=gain < limit and not has_learnt), is_late=is_late
+        )
 
     def _without_skill(self, view: StepView, gains: Mapping[str, float], what: str) -> Issue:
         worst = min(gains, key=lambda name: gains[name])

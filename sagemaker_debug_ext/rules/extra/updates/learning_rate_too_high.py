@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 from typing import Final
 
+from sagemaker_debug_ext.rules.inference.recovery import ProvisionalIssues
 from sagemaker_debug_ext.rules.inference.training import LOSSES, is_training, loss_values
 from sagemaker_debug_ext.rules.inference.updates import UpdateSizeRule
 from sagemaker_debug_ext.rules.issue import Issue
@@ -30,9 +31,14 @@ class LearningRateTooHigh(UpdateSizeRule):
     evaluated, because updates cannot be compared with their size. Examples are bias tables and adapters added to a
     trained layer.
 
+    Small weights may have to grow many times over. With `patience_running`, an issue is held: it is taken back if
+    updates become smaller and a loss falls to half of its first level, unless a loss has risen in this way.
+
     Parameters:
         threshold: Largest usual change of a weight in a step, relative to its norm; 0.25 when not given.
         window: Number of updates to check; 5 when not given.
+        patience_running: Number of TRAIN steps, while the job runs, in which training may disprove an issue; 0, which
+            waits for none, when not given.
 
     Source:
         Updates of about a thousandth of the weights are a rule of thumb of the Stanford course CS231n, notes on
@@ -55,6 +61,7 @@ class LearningRateTooHigh(UpdateSizeRule):
         self._least: dict[str, float] = {}
         self._has_jumped = False
         self._waiting: dict[str, float] = {}
+        self._provisional = ProvisionalIssues(self.parameters["patience_running"], since_first=True)
 
     def needs(self) -> tuple[TensorRequirement, ...]:
         return *super().needs(), TensorRequirement("losses", LOSSES, is_required=False)
@@ -66,7 +73,11 @@ class LearningRateTooHigh(UpdateSizeRule):
                 least = self._least.setdefault(name, loss)
                 self._has_jumped = self._has_jumped or not loss - least <= abs(least)
                 self._least[name] = min(least, loss)
-        return super().evaluate(view)
+        return self._provisional.settle(view, super().evaluate(view), is_certain=self._has_jumped)
+
+    def issues_while_waiting(self) -> list[Issue]:
+        """Return the issue that is held, if no more steps will follow."""
+        return self._provisional.take(self.base_trial.loaded_all_steps)
 
     def note(self, name: str, ratio: float) -> None:
         """Count the updates of a weight, and store the first ones."""

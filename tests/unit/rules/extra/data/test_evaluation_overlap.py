@@ -15,7 +15,20 @@ def test_samples_seen_in_training_fire(run_rule, shared, fires):
     seen, new = rng.normal(size=(32, 6)), rng.normal(size=(32 - shared, 6))
     steps = {(TRAIN, 0): {"Net_input_0": seen}}
     steps[EVAL, 0] = {"Net_input_0": np.concatenate([seen[:shared], new])}
-    assert fired_at(run_rule("EvaluationOverlap", steps)) == ([1] if fires else [])
+    assert fired_at(run_rule("EvaluationOverlap", steps)) == []
+    steps[TRAIN, 1] = {"Net_input_0": rng.normal(size=(32, 6))}
+    assert fired_at(run_rule("EvaluationOverlap", steps)) == ([2] if fires else [])
+
+
+@pytest.mark.parametrize(("position", "fires"), [(2, False), (3, False), (0, True)])
+def test_the_batch_that_is_trained_on_may_be_evaluated(run_rule, position, fires):
+    """Evaluation of the batch of the training step before or after shows progress, and that of another one fires."""
+    batches = np.random.default_rng(0).normal(size=(4, 40, 6))
+    steps = {(TRAIN, step): {"Net_input_0": batches[step]} for step in range(3)}
+    steps[EVAL, 0] = {"Net_input_0": batches[position][:32]}
+    steps[EVAL, 1] = {"Net_input_0": batches[position][32:]}
+    steps[TRAIN, 3] = {"Net_input_0": batches[3]}
+    assert fired_at(run_rule("EvaluationOverlap", steps)) == ([5] if fires else [])
 
 
 @pytest.mark.parametrize(("num_words", "shared", "fires"), [(5, 0, False), (5, 64, True), (40, 24, True)])
@@ -26,6 +39,7 @@ def test_short_sentences_may_be_equal_by_chance(run_rule, num_words, shared, fir
     new = rng.integers(0, num_words, size=(64 - shared, 4))
     steps = {(TRAIN, step): {"Net_input_0": batch} for step, batch in enumerate(batches)}
     steps[EVAL, 0] = {"Net_input_0": np.concatenate([np.concatenate(batches)[:shared], new])}
+    steps[TRAIN, len(batches)] = {"Net_input_0": rng.integers(0, num_words, size=(32, 4))}
     assert bool(run_rule("EvaluationOverlap", steps)) == fires
     if num_words == 5:
         known = set(map(bytes, np.concatenate(batches)))
@@ -38,4 +52,5 @@ def test_one_graph_is_trained_on_and_evaluated(run_rule, kinds, fires):
     graphs = np.random.default_rng(0).normal(size=(kinds, 40, 5))
     steps = steps_of({"Net_input_0": graphs[step % kinds]} for step in range(6))
     steps |= steps_of([{"Net_input_0": graphs[0]}], EVAL)
+    steps[TRAIN, 6] = {"Net_input_0": graphs[-1]}
     assert bool(run_rule("EvaluationOverlap", steps)) == fires
