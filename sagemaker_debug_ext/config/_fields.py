@@ -267,7 +267,7 @@ _HAS_WARNED: Final[ContextVar[bool]] = ContextVar("has_warned", default=False)
 
 @contextlib.contextmanager
 def warned_before() -> Iterator[None]:
-    """Say nothing of unknown settings within, because their owner was warned when the settings were made."""
+    """Suppress warnings of unknown settings, because their owner was warned when they were made."""
     token = _HAS_WARNED.set(True)
     try:
         yield
