@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sagemaker_debug_ext.errors import SMDebugTypeError
 from sagemaker_debug_ext.requests.training_job import DEBUGGER_MEMBERS, debugger_request
+from sagemaker_debug_ext.sdk._payloads import change_batch_job, change_pipeline
 from sagemaker_debug_ext.sdk._settings import DebuggerSettings, build_members, facts_of_request
 from sagemaker_debug_ext.sdk._uploads import upload_rule_sources
 from sagemaker_debug_ext.sdk.self_managed import to_self_managed, with_environment
@@ -24,6 +25,11 @@ __all__ = ["AttachedDebugger", "attach_debugger", "debugger_request", "upload_ru
 
 _EVENT: Final = "provide-client-params.sagemaker.CreateTrainingJob"
 _TUNING_EVENT: Final = "provide-client-params.sagemaker.CreateHyperParameterTuningJob"
+_BATCH_EVENT: Final = "provide-client-params.batch.SubmitServiceJob"
+_PIPELINE_EVENTS: Final = (
+    "provide-client-params.sagemaker.CreatePipeline",
+    "provide-client-params.sagemaker.UpdatePipeline",
+)
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -54,7 +60,12 @@ class AttachedDebugger:
         self._is_attached = True
         self._handlers: dict[str, Callable[..., dict[str, Any] | None]] = {_EVENT: self._add_members}
         if self_managed is not None:
-            self._handlers = {_EVENT: self._add_environment, _TUNING_EVENT: self._add_environments}
+            self._handlers = {
+                _EVENT: self._add_environment,
+                _TUNING_EVENT: self._add_environments,
+                _BATCH_EVENT: self._change_batch_job,
+                **dict.fromkeys(_PIPELINE_EVENTS, self._change_pipeline),
+            }
         for event, handler in self._handlers.items():
             events.register(event, handler)
 
@@ -105,6 +116,14 @@ class AttachedDebugger:
             ]
         return changed
 
+    def _change_batch_job(self, params: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
+        """Add the settings to the training job in the payload of a Batch job."""
+        return change_batch_job(params, self._add_environment) if self._is_attached else None
+
+    def _change_pipeline(self, params: Mapping[str, Any], **_: Any) -> dict[str, Any] | None:
+        """Add the settings to the training and tuning steps of a pipeline."""
+        return change_pipeline(params, self._add_environment, self._add_environments) if self._is_attached else None
+
     def _with_environment(self, request: Mapping[str, Any], is_tuning: bool = False) -> dict[str, Any]:
         return with_environment(request, self._settings, self._self_managed or True, self._source_uris, is_tuning)
 
@@ -136,8 +155,8 @@ def attach_debugger(
 
     Region, job name and output path are those of the request. Requests with Debugger members are not changed.
 
-    With `self_managed`, environment variables are added instead, also to the jobs of tuning jobs. Such jobs need no
-    part of the Debugger service.
+    With `self_managed`, environment variables are added instead, also to the jobs of tuning jobs, pipelines and AWS
+    Batch. Such jobs need no part of the Debugger service.
 
     Example:
         >>> client = boto3.client("sagemaker")  # doctest: +SKIP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import types
 
 import pytest
 
@@ -96,6 +97,68 @@ def test_attach_when_settings_cannot_be_self_managed_then_is_refused(session, se
     """Before any job is sent."""
     with pytest.raises(error, match=message):
         attach_debugger(session, **settings)
+
+
+def sent(client, event, call, **arguments):
+    """Return the body of a request, which nobody answers."""
+    bodies = []
+
+    def answer(params, **_):
+        bodies.append(json.loads(params["body"]))
+        return types.SimpleNamespace(status_code=200), {}
+
+    client.meta.events.register(event, answer)
+    try:
+        call(**arguments)
+    finally:
+        client.meta.events.unregister(event, answer)
+    return bodies[0]
+
+
+def submitted(session, payload, job_type="SAGEMAKER_TRAINING"):
+    """Return the payload that Batch gets."""
+    client = session.client("batch")
+    arguments = {"jobName": "j", "jobQueue": "q", "serviceJobType": job_type, "serviceRequestPayload": payload}
+    body = sent(client, "before-call.batch.SubmitServiceJob", client.submit_service_job, **arguments)
+    return body["serviceRequestPayload"]
+
+
+def test_attached_session_reaches_the_job_in_a_payload_of_batch(session, request_members):
+    """The payload is that of a request by itself; after detaching it stays."""
+    if not hasattr(session.client("batch"), "submit_service_job"):
+        pytest.skip("this boto3 does not know training jobs of Batch")
+    request = {**request_members, "TrainingJobName": "queued"}
+    with attach_debugger(session, rules=RULES, self_managed=True) as attached:
+        assert json.loads(submitted(session, json.dumps(request))) == self_managed_request(request, rules=RULES)
+        with pytest.raises(SMDebugValueError, match="serviceRequestPayload must be JSON"):
+            submitted(session, "no JSON")
+        assert submitted(session, "{}", "OTHER") == "{}"
+        attached.detach()
+        assert json.loads(submitted(session, json.dumps(request))) == request
+
+
+def test_attached_session_reaches_the_steps_of_pipelines(session, request_members, caplog):
+    """Training and tuning steps, also in branches; steps whose output path is an expression are named and stay."""
+    job = {name: value for name, value in request_members.items() if name != "TrainingJobName"}
+    own = {"Name": "own", "Type": "Training", "Arguments": job}
+    tuning = {"Name": "tune", "Type": "Tuning", "Arguments": {"TrainingJobDefinition": job}}
+    late_job = {**job, "OutputDataConfig": {"S3OutputPath": {"Get": "Parameters.Output"}}}
+    late = {"Name": "late", "Type": "Training", "Arguments": late_job}
+    branch = {"Name": "if", "Type": "Condition", "Arguments": {"IfSteps": [own], "ElseSteps": [tuning, late]}}
+    other = {"Name": "process", "Type": "Processing", "Arguments": {"Environment": {}}}
+    definition = {"Version": "2020-12-01", "Parameters": [], "Steps": [branch, other]}
+    changed = self_managed_request(job, rules=RULES)
+    branches = {
+        "IfSteps": [{**own, "Arguments": changed}],
+        "ElseSteps": [{**tuning, "Arguments": {"TrainingJobDefinition": changed}}, late],
+    }
+    with attach_debugger(session, rules=RULES, self_managed=True):
+        client = session.client("sagemaker")
+        event = "before-call.sagemaker.UpdatePipeline"
+        call = client.update_pipeline
+        body = sent(client, event, call, PipelineName="p", PipelineDefinition=json.dumps(definition))
+    assert json.loads(body["PipelineDefinition"]) == {**definition, "Steps": [{**branch, "Arguments": branches}, other]}
+    assert "step 'late' is not changed" in caplog.text
 
 
 def described(name, **members):
