@@ -83,8 +83,9 @@ class CollectionSet:
 
     @property
     def saved(self) -> set[str]:
-        """Names of the collections to save."""
-        return {*self._by_name, *self._saved} if self._save_all else set(self._saved)
+        """Names of the collections to save: every collection if ``all`` is among those asked for."""
+        is_every = self._save_all or CollectionKeys.ALL in self._saved
+        return {*self._by_name, *self._saved} if is_every else set(self._saved)
 
     def __iter__(self) -> Any:
         return iter(self._by_name.values())

@@ -111,6 +111,12 @@ def open_trial(library, folder):
     return library.module("trials").create_trial(str(folder))
 
 
+WEIGHTS = [f"Dense_fc{number}.weight" for number in (1, 2, 3)]
+BIASES = [f"Dense_fc{number}.bias" for number in (1, 2, 3)]
+GRADIENTS = [f"gradient/{name}" for name in WEIGHTS + BIASES]
+MODULES = [f"{name}_{side}_0" for name in ("fc1", "relu1", "fc2", "relu2", "fc3") for side in ("input", "output")]
+
+
 @pytest.mark.parametrize(("network", "num_names"), [(Convolutions, 36), (SharedActivation, 36)])
 def test_everything_when_saved_then_every_name_of_the_original(library, smd, tmp_path, network, num_names):
     """Each parameter, gradient, input and output has one name, also when a module is called more than once."""
@@ -126,6 +132,26 @@ def test_everything_when_saved_then_every_name_of_the_original(library, smd, tmp
     trial = open_trial(library, tmp_path / "trial")
     assert trial.steps() == [0, 1, 5]
     assert len(trial.tensor_names()) == num_names
+
+
+@pytest.mark.parametrize("is_from_file", [False, True])
+def test_collection_all_when_asked_for_then_every_collection_is_saved(library, smd, tmp_path, is_from_file):
+    """Weights, biases, gradients and losses, but no inputs and outputs, for which it has no pattern."""
+    folder = str(tmp_path / "trial")
+    if is_from_file:
+        settings = {"LocalPath": folder, "HookParameters": {"save_interval": "2"}}
+        settings["CollectionConfigurations"] = [{"CollectionName": "all"}]
+        (tmp_path / "config.json").write_text(json.dumps(settings))
+        hook = smd.Hook.create_from_json_file(str(tmp_path / "config.json"))
+    else:
+        hook = smd.Hook(out_dir=folder, save_config=smd.SaveConfig(save_interval=2), include_collections=["all"])
+    model = Dense()
+    hook.register_module(model)
+    train(model, 3, shape=(20,))
+    hook.close()
+    trial = open_trial(library, folder)
+    assert trial.tensor_names() == sorted(WEIGHTS + BIASES + GRADIENTS)
+    assert trial.steps() == [0, 2]
 
 
 def test_activations_when_a_module_is_added_to_a_collection_then_they_are_saved(library, smd, tmp_path):
@@ -153,12 +179,6 @@ def test_custom_tensor_when_saved_then_follows_the_steps_of_the_hook(library, sm
     hook.close()
     trial = open_trial(library, tmp_path / "trial")
     assert trial.tensor("custom_tensor").steps() == [1, 2, 3]
-
-
-WEIGHTS = [f"Dense_fc{number}.weight" for number in (1, 2, 3)]
-BIASES = [f"Dense_fc{number}.bias" for number in (1, 2, 3)]
-GRADIENTS = [f"gradient/{name}" for name in WEIGHTS + BIASES]
-MODULES = [f"{name}_{side}_0" for name in ("fc1", "relu1", "fc2", "relu2", "fc3") for side in ("input", "output")]
 
 
 @pytest.mark.parametrize("is_from_file", [False, True])
