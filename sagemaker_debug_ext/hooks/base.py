@@ -62,6 +62,7 @@ from sagemaker_debug_ext.hooks.script_calls import ScriptCalls
 from sagemaker_debug_ext.hooks.step_cycle import StepCycle
 from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
 from sagemaker_debug_ext.hooks.worker_role import WorkerRole
+from sagemaker_debug_ext.store import open_writers
 from sagemaker_debug_ext.store.backends import Backend
 
 LOG = logging.getLogger(__name__)
@@ -194,10 +195,12 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         self._role = WorkerRole(
             self, options.include_workers, self._lifecycle, self._steps, self._dispatcher, self._disable, start
         )
-        self._cycle = StepCycle(self._steps, self._recorder, self._dispatcher, self._role, self._lock)
+        self._writer = open_writers.OpenWriter(self._settle)
+        self._cycle = StepCycle(self._steps, self._recorder, self._dispatcher, self._role, self._writer, self._lock)
         self._submit_step = self._cycle.submit  # called at every step, as `_skipped` is
         registry.register(self, self.backend)
         registry.set_hook(self, BaseHook)
+        open_writers.announce(self.out_dir, self._writer)
         self._lifecycle.attach(self.close, self._finish_early if options.handle_sigterm else None)
         self._trigger = RecordingTrigger(self.backend, self.write_recording) if options.flight_recorder else None
 
@@ -272,6 +275,7 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
             return
         self._skipped.forget()
         registry.mark_closed(self, self.out_dir)
+        open_writers.withdraw(self.out_dir, self._writer)
         if self._trigger is not None:
             self._trigger.close()
         self._detach()
@@ -350,6 +354,19 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
             if self._role.takes_part():
                 self._steps.save_plan()
                 self._dispatcher.export_collections()
+        self._dispatcher.flush()
+
+    def _settle(self) -> bool:
+        """Write all complete steps for a reader on the thread that trains; return whether this process writes."""
+        is_bystander = self._role.is_helper or (self._lifecycle.is_off and self.failure is None)
+        if not is_bystander and self._lifecycle.is_active():
+            self._write_complete_steps()
+        return not is_bystander
+
+    @fail_safe
+    def _write_complete_steps(self) -> None:
+        if self._is_between_trainings():
+            self._cycle.end_open()
         self._dispatcher.flush()
 
     @fail_safe

@@ -98,6 +98,10 @@ class FrameworkAdapter:
         """Return whether the open step is certain to get no more values."""
         return False
 
+    def _is_between_trainings(self) -> bool:
+        """Return whether the framework has returned from training, so that only the script can add to the open step."""
+        return False
+
     def _continues_counting(self) -> bool:
         """Return whether steps are counted on from those that an earlier run has left in the folder."""
         return True

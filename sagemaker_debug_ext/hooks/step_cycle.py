@@ -11,6 +11,7 @@ from sagemaker_debug_ext.hooks.capture.step_tracker import StepTracker
 from sagemaker_debug_ext.hooks.output.dispatcher import StepDispatcher
 from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
 from sagemaker_debug_ext.hooks.worker_role import WorkerRole
+from sagemaker_debug_ext.store.open_writers import OpenWriter
 
 
 class StepCycle:
@@ -21,6 +22,7 @@ class StepCycle:
         recorder: Records values with a step.
         dispatcher: Gets each step that has ended.
         role: Says whether this process takes part in steps.
+        writer: Is told which thread trains.
         lock: The hook's lock.
     """
 
@@ -30,12 +32,14 @@ class StepCycle:
         recorder: StepRecorder,
         dispatcher: StepDispatcher,
         role: WorkerRole,
+        writer: OpenWriter,
         lock: threading.RLock,
     ) -> None:
         self._steps = steps
         self._recorder = recorder
         self._dispatcher = dispatcher
         self._role = role
+        self._writer = writer
         self._lock = lock
 
     def begin(self, submit: bool) -> StepPlan | None:
@@ -45,6 +49,7 @@ class StepCycle:
             submit: Whether to submit the ended step at once; otherwise `submit` is to be called later.
         """
         steps, recorder, dispatcher = self._steps, self._recorder, self._dispatcher
+        self._writer.thread_id = threading.get_ident()
         with self._lock:
             recorder.flush_scalars(steps.open, steps.counters.mode)
             steps.end()
@@ -100,6 +105,18 @@ class StepCycle:
                 dispatcher.write_recording()
             steps.save_plan()
             dispatcher.export_collections_if_changed()
+
+    def end_open(self) -> None:
+        """End the open step before the next begins, and submit it with all values that have waited for a step."""
+        steps, recorder = self._steps, self._recorder
+        with self._lock:
+            if not steps.open:  # values that come later belong to it as well
+                return
+            recorder.flush_scalars(steps.open, steps.counters.mode, is_final=True)
+            if recorder.tensors:
+                self.save_pending()
+            steps.end()
+            self.submit()
 
     def drop_open(self) -> None:
         """Drop the open step and the scalars that have waited for one."""

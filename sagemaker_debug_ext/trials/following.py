@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import logging
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from sagemaker_debug_ext.errors import NoMoreData, StepNotYetAvailable, StepUnavailable
 from sagemaker_debug_ext.trials.arguments import list_steps
@@ -12,6 +14,14 @@ from sagemaker_debug_ext.trials.index.reader import TrialReader
 from sagemaker_debug_ext.trials.step_range import StepRange
 from sagemaker_debug_ext.trials.waiting import DEFAULT_SILENCE_SECONDS, Polling
 from sagemaker_debug_ext.vocabulary import ModeKeys
+
+LOG = logging.getLogger(__name__)
+
+WRITTEN_HERE: Final = (
+    "only the steps saved so far are read, without waiting for the end of training: the hook of this thread for %s is "
+    "open; close the hook to end the trial, or read it from another thread or process while training goes on"
+)
+"""Logged when a thread would wait for steps that only it can write."""
 
 
 class JobState(enum.Enum):
@@ -33,10 +43,12 @@ class StepWaiter:
         reader: The reader of the trial.
         polling: How to poll.
         step_range: The global steps that the trial is limited to.
+        url: Where the trial lies, for messages.
     """
 
-    def __init__(self, reader: TrialReader, polling: Polling, step_range: StepRange) -> None:
+    def __init__(self, reader: TrialReader, polling: Polling, step_range: StepRange, url: str) -> None:
         self._reader = reader
+        self._url = url
         self._polling = polling
         self._step_range = step_range
 
@@ -60,6 +72,7 @@ class StepWaiter:
         seen_news = -1
         while True:
             looking_since = polling.clock()
+            is_written_here = reader.is_written_here()
             reader.follow()
             state = self.job_state(silence_seconds)
             num_news = reader.num_news
@@ -71,7 +84,9 @@ class StepWaiter:
                 seen.add(step)
                 if step >= begin:
                     yield step
-            if state is not JobState.RUNNING:
+            if is_written_here:
+                LOG.warning(WRITTEN_HERE, self._url)
+            if is_written_here or state is not JobState.RUNNING:
                 return
             if not news:
                 polling.sleep(polling.pause_seconds(looked_seconds))
@@ -82,10 +97,11 @@ class StepWaiter:
         missing = [step for step in steps if self.state(step, mode) is not StepState.AVAILABLE]
 
         def look() -> bool:
+            is_written_here = self._reader.is_written_here()
             self._reader.follow()
             missing[:] = [step for step in missing if not self._is_available(step, mode)]
             is_silent = timeout_seconds is None and self._reader.silent_seconds() > DEFAULT_SILENCE_SECONDS
-            return not missing or is_silent
+            return not missing or is_silent or is_written_here
 
         if missing:
             self._polling.wait_until(look, timeout_seconds)

@@ -6,6 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Sequence
+from typing import Final
 
 from sagemaker_debug_ext.errors import MissingCollectionFiles, TrialNotFoundError
 from sagemaker_debug_ext.store.backends.base import Backend, ObjectInfo
@@ -17,11 +18,15 @@ from sagemaker_debug_ext.store.format.keys import (
     try_parse_index_key,
 )
 from sagemaker_debug_ext.store.job_end import has_ended
+from sagemaker_debug_ext.store.open_writers import settle_own
 from sagemaker_debug_ext.trials.collections import CollectionsSnapshot, find_collections
 from sagemaker_debug_ext.trials.problems import Problems
 from sagemaker_debug_ext.trials.waiting import DEFAULT_SILENCE_SECONDS, Polling
 
 LOG = logging.getLogger(__name__)
+
+_NO_FILES: Final = "there are no collections, index or event files"
+_NOTHING_SAVED: Final = "the hook of this thread has saved nothing yet"
 
 
 def wait_for_collections(
@@ -46,8 +51,12 @@ def wait_for_collections(
         MissingCollectionFiles: Collections files are still missing after `wait_seconds`, or the job has ended without
             any step.
     """
+    is_written_here = settle_own(backend.url)
     ended = has_ended(backend)  # checked before listing, so that the list holds every file written before the marker
     found = find_collections(backend, problems)
+
+    if found is None and is_written_here:
+        wait_seconds = 0  # other workers may still write, but none is the first to
 
     def is_settled() -> bool:
         return ended or (found is not None and found.is_complete)
@@ -71,8 +80,12 @@ def wait_for_collections(
     if found is not None and found.is_complete:
         return found
     if found is None and not ended and not _has_begun(backend):
-        raise TrialNotFoundError(backend.url, "there are no collections, index or event files")
-    reason = "the job has ended" if ended else f"no more came within {wait_seconds:g} seconds (see wait_seconds)"
+        raise TrialNotFoundError(backend.url, _NOTHING_SAVED if is_written_here else _NO_FILES)
+    if ended:
+        reason = "the job has ended"
+    else:
+        is_own = found is None and is_written_here
+        reason = _NOTHING_SAVED if is_own else f"no more came within {wait_seconds:g} seconds (see wait_seconds)"
     return _settle_for(found, backend, problems, reason, ended)
 
 

@@ -138,7 +138,7 @@ class Trial(ValueQueries):
         self.index_reader = TrialReader(
             backend, self._problems, self.num_workers, self._step_range, self._polling, kept
         )
-        self._waiter = StepWaiter(self.index_reader, self._polling, self._step_range)
+        self._waiter = StepWaiter(self.index_reader, self._polling, self._step_range, self.path)
         if index_mode:
             self.maybe_refresh()
             self.index_reader.keep_index()
@@ -284,7 +284,8 @@ class Trial(ValueQueries):
 
         The iteration stops when the job has ended and all its steps have been yielded. It also stops when the job has
         saved nothing for `silence_seconds`, by default an hour, because it may have died; `job_state` returns which.
-        Incomplete steps are skipped unless the job has marked its end; `steps` can list them.
+        Incomplete steps are skipped unless the job has marked its end; `steps` can list them. The thread that trains
+        does not wait for its own open hook: it gets the steps saved so far, and a warning.
 
         Args:
             mode: The mode the steps count in.
@@ -318,7 +319,7 @@ class Trial(ValueQueries):
         Raises:
             StepUnavailable: A step was not saved and never will be.
             NoMoreData: The job has ended before a step.
-            StepNotYetAvailable: A step is still missing at the timeout.
+            StepNotYetAvailable: A step is still missing at the timeout; or at once, on the thread that trains.
         """
         self._waiter.wait(required_steps, mode, timeout_seconds)
 

@@ -628,6 +628,22 @@ class HookContract:
 
     # --- the end of a process -----------------------------------------------------------------------------------------
 
+    def test_follow_when_the_hook_is_open_on_this_thread_then_ends_and_training_continues_the_trial(
+        self, make_hook, tmp_path, caplog
+    ):
+        """A notebook evaluates between two trainings: nothing is waited for, and no step is lost."""
+        hook = make_hook(**self.arrays)
+        training = self.attach(hook).train(4)
+        trial = create_trial(str(tmp_path / "out"))
+        num_visible = 4 if self.knows_end_of_step else 3
+        assert list(trial.follow()) == list(range(num_visible))
+        assert "close the hook to end the trial" in caplog.text
+        self.assert_whole(trial)
+        training.train(3)
+        hook.close()
+        assert list(trial.follow()) == list(range(7))
+        self.assert_whole(trial)
+
     def test_process_when_sigterm_ends_it_then_complete_steps_are_written_and_trial_has_ended(self, tmp_path):
         """A process that SIGTERM ends leaves all steps that are complete, and ends as it would without hook."""
         report = self.run_script(

@@ -352,6 +352,9 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         super()._forget_names()
         self._recording_plans.clear()
 
+    def _is_between_trainings(self) -> bool:
+        return self._is_step_complete() and not any(function.is_attached for function in self._functions.values())
+
     def _is_step_complete(self) -> bool:
         return not self._is_in_step and self._tapes is None
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING, Final
 
 from sagemaker_debug_ext.trials.arguments import check_step
+from sagemaker_debug_ext.trials.following import WRITTEN_HERE
 
 if TYPE_CHECKING:
     from sagemaker_debug_ext.trials import Trial
@@ -47,7 +48,8 @@ def iter_steps(
         start_step: First step, inclusive.
         end_step: Last step, exclusive; None for no bound.
         only_steps: Steps to visit, if they are saved; None visits all.
-        follow: Wait for more steps while the job runs. A trial whose refreshing is switched off is never followed.
+        follow: Wait for more steps while the job runs. A trial whose refreshing is switched off is never followed, and
+            neither is one whose hook is open on the calling thread, which would wait for itself.
         should_stop: Called before each step and each wait; true ends the iteration.
         poll_seconds: Time to wait when there is no new step.
         sleep: Waits that long.
@@ -84,6 +86,7 @@ def _follow(
     was_running = False
     follow = follow and trial.dynamic_refresh
     while True:
+        follow = follow and not _is_written_here(trial)
         ended = _is_over(trial, end_step)  # read before the steps, because a list made afterwards misses none
         steps = trial.steps()
         new = steps[bisect.bisect_right(steps, last) :]
@@ -105,3 +108,11 @@ def _follow(
             if waited < _PATIENCE_SECONDS <= (waited := waited + poll_seconds):
                 LOG.warning("waiting for steps of trial %r: its job has not ended, or its hook is open", trial.name)
             yield None
+
+
+def _is_written_here(trial: Trial) -> bool:
+    """Return whether the calling thread would wait for itself; its complete steps are visible then."""
+    is_written_here = trial.index_reader.is_written_here()
+    if is_written_here:
+        LOG.warning(WRITTEN_HERE, trial.path)
+    return is_written_here

@@ -12,6 +12,7 @@ from sagemaker_debug_ext.errors import CorruptRecordError, SMDebugValueError
 from sagemaker_debug_ext.store.backends.base import Backend
 from sagemaker_debug_ext.store.format.messages import Array
 from sagemaker_debug_ext.store.job_end import has_ended
+from sagemaker_debug_ext.store.open_writers import settle_own
 from sagemaker_debug_ext.store.reader import EventReader
 from sagemaker_debug_ext.trials.index.cache import IndexCache
 from sagemaker_debug_ext.trials.index.completeness import Completeness
@@ -141,6 +142,13 @@ class TrialReader:
                     self.completeness.finish()
                     self.num_news += 1
             return self.completeness.has_ended
+
+    def is_written_here(self) -> bool:
+        """Return whether the calling thread itself writes the trial, so that no new step can come while it waits.
+
+        All complete steps of the thread are visible then. False once the job has ended.
+        """
+        return not self.completeness.has_ended and settle_own(self._backend.url)
 
     def read_failed(self) -> None:
         """After the end of the job, try files that could not be read once more: at once, and then every 30 s."""
