@@ -64,6 +64,7 @@ from sagemaker_debug_ext.hooks.step_recorder import StepRecorder
 from sagemaker_debug_ext.hooks.worker_role import WorkerRole
 from sagemaker_debug_ext.store import open_writers
 from sagemaker_debug_ext.store.backends import Backend
+from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)
 
@@ -278,9 +279,10 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         open_writers.withdraw(self.out_dir, self._writer)
         if self._trigger is not None:
             self._trigger.close()
+        has_model = self._has_model()
         self._detach()
         self._finish()
-        self._warn_if_nothing_was_saved()
+        self._warn_of_shortfalls(has_model)
         self._end()
         self._lifecycle.detach()
         self._watcher.drain(0 if self.failure is not None else None)
@@ -395,14 +397,32 @@ class BaseHook(FrameworkAdapter, ScriptCalls, ProfilerCalls, InnerNames):
         is_uploaded = JOB_NAME_VARIABLE in os.environ and not self.backend.is_remote
         self._dispatcher.finish(mark_end=not is_uploaded)
 
-    def _warn_if_nothing_was_saved(self) -> None:
-        dispatcher, num_steps = self._dispatcher, self._steps.last_begun + 1
-        is_intended = self.dry_run or dispatcher.flight_recorder is not None or self._lifecycle.is_off
-        if self._role.is_only_writer and num_steps > 0 and not (is_intended or dispatcher.has_taken):
+    def _warn_of_shortfalls(self, has_model: bool) -> None:
+        """Say what was asked for and did not come, each thing once."""
+        is_intended = self.dry_run or self._dispatcher.flight_recorder is not None or self._lifecycle.is_off
+        if is_intended or self._lifecycle.has_error_exit():
+            return
+        if not has_model:
+            LOG.warning("sagemaker_debug_ext: the hook for %s has seen no model: %s", self.out_dir, self.model_hint)
+        elif self._role.is_only_writer and self._dispatcher.has_taken:
+            self._warn_of_missing_tensors()
+        elif self._role.is_only_writer and self._steps.last_begun >= 0:
             LOG.warning(
                 "sagemaker_debug_ext: no tensors were saved to %s in %d steps: none matched the due collections %s; "
                 "check the save interval, the collection patterns and the registered modules",
                 self.out_dir,
-                num_steps,
+                self._steps.last_begun + 1,
                 ", ".join(sorted(self._collections.saved)),
             )
+
+    def _warn_of_missing_tensors(self) -> None:
+        """Say which collections stayed empty although they were due, and which patterns matched nothing."""
+        asked = {*self._options.include_collections, CollectionKeys.DEFAULT}
+        if self.has_trained:
+            asked |= {*self.expected_collections}
+        asked &= self._cycle.due_collections()
+        missing = self._collections.shortfalls(
+            asked, self.builtin_patterns, dict.fromkeys(self.expected_collections, self.loss_hint)
+        )
+        if missing:
+            LOG.warning("sagemaker_debug_ext: not everything was saved to %s: %s", self.out_dir, "; ".join(missing))

@@ -36,6 +36,15 @@ class FrameworkAdapter:
     collection_class: ClassVar[type[Collection]] = Collection
     default_save_interval: ClassVar[int] = DEFAULT_SAVE_INTERVAL
 
+    expected_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.LOSSES,)
+    """Those of them of which every training has members."""
+
+    loss_hint: ClassVar[str] = "no loss was saved"
+    """How a script has losses saved; told if none was."""
+
+    model_hint: ClassVar[str] = "give it a model"
+    """How a script gives the hook a model; told if it has none."""
+
     statistics: tuple[str, ...]
     """Statistics to save of every tensor beside its reductions; set by the hook."""
 
@@ -93,6 +102,10 @@ class FrameworkAdapter:
     def _sync_last_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
         """Return the last steps to continue from, given those that this process has found; called once."""
         return last_steps
+
+    def _has_model(self) -> bool:
+        """Return whether the script has given the hook a model."""
+        return True
 
     def _is_step_complete(self) -> bool:
         """Return whether the open step is certain to get no more values."""

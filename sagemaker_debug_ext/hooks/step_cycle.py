@@ -41,6 +41,7 @@ class StepCycle:
         self._role = role
         self._writer = writer
         self._lock = lock
+        self._plans: set[StepPlan] = set()
 
     def begin(self, submit: bool) -> StepPlan | None:
         """End the open step and begin the next; return what is due at it, None if nothing.
@@ -63,7 +64,14 @@ class StepCycle:
             plan = steps.current_plan()
             if not (plan or step or recorder.tensors) and dispatcher.checkpoints is None:
                 steps.skip_until_due()
-            return plan or None
+            if not plan:
+                return None
+            self._plans.add(plan)
+            return plan
+
+    def due_collections(self) -> set[str]:
+        """Return the names of the collections that were due at any step."""
+        return {name for plan in self._plans for name in plan.saved}
 
     def save_pending(self) -> None:
         """Record with the open step the tensors of the script that are due."""

@@ -24,6 +24,7 @@ from sagemaker_debug_ext.hooks.capture.save_plan import (
     selects_nothing,
     warn_never_saves,
 )
+from sagemaker_debug_ext.hooks.capture.shortfalls import find_shortfalls
 from sagemaker_debug_ext.vocabulary import CollectionKeys
 
 LOG = logging.getLogger(__name__)
@@ -176,6 +177,27 @@ class CollectionSet:
             if not self._by_name[name].has_tensor_name(tensor_name):
                 self._by_name[name].add_tensor_name(tensor_name)
                 self.has_news = True
+
+    def note_told(self, name: str) -> None:
+        """Remember that the script was told that a collection stays empty."""
+        self._reported.add(name)
+
+    def shortfalls(
+        self, asked: Iterable[str], builtin_patterns: Mapping[str, Iterable[str]], hints: Mapping[str, str]
+    ) -> list[str]:
+        """Return a sentence for each thing that these collections should have saved and did not, once.
+
+        Args:
+            asked: Names of the collections that were asked for and due; those told of earlier are left out.
+            builtin_patterns: The collections of the framework, with their patterns.
+            hints: Collection → how to have tensors saved in it.
+        """
+        saved_names: dict[str, set[str]] = {}
+        for tensor_name, collections in self._noted:
+            for name in collections:
+                saved_names.setdefault(name, set()).add(tensor_name)
+        members = [self.get(name) for name in sorted(asked) if name not in self._reported]
+        return list(find_shortfalls(members, saved_names, builtin_patterns, hints))
 
     def export(self) -> list[dict[str, Any]]:
         """Return all collections as the collections file spells them."""

@@ -56,6 +56,8 @@ class TensorHook(BaseHook):
         CollectionKeys.OPTIMIZER_VARIABLES: (),
     }
     collection_class: ClassVar[type[BaseCollection]] = Collection
+    model_hint: ClassVar[str] = "pass it among the callbacks of fit(), or wrap the tape of a loop with hook.wrap_tape()"
+    loss_hint: ClassVar[str] = "compile the model with a loss, or save it with hook.save_tensor() or hook.save_scalar()"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._model: Any = None

@@ -352,6 +352,9 @@ class KerasHook(CustomLoopHook, keras.callbacks.Callback):  # type: ignore[misc]
         super()._forget_names()
         self._recording_plans.clear()
 
+    def _has_model(self) -> bool:
+        return self._steps.last_begun >= 0 or self.model is not None
+
     def _is_between_trainings(self) -> bool:
         return self._is_step_complete() and not any(function.is_attached for function in self._functions.values())
 

@@ -100,6 +100,8 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         CollectionKeys.LOSSES: (r"[Ll]oss\d*_(?!input).*output",),
     }
     collection_class: ClassVar[type[BaseCollection]] = Collection
+    model_hint: ClassVar[str] = "call hook.register_block(net) before training"
+    loss_hint: ClassVar[str] = "call hook.register_block(loss), or hook.register_loss(loss) if it is no gluon.loss.Loss"
 
     def __init__(self, *args: Any, mode_follows_autograd: bool = False, **kwargs: Any) -> None:
         if not mx.__version__.startswith("1."):
@@ -395,6 +397,9 @@ class Hook(contextlib.ContextDecorator, BaseHook):
         wanted = Reductions(value.copy(), reductions)  # the writing thread computes them
         for reduction in reductions:
             yield reduction, Reduced(wanted, reduction)
+
+    def _has_model(self) -> bool:
+        return self._steps.last_begun >= 0 or bool(self._models)
 
     def _detach(self) -> None:
         self._save_parameters()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
@@ -60,6 +60,12 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
             is the output of a registered loss. With a gradient scaler that number is the scaled one.
         kwargs: As for `BaseHook`.
     """
+
+    model_hint: ClassVar[str] = "call hook.register_module(model) before training"
+    loss_hint: ClassVar[str] = (
+        "call hook.register_loss(loss_function), pass the value of another loss to hook.record_tensor_value(), or "
+        "create the hook with detect_losses=True"
+    )
 
     def __init__(self, *args: Any, explicit_steps: bool = False, detect_losses: bool = False, **kwargs: Any) -> None:
         self.explicit_steps = to_flag(explicit_steps, "explicit_steps")
@@ -359,6 +365,9 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
 
     def _sync_last_steps(self, last_steps: Mapping[ModeKeys, int]) -> Mapping[ModeKeys, int]:
         return self._full_tensors.agree_on_steps(last_steps)
+
+    def _has_model(self) -> bool:
+        return self._steps.last_begun >= 0 or any(root.is_model for root in self._roots)
 
     def _is_step_complete(self) -> bool:
         return self.explicit_steps and self._is_step_over

@@ -108,6 +108,9 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
     default_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.METRICS,)
     builtin_patterns: ClassVar[Mapping[str, tuple[str, ...]]] = BUILTIN_PATTERNS
     default_save_interval: ClassVar[int] = 10
+    expected_collections: ClassVar[tuple[str, ...]] = (CollectionKeys.METRICS,)
+    model_hint: ClassVar[str] = "pass it among the callbacks of xgboost.train() or of an estimator"
+    loss_hint: ClassVar[str] = "pass evals to xgboost.train(), or eval_set to fit()"
 
     def __init__(
         self,
@@ -118,6 +121,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         self._training: _Training | None = None
+        self._has_trained_model = False
         self._written: StepBuffer | None = None
         self._wanted: dict[StepPlan, frozenset[str]] = {}
         self._features: list[str] = []
@@ -193,6 +197,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         elif self._lifecycle.is_active():
             kind = self._look_at(model)
             self._training = None if kind is None else self._prepare(model, kind)
+            self._has_trained_model = True
         return model
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:  # noqa: ARG002
@@ -254,6 +259,7 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
         saved = [collection.name for collection in self._collections if collection.name in self._collections.saved]
         wanted = self._select(saved)
         if CollectionKeys.HYPERPARAMETERS in self._collections.saved and not self.hyperparameters:
+            self._collections.note_told(CollectionKeys.HYPERPARAMETERS)
             LOG.warning("collection 'hyperparameters' stays empty: the hook was given none")
         if not wanted:
             return
@@ -384,6 +390,9 @@ class Hook(BaseHook, TrainingCallback):  # type: ignore[misc]
             if collection.reduction_config not in (None, RAW):
                 collection.reduction_config = None
                 LOG.warning("reductions of collection %r have no effect: only values are saved", collection.name)
+
+    def _has_model(self) -> bool:
+        return self._has_trained_model
 
     def _is_step_complete(self) -> bool:
         return self._training is None or not self._training.is_open

@@ -366,13 +366,11 @@ class TestCollectionsFile:
             "collections losses; check the save interval"
         )
 
-    @pytest.mark.parametrize("given", [{"dry_run": True}, {"flight_recorder": 2}, {}])
-    def test_close_when_nothing_was_to_be_saved_or_a_number_was_then_says_nothing(self, make_hook, caplog, given):
+    @pytest.mark.parametrize("given", [{"dry_run": True}, {"flight_recorder": 2}])
+    def test_close_when_nothing_was_to_be_saved_then_says_nothing(self, make_hook, caplog, given):
         """A dry run saves nothing, a recorder only when asked."""
         hook = make_hook(**given)
-        hook.run_step({"loss": 1.0} if given else {})
-        if not given:
-            hook.save_scalar("lr", 1)
+        hook.run_step({"loss": 1.0})
         hook.close()
         assert caplog.messages == []
 
@@ -652,3 +650,50 @@ class TestFailures:
             hook.run_step({"loss": np.full(100, step)})
         hook.close()
         assert [int(tensors["loss"][0]) for tensors in trial.steps.values()] == list(range(10))
+
+
+class TestShortfalls:
+    def test_close_when_a_pattern_matched_nothing_then_says_so_once(self, make_hook, out_dir, caplog):
+        """A misspelt pattern would else be found when the trial is analysed."""
+        hook = make_hook(include_regex=["^fc1", "^fc9"], include_collections=["gradients"])
+        for _ in range(3):
+            hook.run_step({"loss": 1.0, "fc1": 1.0})
+        hook.close()
+        hook.close()
+        [said] = caplog.messages
+        assert said == (
+            f"sagemaker_debug_ext: not everything was saved to {out_dir}: pattern '^fc9' of collection 'default' "
+            "matched no tensor; collection 'gradients' stayed empty"
+        )
+
+    def test_close_when_losses_came_from_nowhere_then_says_how_to_save_them(self, make_hook, hook_class, caplog):
+        """Most rules need losses."""
+        hook = make_hook(include_regex=["^fc"])
+        hook.run_step({"fc": 1.0})
+        hook.close()
+        [said] = caplog.messages
+        assert said.endswith(f"collection 'losses' stayed empty: {hook_class.loss_hint}")
+
+    @pytest.mark.parametrize("given", [{"save_config": SaveConfig(start_step=1)}, {}], ids=["not due", "evaluation"])
+    def test_close_when_a_collection_was_not_due_or_nothing_was_trained_then_says_nothing(
+        self, make_hook, caplog, given
+    ):
+        """A script that evaluates a model has no loss to register."""
+        hook = make_hook(include_collections=["fc"])
+        hook.add_collection(Collection("fc", ["fc9"] if given else ["fc"], **given))
+        if not given:
+            hook.set_mode(EVAL)
+        hook.run_step({"loss": 1.0} if given else {"fc": 1.0})
+        hook.close()
+        assert caplog.messages == []
+
+    def test_close_when_there_was_no_model_then_says_how_to_give_it_one(
+        self, make_hook, hook_class, caplog, monkeypatch
+    ):
+        """A script may create a hook and forget to attach it."""
+        monkeypatch.setattr(hook_class, "_has_model", lambda _: False)
+        hook = make_hook()
+        hook.close()
+        assert caplog.messages == [
+            f"sagemaker_debug_ext: the hook for {hook.out_dir} has seen no model: {hook_class.model_hint}"
+        ]
