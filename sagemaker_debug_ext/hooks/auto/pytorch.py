@@ -9,6 +9,7 @@ loaders, are wrapped.
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,12 +32,14 @@ from sagemaker_debug_ext.hooks.pytorch.hook import Hook
 from sagemaker_debug_ext.hooks.pytorch.module_hooks import HookCallback
 from sagemaker_debug_ext.hooks.pytorch.observed_modes import ObservedModes
 from sagemaker_debug_ext.hooks.pytorch.overridable import NO_BACKWARD, current_backward
+from sagemaker_debug_ext.hooks.pytorch.registration import path_in_containers
 from sagemaker_debug_ext.vocabulary import ModeKeys
 
 LOG = logging.getLogger(__name__)
 
 wraps_training(__name__)
 
+_CALL: Final = nn.Module._call_impl.__code__  # noqa: SLF001 - the frame that stands for a call of a module
 _SETTLED_AFTER_CALLS: Final = 100_000
 """Number of consecutive calls of known modules after which no new model or loss is expected."""
 
@@ -97,6 +100,11 @@ class AutoHook(Hook):
 
     def join(self, module: nn.Module, inputs: tuple[Any, ...] = ()) -> None:
         """Register a module whose forward pass is starting with some inputs."""
+        model = self._running_model(module)
+        path = None if model is None or _is_loss(module) else path_in_containers(module, model)
+        if model is not None and path is not None:
+            self._register_hidden_part(module, model, path)
+            return
         is_further_loss = _is_loss(module) and any(root.is_model for root in self._roots)  # may be trainable
         if _is_model(module) and not is_further_loss:
             self.register_module(module)
@@ -104,6 +112,18 @@ class AutoHook(Hook):
             self.begin_step(module)
         else:
             self.register_loss(module)
+
+    def _running_model(self, part: nn.Module) -> nn.Module | None:
+        """Return the registered model whose forward pass calls a module."""
+        models = [root.module for root in self._roots if root.is_model and root.parent is None]
+        frame = inspect.currentframe()
+        while frame is not None:
+            if frame.f_code is _CALL:
+                caller = frame.f_locals.get("self")
+                if caller is not part and any(caller is model for model in models):
+                    return caller
+            frame = frame.f_back
+        return None
 
 
 class _Finder:

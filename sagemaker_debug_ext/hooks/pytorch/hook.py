@@ -135,7 +135,7 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
             self._attach_overridden(loss)
             plan = self._current_plan()
             if plan and not self._overrides("forward_hook"):  # a step is open, to which the loss may belong
-                self._watching.watch_loss(plan, loss)
+                self._watching.watch_late(plan, loss)
 
     def record_tensor_value(self, tensor_name: str, tensor_value: Tensor) -> None:
         """Save a tensor as ``<tensor_name>_output_<i>``, if a saved collection includes that name.
@@ -250,6 +250,16 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
                 self._detector.exclude(flatten_tensors(outputs))
             self._note_loss(name, type(module).__name__, lambda: loss_arguments(unwrap_compiled(module)), inputs)
 
+    def _register_hidden_part(self, part: nn.Module, model: nn.Module, path: str) -> None:
+        """Capture a part of a registered model that PyTorch does not know of, in the steps of that model."""
+        parent = next(root for root in self._roots if root.module is model)
+        root = RegisteredModule.of_hidden_part(part, parent, path)
+        if self._register(root):
+            self._steps.invalidate_plan()
+            plan = self._current_plan()
+            if plan:
+                self._watching.watch_late(plan, root)
+
     def _is_loss(self, module: nn.Module) -> bool:
         return any(root.module is module and not root.is_model for root in self._roots)
 
@@ -325,6 +335,9 @@ class Hook(contextlib.ContextDecorator, OverridableCallbacks):
         if self._full_tensors.gathering is not None:
             self._full_tensors.begin_step(plan, is_training, self.strict, self._optimizers)
         self._save_weights(watch.weights.get(id(module), []))
+        for root in self._roots:
+            if root.parent is module:
+                self._save_weights(watch.weights.get(id(root.module), []))
 
     def _mode_of(self, module: nn.Module) -> ModeKeys:
         """Return the mode of a step that a forward pass begins, where it follows the model."""

@@ -147,10 +147,10 @@ class ModuleHooks:
         """Drop the cached capture sets, because modules or collections have changed."""
         self._known.clear()
 
-    def watch_loss(self, plan: StepPlan, loss: RegisteredModule) -> None:
-        """Capture a loss that was registered in the middle of a step."""
-        if plan.may_select_of(loss.name):
-            self._tap(loss.name, loss.module)
+    def watch_late(self, plan: StepPlan, root: RegisteredModule) -> None:
+        """Capture what was registered in the middle of a step."""
+        if plan.may_select_of(root.name):
+            self._tap(root.name, root.module)
 
     def weights_due(self, plan: StepPlan, root: RegisteredModule) -> Due:
         """Return the parameters of a model that this process saves, with the decision for each."""

@@ -29,12 +29,14 @@ class RegisteredModule:
         name: Its name.
         is_model: Whether its forward pass is a step.
         prefix: The prefix of the paths of its modules.
+        parent: The model whose forward passes run it, if it is no part that PyTorch knows of.
     """
 
     module: nn.Module
     name: str
     is_model: bool
     prefix: str = ""
+    parent: nn.Module | None = None
     _members: ModelSnapshot | None = None
 
     @classmethod
@@ -46,6 +48,12 @@ class RegisteredModule:
     def of_loss(cls, module: nn.Module) -> RegisteredModule:
         """Return a loss, named after its class."""
         return cls(module, type(unwrap_compiled(module)).__name__, is_model=False)
+
+    @classmethod
+    def of_hidden_part(cls, module: nn.Module, parent: RegisteredModule, path: str) -> RegisteredModule:
+        """Return a part of a model that is an element of a Python list, tuple or dictionary, at a path in the model."""
+        name = f"{parent.name}.{path}"
+        return cls(module, name, is_model=True, prefix=f"{name}.", parent=parent.module)
 
     @property
     def plain(self) -> nn.Module:
@@ -169,6 +177,19 @@ class ModuleRegistry:
     def compiled_submodules(self) -> set[int]:
         """Return the `id` of every module inside compiled code, which cannot be watched."""
         return set().union(*(root.compiled_submodules() for root in self._roots))
+
+
+def path_in_containers(part: nn.Module, model: nn.Module) -> str | None:
+    """Return the path of a module that an attribute of a model holds in a Python container; None if none does."""
+    for path, owner in model.named_modules():
+        for attribute, container in vars(owner).items():
+            if attribute.startswith("_") or not isinstance(container, (list, tuple, dict)):
+                continue
+            items = container.items() if isinstance(container, dict) else enumerate(container)
+            found = next((key for key, item in items if item is part), None)
+            if found is not None:
+                return ".".join(filter(None, (path, attribute, str(found))))
+    return None
 
 
 def _class_name(module: nn.Module) -> str:

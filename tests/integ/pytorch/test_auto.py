@@ -11,6 +11,9 @@ import torch
 import sagemaker_debug_ext.pytorch as smd
 from sagemaker_debug_ext.hooks.auto.pytorch import AutoHook, _Finder
 from sagemaker_debug_ext.hooks.options.config_file import read_configuration
+from sagemaker_debug_ext.rules import evaluate
+from sagemaker_debug_ext.rules.causes import likely_causes
+from sagemaker_debug_ext.rules.recommended import recommended_rules
 from sagemaker_debug_ext.trials import create_trial
 from support.scripts import run_captured, run_python, write_hook_file
 
@@ -234,3 +237,43 @@ def test_look_when_registering_breaks_then_training_goes_on(configured, monkeypa
         finder.look(model, ())
     smd.del_hook()
     assert caplog.text.count("a Linear is not captured") == 1
+
+
+LISTED = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(4, 4) for _ in range(2)]
+        self.named = {"gate": nn.Linear(4, 4)}
+        self.head = nn.Linear(4, 2)
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).relu()
+        return self.head(x * self.named["gate"](x).sigmoid())
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(14):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+    optimizer.step()
+"""
+
+
+def test_run_when_layers_are_in_a_python_list_then_belong_to_their_model(script, configured):
+    """A call of the model is one step; names tell where the layers are, and that no optimizer has them."""
+    script.write_text(LISTED)
+    done = run_captured(script)
+    assert done.returncode == 0, done.stderr
+    trial = create_trial(str(configured))
+    assert trial.steps() == list(range(14))
+    for layer in ("layers.0", "layers.1", "named.gate"):
+        assert len(trial.tensor(f"Net.{layer}_weight").steps()) >= 13
+        assert len(trial.tensor(f"gradient/Net.{layer}_weight").steps()) >= 13
+    issues = evaluate({"FrozenParameters": recommended_rules(trial)["FrozenParameters"]}, trial).run()
+    assert "Net.layers.0_weight" in issues[0].tensors
+    assert [cause.name for cause in likely_causes(issues)] == ["parameters not trained"]
